@@ -1,0 +1,1 @@
+"""isogloss: cross-lingual transfer, measured and improved."""

@@ -1,0 +1,1 @@
+"""Floor 7: names to objects, errors to exit codes."""

@@ -1,0 +1,1 @@
+"""Floor 0: languages, run specs, ids, records, errors, seeds; standard library and pydantic only."""

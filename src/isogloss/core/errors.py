@@ -1,0 +1,67 @@
+"""What can go wrong, as one small tree, and how a message names the nearest match.
+
+IsoglossError
+├── InputError          the user's input is wrong; exit code 2
+│   ├── ConfigError     a recipe, a field, a name
+│   └── DataError       a corpus: folder, file, line, label
+├── ModelError          an encoder or model folder cannot be used; exit code 2
+├── StorageError        the disk is full, or a record was damaged; exit code 2
+└── RunError            a run started and could not finish; exit code 1
+    └── DivergedError   training left the numbers that make sense
+
+Every message says where, what was found, what is allowed and what to do.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+SIMILAR = 0.5
+"""Least similarity (difflib's ratio) at which a name is worth suggesting."""
+
+
+class IsoglossError(Exception):
+    """Any error isogloss raises on purpose."""
+
+    exit_code = 1
+
+
+class InputError(IsoglossError):
+    """What the user gave is wrong; nothing was trained."""
+
+    exit_code = 2
+
+
+class ConfigError(InputError):
+    """A recipe, a field or a name is wrong."""
+
+
+class DataError(InputError):
+    """A corpus cannot be read: folder, file, line or label."""
+
+
+class ModelError(InputError):
+    """An encoder or model folder cannot be used."""
+
+
+class StorageError(InputError):
+    """The disk is full, or a record was damaged."""
+
+
+class RunError(IsoglossError):
+    """A run started and could not finish."""
+
+
+class DivergedError(RunError):
+    """Training left the numbers that make sense."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" for the nearest of the known names, or an empty text."""
+    near = get_close_matches(name, list(known), n=1, cutoff=SIMILAR)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> ConfigError:
+    """Build the error for a name that is not in a table: where, what was found, what is allowed."""
+    names = sorted(known)
+    return ConfigError(f"{where}: no {what} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")

@@ -1,0 +1,21 @@
+"""Progress as a callback: the library tells, the command line draws."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is being done, how far it is, and one short remark (a loss, a score)."""
+
+    what: str
+    done: int
+    total: int
+    remark: str = ""
+
+
+Tell = Callable[[Progress], None]
+
+
+def silent(_: Progress) -> None:
+    """Tell nobody."""

@@ -1,0 +1,1 @@
+"""Floor 1: corpora and formats, one per file, read into examples; the built-in languages."""

@@ -1,0 +1,1 @@
+"""Floor 2: encoder families, subword-to-word maps and windows."""

@@ -1,0 +1,1 @@
+"""Floor 6: recipes to runs, the store and the engine."""

@@ -1,0 +1,1 @@
+"""Floor 5: one training method per file."""

@@ -1,0 +1,1 @@
+"""Floor 6: tables, figures and HTML from records alone."""

@@ -1,0 +1,1 @@
+"""Floor 4: the one loop, batching, checkpoints and evaluation."""
