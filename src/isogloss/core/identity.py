@@ -13,7 +13,7 @@ ID_LENGTH = 12
 """Hexadecimal digits of an id: 48 bits, a collision among a million runs is rarer than one in 500."""
 
 
-def content(value: object) -> Any:  # noqa: ANN401 (JSON has no narrower type)
+def content(value: object) -> Any:
     """Return a value as plain JSON data, each dataclass with its kind and version."""
     if is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: content(getattr(value, field.name)) for field in fields(value)}
