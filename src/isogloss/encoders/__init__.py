@@ -1,1 +1,25 @@
 """Floor 2: encoder families, subword-to-word maps and windows."""
+
+from isogloss.encoders.family import EncoderFamily, Site
+from isogloss.encoders.loading import (
+    load_encoder_config,
+    load_masked_lm,
+    load_model,
+    load_tokenizer,
+    load_with_new_head,
+    save_model,
+)
+from isogloss.encoders.table import FAMILIES, family_of
+
+__all__ = [
+    "FAMILIES",
+    "EncoderFamily",
+    "Site",
+    "family_of",
+    "load_encoder_config",
+    "load_masked_lm",
+    "load_model",
+    "load_tokenizer",
+    "load_with_new_head",
+    "save_model",
+]
