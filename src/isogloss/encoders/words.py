@@ -74,7 +74,8 @@ def _encodings(sentences: list[list[str]], tokenizer: "PreTrainedTokenizerFast")
 
 def _complete(encoding: "Encoding", count: int, unknown: int) -> SplitWords:
     """Give each of ``count`` words its subwords, and those that have none the unknown one."""
-    subwords, words = encoding.ids, encoding.word_ids
+    subwords = encoding.ids
+    words = [word for word in encoding.word_ids if word is not None]  # Only special subwords have None.
     if len(set(words)) == count:
         return SplitWords(tuple(subwords), tuple(words))
     dropped = set(range(count)) - set(words)

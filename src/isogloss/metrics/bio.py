@@ -23,10 +23,10 @@ def repair(tags: Sequence[str]) -> tuple[str, ...]:
 
     The result is valid, has the same spans, and repairing it again changes nothing.
     """
-    before = (OUTSIDE, *tags)
+    types = [_type(tag) for tag in tags]
     return tuple(
-        f"B-{_type(tag)}" if tag[0] == "I" and _type(last) != _type(tag) else tag
-        for last, tag in zip(before, tags, strict=False)
+        f"B-{type_}" if tag[0] == "I" and last != type_ else tag
+        for tag, type_, last in zip(tags, types, ["", *types], strict=False)
     )
 
 
