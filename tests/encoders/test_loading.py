@@ -111,12 +111,14 @@ def test_loading_draws_no_random_number_from_outside(encoder_folder):
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_loading_is_silent_and_leaves_transformers_as_it_was(encoder_folder, capfd, caplog):
+def test_loading_and_saving_are_silent_and_leave_transformers_as_it_was(
+    encoder_folder, tmp_path, capfd, caplog
+):
     from transformers.utils import logging
 
     before = logging.get_verbosity(), logging.is_progress_bar_enabled()
     load_model(encoder_folder)
-    tagger(encoder_folder, seed=0)
+    save_model(tagger(encoder_folder, seed=0), load_tokenizer(encoder_folder), tmp_path / "tagger")
     assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
     assert capfd.readouterr() == ("", "")
     assert caplog.text == ""
