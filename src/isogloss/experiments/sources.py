@@ -24,15 +24,19 @@ class Sources:
     data: Path | None = None
 
     def corpus(self, name: str, treebanks: Treebanks = ()) -> Corpus:
-        """Return a corpus by name; ConfigError with the nearest name otherwise."""
-        if name not in CORPORA:
-            raise unknown_name("corpus", "corpus", name, CORPORA)
-        corpus: Any = CORPORA[name]
-        if not treebanks:
-            return corpus  # type: ignore[no-any-return]
-        if "treebanks" not in {field.name for field in fields(corpus)}:
-            raise ConfigError(f"treebanks: corpus {name!r} has none to choose from; leave the field out.")
-        return replace(corpus, treebanks=treebanks)  # type: ignore[no-any-return]
+        """Return a corpus by name; "bitext:bible" is the collection bible of corpus bitext.
+
+        ConfigError, with the nearest name, when there is no such corpus or it has no such choice.
+        """
+        plain, _, collection = name.partition(":")
+        if plain not in CORPORA:
+            raise unknown_name("corpus", "corpus", plain, CORPORA)
+        corpus: Any = CORPORA[plain]
+        wanted = {"treebanks": treebanks, "collection": collection}
+        changes = {field: value for field, value in wanted.items() if value}
+        for field in changes.keys() - {field.name for field in fields(corpus)}:
+            raise ConfigError(f"corpus {plain!r} has no {field} to choose from: {changes[field]!r}. Leave it out.")
+        return replace(corpus, **changes)  # type: ignore[no-any-return]
 
     def stream(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0

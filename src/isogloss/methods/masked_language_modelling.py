@@ -10,7 +10,6 @@ from itertools import chain, islice
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 
 from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
@@ -101,6 +100,8 @@ class MaskedLanguageModelling:
                 what="pretraining",
             ),
         )
+        model.config.hidden_dropout_prob = setting.architecture.dropout
+        model.config.attention_probs_dropout_prob = setting.architecture.dropout
         return model, tokenizer, fitted
 
     def _tokenizer(self, setting: TextSetting) -> Any:
@@ -191,7 +192,3 @@ def _encoded(
     for text in texts:
         yield text, [np.array(ids[: block - 2], dtype=np.int32) for ids in islice(subwords, len(text))]
 
-
-def parameters(model: torch.nn.Module) -> int:
-    """Count trained parameters, tied ones once."""
-    return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
