@@ -24,7 +24,7 @@ class Bible:
     """The verses of one language, a document for each book."""
 
     name: ClassVar[str] = "bible"
-    task: ClassVar[str] = "text"
+    tasks: ClassVar[tuple[str, ...]] = ("text",)
     url: ClassVar[str] = "https://github.com/BibleNLP/ebible"
     licence: ClassVar[str] = "that of each translation"
 

@@ -42,7 +42,7 @@ class Bitext:
     """Translations, with word alignments where the files have them."""
 
     name: ClassVar[str] = "bitext"
-    task: ClassVar[str] = "bitext"
+    tasks: ClassVar[tuple[str, ...]] = ("bitext",)
     url: ClassVar[str] = "https://opus.nlpl.eu"
     licence: ClassVar[str] = "that of the files"
 
@@ -110,7 +110,7 @@ class Bitext:
         )
 
     def _missing(self, folder: Folder, language: str, first: str, second: str) -> DataError:
-        others = [name for name in WHOLES if _find(folder, [f"{name}/*"], first, second)]
+        others = [name for name in (*WHOLES, "bitext") if _find(folder, [f"{name}/*"], first, second)]
         tables = folder.find([f"{self.collection}/*.tsv"])
         there = sorted({code for table in tables for code in languages_in(table)})
         facts = [

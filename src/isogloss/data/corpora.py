@@ -17,8 +17,8 @@ class Corpus(Protocol):
     """A corpus or format, one per file of this package."""
 
     name: ClassVar[str]
-    task: ClassVar[str]
-    """Name of the task it has labels for (upos, ner, nli …), "text" or "bitext" where it has none."""
+    tasks: ClassVar[tuple[str, ...]]
+    """Names of the tasks it has labels for (upos, parsing, nli …); "text" or "bitext" where it has none."""
     url: ClassVar[str]
     licence: ClassVar[str]
 

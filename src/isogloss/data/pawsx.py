@@ -35,7 +35,7 @@ class PawsX:
     """Sentence pairs, labelled 1 (paraphrase) or 0."""
 
     name: ClassVar[str] = "pawsx"
-    task: ClassVar[str] = "paraphrase"
+    tasks: ClassVar[tuple[str, ...]] = ("paraphrase",)
     url: ClassVar[str] = "https://github.com/google-research-datasets/paws/tree/master/pawsx"
     licence: ClassVar[str] = "free for any purpose; Google LLC as the source is to be acknowledged"
 

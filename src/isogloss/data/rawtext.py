@@ -21,7 +21,7 @@ class RawText:
     """Lines of text, for masked language modelling."""
 
     name: ClassVar[str] = "rawtext"
-    task: ClassVar[str] = "text"
+    tasks: ClassVar[tuple[str, ...]] = ("text",)
     url: ClassVar[str] = ""
     licence: ClassVar[str] = "that of the files"
 

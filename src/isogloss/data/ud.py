@@ -39,7 +39,7 @@ class Ud:
     """Sentences with universal part-of-speech tags and dependency trees."""
 
     name: ClassVar[str] = "ud"
-    task: ClassVar[str] = "parsing"
+    tasks: ClassVar[tuple[str, ...]] = ("upos", "parsing")
     url: ClassVar[str] = "https://universaldependencies.org"
     licence: ClassVar[str] = "that of each treebank (mostly CC BY-SA or CC BY-NC-SA)"
 

@@ -22,7 +22,7 @@ class UdPos:
     """Words with universal part-of-speech tags."""
 
     name: ClassVar[str] = "udpos"
-    task: ClassVar[str] = "upos"
+    tasks: ClassVar[tuple[str, ...]] = ("upos",)
     url: ClassVar[str] = "https://github.com/google-research/xtreme"
     licence: ClassVar[str] = "that of each treebank (CC BY-SA or CC BY-NC-SA)"
 

@@ -31,7 +31,7 @@ class WikiAnn:
     """Words with IOB2 tags of persons, organisations and places."""
 
     name: ClassVar[str] = "wikiann"
-    task: ClassVar[str] = "ner"
+    tasks: ClassVar[tuple[str, ...]] = ("ner",)
     url: ClassVar[str] = "https://github.com/afshinrahimi/mmner"
     licence: ClassVar[str] = "none stated; the text is Wikipedia's (CC BY-SA)"
 

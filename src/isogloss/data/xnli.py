@@ -45,7 +45,7 @@ class Xnli:
     """Premises and hypotheses, labelled entailment, neutral or contradiction."""
 
     name: ClassVar[str] = "xnli"
-    task: ClassVar[str] = "nli"
+    tasks: ClassVar[tuple[str, ...]] = ("nli",)
     url: ClassVar[str] = "https://github.com/facebookresearch/XNLI"
     licence: ClassVar[str] = "CC BY-NC 4.0"
 
