@@ -1,0 +1,161 @@
+"""How figures look and how they become bytes: one style, no global state, equal bytes on every call."""
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from isogloss.core.records import Row
+
+if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing pays for it
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+SOURCE, TARGET, MARK, FAINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a"
+"""Okabe and Ito's colours, told apart by colour-blind readers; source and target keep theirs everywhere."""
+
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
+"""For series that are no roles: languages, methods, tasks."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+ROLE_STYLE = {"source": (SOURCE, (0, (4, 1.5))), "target": (TARGET, "solid")}
+"""Colour and dashes: the roles differ in print without colour too."""
+
+STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "axes.edgecolor": "#555555",
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.4,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "figure.facecolor": "white",
+    "svg.hashsalt": "isogloss",
+    "pdf.fonttype": 42,
+    "text.parse_math": False,
+}
+"""A "$" in a label is a dollar, not mathematics; a fixed salt gives the same element ids every time."""
+
+COLUMNS = 4
+WIDTH = 9.2
+"""Inches: what a printed page or a laptop shows without shrinking the letters below reading size."""
+
+LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.12, 0.62, 0.5, 0.22, 0.42
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A drawn figure with what a reader needs beside it, and the numbers it shows."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    svg: str
+    pdf: bytes
+    data: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What is said about a figure: file name, title, caption and the text for those who cannot see it."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+
+
+def drawn(words: Words, data: Sequence[Row], paint: Callable[[], "Canvas"]) -> Figure:
+    """Draw with the house style and return the figure as SVG and PDF."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    with mpl.rc_context():
+        mpl.rcdefaults()  # a reader's own matplotlibrc must not change the figures
+        mpl.rcParams.update(STYLE)
+        canvas = paint()
+        svg, pdf = io.StringIO(), io.BytesIO()
+        canvas.savefig(svg, format="svg", metadata={"Date": None})
+        canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+    return Figure(
+        name=words.name,
+        title=words.title,
+        caption=words.caption,
+        alt=words.alt,
+        svg=svg.getvalue(),
+        pdf=pdf.getvalue(),
+        data=data,
+    )
+
+
+def panels(
+    count: int, *, columns: int = COLUMNS, height: float = 1.6, share_y: bool = True
+) -> tuple["Canvas", list["Axes"]]:
+    """Return a canvas with so many panels in rows; sizes are in inches, so no layout pass is needed."""
+    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
+
+    across = min(count, columns)
+    down = ceil(count / across)
+    gap_x = GAP_X if share_y else GAP_X + 0.3
+    each = min(3.6, (WIDTH - LEFT - RIGHT - (across - 1) * gap_x) / across)
+    width = LEFT + RIGHT + across * each + (across - 1) * gap_x
+    tall = TOP + BOTTOM + down * height + (down - 1) * GAP_Y
+    canvas = Canvas(figsize=(width, tall))
+    grid = canvas.subplots(down, across, sharex=True, sharey=share_y, squeeze=False)
+    canvas.subplots_adjust(
+        left=LEFT / width,
+        right=1 - RIGHT / width,
+        top=1 - TOP / tall,
+        bottom=BOTTOM / tall,
+        wspace=gap_x / each,
+        hspace=GAP_Y / height,
+    )
+    axes = list(grid.flat)
+    for index, extra in enumerate(axes[count:], start=count):
+        extra.set_visible(False)
+        axes[index - across].tick_params(labelbottom=True)
+    return canvas, axes[:count]
+
+
+def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
+    """Put one legend for all panels at the top left; equal labels appear once."""
+    handles: dict[str, Artist] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(str(label), handle)
+    height = canvas.get_figheight()
+    canvas.legend(
+        list(handles.values()),
+        list(handles),
+        loc="upper left",
+        bbox_to_anchor=(0.0, 1 - 0.02 / height),
+        ncols=min(6, max(1, len(handles))),
+        handlelength=2.4,
+        columnspacing=1.6,
+    )
+
+
+def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
+    """Name both axes once for all panels, at a fixed distance from the rim."""
+    height, width = canvas.get_figheight(), canvas.get_figwidth()
+    canvas.text(0.5, 0.08 / height, x, ha="center", va="bottom")
+    canvas.text(0.08 / width, 0.5, y, ha="left", va="center", rotation=90)
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each name, in the order met; past the palette colours repeat."""
+    return {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(dict.fromkeys(names))}

@@ -1,0 +1,167 @@
+"""Figures about single models: scores and their spread over seeds, deltas (Fig. 4), retrieval by layer."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from isogloss.metrics.spread import spread
+from isogloss.reports.claims import PAPER_ANGLE
+from isogloss.reports.drawing import (
+    FAINT,
+    MARKERS,
+    ROLE_STYLE,
+    Figure,
+    Words,
+    axis_labels,
+    colours,
+    drawn,
+    legend,
+    panels,
+)
+from isogloss.reports.paths import grouped
+from isogloss.reports.rows import Delta, Retrieval, SeedSpread
+from isogloss.reports.words import count, joined, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+ROLE_MARKERS = {"source": "o", "target": "D"}
+
+
+def seed_figure(rows: Sequence[SeedSpread]) -> list[Figure]:
+    """Draw the standard deviation over seeds of every model and language, source and target apart."""
+    shown = [row for row in rows if row.seeds > 1]
+    if not shown:
+        return []
+    groups = list(grouped(shown, lambda row: (row.corpus, row.task, row.encoder, row.metric)).items())
+    methods = list(dict.fromkeys(row.method for row in shown))
+    most = max(row.seeds for row in shown)
+    words = Words(
+        name="seeds",
+        title="Spread over seeds",
+        caption=(
+            f"Unbiased standard deviation over up to {count(most, 'seed')} of the {shown[0].split} score, in "
+            f"percentage points. One mark per model and language: circles are the source language, diamonds "
+            f"the targets; the bar is the mean of each."
+        ),
+        alt=f"Dot plot. {_seed_alt(shown)}",
+    )
+
+    def paint() -> "Canvas":
+        canvas, axes = panels(len(groups), height=0.35 + 0.4 * len(methods))
+        for axis, ((corpus, task, encoder, metric), members) in zip(axes, groups, strict=True):
+            for (method, role), marks in grouped(members, lambda row: (row.method, row.role)).items():
+                height = methods.index(method) + (0.17 if role == "target" else -0.17)
+                values = [100 * row.std for row in marks]
+                colour, marker = ROLE_STYLE.get(role, (FAINT, ""))[0], ROLE_MARKERS.get(role, "o")
+                label = f"{role} language"
+                axis.scatter(
+                    values, [height] * len(values), s=14, color=colour, marker=marker, alpha=0.75, label=label
+                )
+                axis.vlines(spread(values).mean, height - 0.14, height + 0.14, color=colour)
+            axis.set_title(f"{corpus} {task}, {encoder}, {metric}", loc="left")
+            axis.set_yticks(range(len(methods)), methods)
+            axis.set_ylim(len(methods) - 0.5, -0.5)
+            axis.set_xlim(left=0)
+        canvas.subplots_adjust(left=1.0 / canvas.get_figwidth())
+        legend(canvas, axes)
+        axis_labels(canvas, "standard deviation over seeds, percentage points", "")
+        return canvas
+
+    return [drawn(words, [asdict(row) for row in shown], paint)]
+
+
+def _seed_alt(rows: Sequence[SeedSpread]) -> str:
+    groups = grouped(rows, lambda row: (row.method, row.role)).items()
+    parts = [
+        f"{method}, {role} language {percent(spread([row.std for row in members]).mean)}"
+        for (method, role), members in groups
+    ]
+    return f"Mean standard deviation in points: {'; '.join(parts)}."
+
+
+def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
+    """Draw the norm ratio of the two deltas against the angle between them (Fig. 4)."""
+    if not rows:
+        return []
+    series = grouped(rows, lambda row: (f"{row.corpus} {row.task}", row.encoder, row.part))
+    colour = colours([task for task, _, _ in series])
+    shapes = list(dict.fromkeys((encoder, part) for _, encoder, part in series))
+    ratio, angle = spread([row.ratio for row in rows]), spread([row.angle for row in rows])
+    words = Words(
+        name="deltas",
+        title="Norm ratio against angle",
+        caption=(
+            "Each mark is one pair and seed: ‖δ_S‖ / ‖δ_T‖ against the angle between δ_S = θ_S − θ_ST and "
+            f"δ_T = θ_T − θ_ST, the directions of Eq. 3. Grey: equal norms, and the paper's {PAPER_ANGLE}°."
+        ),
+        alt=(
+            f"Scatter plot of {count(len(rows), 'mark')}: mean norm ratio {ratio.mean:.2f}, "
+            f"mean angle {angle.mean:.0f} degrees."
+        ),
+    )
+
+    def paint() -> "Canvas":
+        canvas, (axis,) = panels(1, height=2.4)
+        axis.axvline(1, color=FAINT, linewidth=0.8)
+        axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
+        for (task, encoder, part), members in series.items():
+            axis.scatter(
+                [row.ratio for row in members],
+                [row.angle for row in members],
+                s=20,
+                alpha=0.75,
+                color=colour[task],
+                marker=MARKERS[shapes.index((encoder, part)) % len(MARKERS)],
+                label=f"{task}, {encoder}" + ("" if part == "all" else f", {part}"),
+            )
+        axis.set_ylim(0, max(95.0, *(row.angle + 5 for row in rows)))
+        legend(canvas, [axis])
+        axis_labels(canvas, "‖δ_S‖ / ‖δ_T‖", "angle in degrees")
+        return canvas
+
+    return [drawn(words, [asdict(row) for row in rows], paint)]
+
+
+def retrieval_figure(rows: Sequence[Retrieval]) -> list[Figure]:
+    """Draw how often the translation is found, layer by layer."""
+    if len({row.layer for row in rows}) < 2:
+        return []
+    groups = list(grouped(rows, lambda row: row.encoder).items())
+    colour = colours([f"{row.first}–{row.second}" for row in rows])
+    words = Words(
+        name="retrieval",
+        title="Translation retrieval by layer",
+        caption=(
+            "How often the nearest sentence of the other language is the translation, mean of both "
+            "directions, for each layer. Dotted: chance."
+        ),
+        alt=f"Line plot by layer: {joined(_retrieval_best(rows))}.",
+    )
+
+    def paint() -> "Canvas":
+        canvas, axes = panels(len(groups), height=1.9)
+        for axis, (encoder, members) in zip(axes, groups, strict=True):
+            for pair, line in grouped(members, lambda row: f"{row.first}–{row.second}").items():
+                ordered = sorted(line, key=lambda row: row.layer)
+                found = [50 * (row.accuracy_forward + row.accuracy_backward) for row in ordered]
+                axis.plot(
+                    [row.layer for row in ordered], found, marker="o", ms=3, color=colour[pair], label=pair
+                )
+            axis.axhline(100 * members[0].chance, color=FAINT, linestyle="dotted", linewidth=1)
+            axis.set_title(encoder, loc="left")
+            axis.set_ylim(0, 102)
+        legend(canvas, axes)
+        axis_labels(canvas, "layer", "accuracy, percent")
+        return canvas
+
+    return [drawn(words, [asdict(row) for row in rows], paint)]
+
+
+def _retrieval_best(rows: Sequence[Retrieval]) -> list[str]:
+    best = []
+    for (encoder, first, second), members in grouped(rows, lambda r: (r.encoder, r.first, r.second)).items():
+        top = max(members, key=lambda row: row.accuracy_forward + row.accuracy_backward)
+        score = percent((top.accuracy_forward + top.accuracy_backward) / 2)
+        best.append(f"{encoder}, {first} and {second}, best at layer {top.layer} with {score}")
+    return best
