@@ -24,7 +24,7 @@ class World:
     level: float = 0.94
     dip: float = 0.01
     low: float = 0.6
-    high: float = 0.9
+    high: float = 0.85
     shift: float = 0.02
     ratio: float = 1.02
     angle: float = 57.0
@@ -81,8 +81,8 @@ def path_rows(world, setting):
 
 
 def plane_rows(world, setting):
-    for x in (*ALPHAS[::world.plane_step], 0.0, 1.0):
-        for y in (*ALPHAS[::world.plane_step], 0.0, 1.0):
+    for x in (*ALPHAS[:: world.plane_step], 0.0, 1.0):
+        for y in (*ALPHAS[:: world.plane_step], 0.0, 1.0):
             source = world.level - 0.3 * max(0, y) ** 2 - 0.02 * x**2
             target = world.high - (world.high - world.low) * abs(x) - 0.05 * y**2
             for role, code, score in (("source", "en", source), ("target", setting[2], target)):

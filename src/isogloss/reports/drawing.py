@@ -54,7 +54,7 @@ COLUMNS = 4
 WIDTH = 9.2
 """Inches: what a printed page or a laptop shows without shrinking the letters below reading size."""
 
-LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.12, 0.62, 0.5, 0.22, 0.42
+LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.55, 0.5, 0.3, 0.42
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +147,22 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
         handlelength=2.4,
         columnspacing=1.6,
     )
+
+
+def whole_numbers(axes: Sequence["Axes"]) -> None:
+    """Put ticks at whole numbers only: there is no epoch 1.5 and no layer 0.5."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+
+    for panel in axes:
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def half_steps(axes: Sequence["Axes"], values: Sequence[float]) -> None:
+    """Put the ticks of α at half steps, short enough for neighbouring panels."""
+    low, high = round(2 * min(values)), round(2 * max(values))
+    ticks = [step / 2 for step in range(low, high + 1)]
+    for panel in axes:
+        panel.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
 
 
 def axis_labels(canvas: "Canvas", x: str, y: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from isogloss.metrics.spread import spread
-from isogloss.reports.claims import PAPER_ANGLE
+from isogloss.reports.claims import ABOUT_EQUAL, PAPER_ANGLE
 from isogloss.reports.drawing import (
     FAINT,
     MARKERS,
@@ -17,6 +17,7 @@ from isogloss.reports.drawing import (
     drawn,
     legend,
     panels,
+    whole_numbers,
 )
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import Delta, Retrieval, SeedSpread
@@ -62,7 +63,7 @@ def seed_figure(rows: Sequence[SeedSpread]) -> list[Figure]:
             axis.set_title(f"{corpus} {task}, {encoder}, {metric}", loc="left")
             axis.set_yticks(range(len(methods)), methods)
             axis.set_ylim(len(methods) - 0.5, -0.5)
-            axis.set_xlim(left=0)
+            axis.set_xlim(left=-0.03 * 100 * max(row.std for row in shown) - 0.01)
         canvas.subplots_adjust(left=1.0 / canvas.get_figwidth())
         legend(canvas, axes)
         axis_labels(canvas, "standard deviation over seeds, percentage points", "")
@@ -93,7 +94,8 @@ def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
         title="Norm ratio against angle",
         caption=(
             "Each mark is one pair and seed: ‖δ_S‖ / ‖δ_T‖ against the angle between δ_S = θ_S − θ_ST and "
-            f"δ_T = θ_T − θ_ST, the directions of Eq. 3. Grey: equal norms, and the paper's {PAPER_ANGLE}°."
+            f"δ_T = θ_T − θ_ST, of Eq. 3. Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; "
+            f"tinted: ratios that count as about equal."
         ),
         alt=(
             f"Scatter plot of {count(len(rows), 'mark')}: mean norm ratio {ratio.mean:.2f}, "
@@ -103,6 +105,7 @@ def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
 
     def paint() -> "Canvas":
         canvas, (axis,) = panels(1, height=2.4)
+        axis.axvspan(*ABOUT_EQUAL, color="#f4f4f0", linewidth=0, zorder=0)
         axis.axvline(1, color=FAINT, linewidth=0.8)
         axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
         for (task, encoder, part), members in series.items():
@@ -115,6 +118,9 @@ def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
                 marker=MARKERS[shapes.index((encoder, part)) % len(MARKERS)],
                 label=f"{task}, {encoder}" + ("" if part == "all" else f", {part}"),
             )
+        axis.set_xlim(
+            min(0.7, *(0.95 * row.ratio for row in rows)), max(1.35, *(1.05 * row.ratio for row in rows))
+        )
         axis.set_ylim(0, max(95.0, *(row.angle + 5 for row in rows)))
         legend(canvas, [axis])
         axis_labels(canvas, "‖δ_S‖ / ‖δ_T‖", "angle in degrees")
@@ -152,6 +158,7 @@ def retrieval_figure(rows: Sequence[Retrieval]) -> list[Figure]:
             axis.set_title(encoder, loc="left")
             axis.set_ylim(0, 102)
         legend(canvas, axes)
+        whole_numbers(axes)
         axis_labels(canvas, "layer", "accuracy, percent")
         return canvas
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.records import Row
 from isogloss.metrics.spread import Spread
-from isogloss.reports.drawing import FAINT, ROLE_STYLE, Figure, Words, axis_labels, drawn, legend, panels
+from isogloss.reports.drawing import (
+    FAINT,
+    ROLE_STYLE,
+    Figure,
+    Words,
+    axis_labels,
+    drawn,
+    half_steps,
+    legend,
+    panels,
+)
 from isogloss.reports.paths import Aggregate, Line, aggregate, grouped
 from isogloss.reports.words import EQUATIONS, count, joined, slug
 
@@ -29,7 +39,7 @@ def pair_figures(lines: Sequence[Line], *, normalised: bool) -> list[Figure]:
     wanted = [line for line in lines if not normalised or line.bilingual]
     found = []
     for key, group in grouped(wanted, _setting).items():
-        paths = list(grouped(group, _panel).items())
+        paths = sorted(grouped(group, _panel).items(), key=lambda path: _by_pair(path[0]))
         for first in range(0, len(paths), PANELS):
             part = paths[first : first + PANELS]
             found.append(_pair_figure(key, part, first // PANELS, normalised=normalised))
@@ -43,6 +53,11 @@ def _setting(line: Line) -> tuple[str, ...]:
 
 def _panel(line: Line) -> tuple[str, ...]:
     return line.curve.start, line.curve.source, line.curve.target, line.curve.end
+
+
+def _by_pair(panel: tuple[str, ...]) -> tuple[str, str, bool, str]:
+    start, source, target, _ = panel
+    return source, target, start != "source-only", start
 
 
 def _pair_figure(
@@ -79,7 +94,8 @@ def _pair_figure(
             _draw(axis, [_band(line, normalised) for line in members])
             axis.set_title(f"{source} → {target}, from {start}", loc="left")
         legend(canvas, axes)
-        axis_labels(canvas, ALPHA, f"{metric} / bilingual" if normalised else metric)
+        half_steps(axes, [alpha for line in group for alpha in line.alphas])
+        axis_labels(canvas, ALPHA, f"{metric} / bilingual" if normalised else f"{metric}, percent")
         return canvas
 
     return drawn(words, [row for line in group for row in line.data()], paint)
@@ -133,6 +149,12 @@ def aggregate_figures(lines: Sequence[Line]) -> list[Figure]:
     return found
 
 
+_UNITS = {
+    "normalised_mean": (1.0, "score / bilingual"),
+    "normalised_variance": (1e-4, "variance / bilingual, 10⁻⁴"),
+}
+"""The unit and name of the upright axis; variances of scores are small."""
+
 _AGGREGATE = {
     ("normalised_mean", False): ("path-aggregate", "All pairs and tasks together"),
     ("normalised_mean", True): ("path-by-task", "By task"),
@@ -143,6 +165,7 @@ _AGGREGATE = {
 def _aggregate_figure(curves: Sequence[Aggregate], *, by_task: bool) -> Figure:
     measure = curves[0].measure
     name, title = _AGGREGATE[measure, by_task]
+    unit, label = _UNITS[measure]
     what = "mean over seeds" if measure == "normalised_mean" else "unbiased variance over seeds"
     over = count(max(curve.curves for curve in curves), "pair", "pairs") + (
         " of each task" if by_task else ""
@@ -161,23 +184,22 @@ def _aggregate_figure(curves: Sequence[Aggregate], *, by_task: bool) -> Figure:
     def paint() -> "Canvas":
         canvas, axes = panels(len(groups))
         for axis, ((encoder, source, start, task), members) in zip(axes, groups, strict=True):
-            _draw(axis, [(c.role, c.alphas, *_interval(c.spreads)) for c in members])
+            _draw(axis, [(c.role, c.alphas, *_interval(c.spreads, unit)) for c in members])
             axis.set_title(", ".join(filter(None, (task, encoder, source, f"from {start}"))), loc="left")
         legend(canvas, axes)
-        axis_labels(
-            canvas, ALPHA, "score / bilingual" if measure == "normalised_mean" else "variance / bilingual"
-        )
+        half_steps(axes, [alpha for curve in curves for alpha in curve.alphas])
+        axis_labels(canvas, ALPHA, label)
         return canvas
 
     data: list[Row] = [row for curve in curves for row in curve.data()]
     return drawn(words, data, paint)
 
 
-def _interval(spreads: Sequence[Spread]) -> tuple[list[float], list[float], list[float]]:
+def _interval(spreads: Sequence[Spread], unit: float) -> tuple[list[float], list[float], list[float]]:
     """Return mean, low and high; one curve alone has no interval, so its band has no width."""
-    middle = [point.mean for point in spreads]
-    low = [point.low if point.n > 1 else point.mean for point in spreads]
-    high = [point.high if point.n > 1 else point.mean for point in spreads]
+    middle = [point.mean / unit for point in spreads]
+    low = [(point.low if point.n > 1 else point.mean) / unit for point in spreads]
+    high = [(point.high if point.n > 1 else point.mean) / unit for point in spreads]
     return middle, low, high
 
 

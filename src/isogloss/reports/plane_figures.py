@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from isogloss.core.records import Row
 from isogloss.metrics.spread import spread
-from isogloss.reports.drawing import MARK, Figure, Words, axis_labels, drawn, panels
+from isogloss.reports.drawing import MARK, Figure, Words, axis_labels, drawn, half_steps, legend, panels
 from isogloss.reports.paths import DIGITS, grouped
 from isogloss.reports.rows import PlanePoint
 from isogloss.reports.words import count, joined, slug
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure as Canvas
 
 MODELS = (((0.0, 0.0), "bilingual", "o"), ((1.0, 0.0), "source-only", "s"), ((0.0, 1.0), "target-only", "^"))
@@ -99,8 +100,8 @@ def _figure(about: tuple[str, ...], surfaces: Sequence[Surface], number: int) ->
         caption=(
             f"{metric} on the {split} sets of θ(α₁, α₂) = θ_ST + α₁δ_S + α₂δ_T (Eq. 3, the directions "
             f"as they are; {part} weights), mean over {count(seeds, 'seed')}, divided by "
-            f"the score of the bilingual model. Circle: bilingual, square: source-only, triangle: "
-            f"target-only. All panels share one scale; lines that lie close together mean a steep surface."
+            f"the score of the bilingual model. All panels share one scale; lines that lie close "
+            f"together mean a steep surface."
         ),
         alt=_alt(surfaces),
     )
@@ -110,6 +111,8 @@ def _figure(about: tuple[str, ...], surfaces: Sequence[Surface], number: int) ->
         levels = _levels(surfaces)
         for axis, surface in zip(axes, surfaces, strict=True):
             _draw(axis, surface, levels)
+        legend(canvas, axes[:1])
+        half_steps(axes, [alpha for surface in surfaces for place in surface.scores for alpha in place])
         axis_labels(canvas, "α₁: towards the source-only model", "α₂: towards the target-only model")
         return canvas
 
@@ -129,13 +132,23 @@ def _levels(surfaces: Sequence[Surface]) -> npt.NDArray[np.float64]:
 def _draw(axis: "Axes", surface: Surface, levels: npt.NDArray[np.float64]) -> None:
     across, up, grid = surface.values()
     masked = np.ma.masked_invalid(grid)
-    axis.contourf(across, up, masked, levels=levels, cmap="cividis")
-    lines = axis.contour(across, up, masked, levels=levels, colors="white", linewidths=0.5)
-    axis.clabel(lines, levels[::2], fontsize=5.5, fmt="%.2f", inline_spacing=2)
-    for (x, y), _, marker in MODELS:
-        axis.plot(x, y, marker=marker, color="white", markeredgecolor=MARK, markersize=6, linestyle="none")
+    axis.contourf(across, up, masked, levels=levels, cmap=_light_map())
+    crossed = [level for level in levels if masked.min() < level < masked.max()]
+    if crossed:
+        lines = axis.contour(across, up, masked, levels=crossed, colors=MARK, linewidths=0.4)
+        axis.clabel(lines, crossed[:: max(1, len(crossed) // 5)], fontsize=6, fmt="%.2f", inline_spacing=2)
+    for (x, y), name, marker in MODELS:
+        axis.plot(x, y, marker, color="white", markeredgecolor=MARK, markersize=6, label=f"{name} model")
     axis.set_title(f"{surface.pair}, {surface.role} language", loc="left")
     axis.grid(visible=False)
+
+
+def _light_map() -> "Colormap":
+    """Return the lighter part of a map even to colour-blind readers: dark numbers stay readable."""
+    import matplotlib as mpl  # noqa: PLC0415
+    from matplotlib.colors import ListedColormap  # noqa: PLC0415
+
+    return ListedColormap(mpl.colormaps["cividis"](np.linspace(0.35, 1.0, 256)))
 
 
 def _alt(surfaces: Sequence[Surface]) -> str:

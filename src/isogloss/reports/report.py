@@ -68,9 +68,13 @@ def write_report(out: Path) -> Report:
 
 
 def _troubles(gathered: Gathered) -> list[str]:
-    """Return one warning per run that failed or left a damaged record."""
+    """Return one warning per run that failed or left a damaged record, and the runs' own warnings."""
     words = {"failed": "failed", "damaged": "could not be read"}
-    return [f"Run {run.id} {words[run.state]}: {run.error}" for run in gathered.runs if run.state in words]
+    troubles = [
+        f"Run {run.id} {words[run.state]}: {run.error}" for run in gathered.runs if run.state in words
+    ]
+    own = [(run, text) for run in gathered.runs if run.record for text in run.record.warnings]
+    return [*troubles, *(f"{run.title}: {text}" for run, text in own)]
 
 
 def _kinds(gathered: Gathered) -> list[str]:

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isogloss.core.records import Row, Value
-from isogloss.reports.drawing import MARK, Figure, Words, axis_labels, colours, drawn, legend, panels
+from isogloss.reports.drawing import (
+    MARK,
+    Figure,
+    Words,
+    axis_labels,
+    colours,
+    drawn,
+    legend,
+    panels,
+    whole_numbers,
+)
 from isogloss.reports.gather import Run, run_rows
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import Epoch, PretrainStep
@@ -88,6 +98,7 @@ def _fine_tune_figure(settings: Sequence[Setting], number: int) -> Figure:
                 _draw(axis, rows, colour)
             axis.set_title(title, loc="left", fontsize=7)
         legend(canvas, axes)
+        whole_numbers(axes)
         axis_labels(canvas, "epoch", "dev score, percent")
         return canvas
 

@@ -8,5 +8,16 @@ for sentence in examples("ud", "qad", "dev"):
 
 from isogloss.data.languages.family import LANGUAGES, VERSION, Language, card
 from isogloss.data.languages.generating import SIZES, examples, split_size, translations
+from isogloss.data.languages.translating import Translator
 
-__all__ = ["LANGUAGES", "SIZES", "VERSION", "Language", "card", "examples", "split_size", "translations"]
+__all__ = [
+    "LANGUAGES",
+    "SIZES",
+    "VERSION",
+    "Language",
+    "Translator",
+    "card",
+    "examples",
+    "split_size",
+    "translations",
+]

@@ -75,6 +75,8 @@ class World:
     """Adjectives that fit each noun class."""
     names: dict[int, tuple[str, ...]]
     """The words of each name, in Latin letters."""
+    name_words: tuple[str, ...]
+    """Every word of a name once."""
     nouns: tuple[Weighted[int], ...]
     """Nouns of each class."""
     called: dict[int, Weighted[int]]
@@ -107,10 +109,12 @@ def world() -> World:
         if adjective % 2 == 0
     }
     frequent = draws.shuffled(ADJECTIVES)
+    frames, names = _frames(draws), _names(draws)
     return World(
-        frames=_frames(draws),
+        frames=frames,
         adjectives=tuple(zipf([a for a in frequent if kind in fits[a & ~1]]) for kind in range(len(CLASSES))),
-        names=_names(draws),
+        names=names,
+        name_words=tuple(dict.fromkeys(word for name in names.values() for word in name)),
         nouns=tuple(
             zipf(draws.shuffled(NOUNS[kind * NOUNS_A_CLASS : (kind + 1) * NOUNS_A_CLASS]))
             for kind in range(len(CLASSES))

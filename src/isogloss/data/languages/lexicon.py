@@ -54,7 +54,7 @@ class Lexicon:
     """Words without inflection: function words, adverbs, particles."""
     names: dict[int, tuple[Form, ...]]
     readings: dict[str, dict[str, Reading]] = field(default_factory=dict)
-    """Every form, then the tag, then what it may mean."""
+    """Every form, then the tag, then what it may mean; for a name's word (PROPN) its number in the world."""
     called: dict[tuple[str, ...], int] = field(default_factory=dict)
     """Names by their words."""
 
@@ -103,7 +103,7 @@ _FEATURES: dict[int, str] = {
     c.PAST: "Tense=Past",    c.FUTURE: "Tense=Fut", c.NOT: "Polarity=Neg",
 }  # fmt: skip
 
-_TENSE_MARKERS = {c.PRESENT_TENSE: None, c.PAST_TENSE: c.PAST, c.FUTURE_TENSE: c.FUTURE}
+TENSE_MARKERS = {c.PRESENT_TENSE: None, c.PAST_TENSE: c.PAST, c.FUTURE_TENSE: c.FUTURE}
 _TENSE_NAMES = ("Pres", "Past", "Fut")
 
 
@@ -155,14 +155,14 @@ def _verb(language: Language, roots: dict[int, str], concept: int) -> tuple[tupl
         if language.tense != "particle":
             features.append(f"Tense={_TENSE_NAMES[tense]}")
         features.append("VerbForm=Fin")
-        marker = _TENSE_MARKERS[tense]
+        marker = TENSE_MARKERS[tense]
         markers = [c.NOT] * negated if marker is None else [marker, *[c.NOT] * negated]
         word = affixed(language, roots, roots[concept], markers)
         return Form(
             spell(word, language.script), spell(roots[concept], language.script), "VERB", "|".join(features)
         )
 
-    return tuple((form(tense, negated=False), form(tense, negated=True)) for tense in _TENSE_MARKERS)
+    return tuple((form(tense, negated=False), form(tense, negated=True)) for tense in TENSE_MARKERS)
 
 
 def _adjective(language: Language, roots: dict[int, str], concept: int) -> tuple[Form, Form]:
@@ -181,15 +181,16 @@ def _name(words: tuple[str, ...], script: str) -> tuple[Form, ...]:
 
 def _index(grown: Lexicon) -> None:
     """Fill the tables that lead from forms back to concepts."""
-    for form, reading in _all_forms(grown):
+    for form, reading in all_forms(grown):
         grown.readings.setdefault(form.text, {}).setdefault(form.tag, reading)
     for concept, name in grown.names.items():
         grown.called[tuple(form.text for form in name)] = concept
-        for form in name:
-            grown.readings.setdefault(form.text, {"PROPN": Reading(concept)})
+    for number, word in enumerate(c.world().name_words):
+        grown.readings[spell(word, grown.language.script)] = {"PROPN": Reading(number)}
 
 
-def _all_forms(grown: Lexicon) -> Iterator[tuple[Form, Reading]]:
+def all_forms(grown: Lexicon) -> Iterator[tuple[Form, Reading]]:
+    """Give every form with its reading, names apart."""
     for tables in (grown.nouns, grown.verbs):
         for concept, table in tables.items():
             for first, row in enumerate(table):
