@@ -89,10 +89,14 @@ def load_model(run_folder: str | Path) -> Model:
     """Load the model of a finished fine-tuning run from its folder."""
     folder = Path(run_folder)
     if not (folder / RECORD).exists():
-        raise ModelError(f"{folder}: no finished run is here ({RECORD} is missing). Give the folder of a run.")
+        raise ModelError(
+            f"{folder}: no finished run is here ({RECORD} is missing). Give the folder of a run."
+        )
     record = read_record(folder)
     if record.kind != "fine-tune":
-        raise ModelError(f"{folder}: run {record.id} is a {record.kind}, not a fine-tune; it has no head to predict with.")
+        raise ModelError(
+            f"{folder}: run {record.id} is a {record.kind}, not a fine-tune; it has no head to predict with."
+        )
     task = TASKS[record.run["task"]]
     how = record.run["optimization"]
     network = task.head(folder / "model", seed=0).eval()

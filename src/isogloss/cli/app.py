@@ -28,7 +28,9 @@ Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")]
 Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
-Engine = Annotated[str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")]
+Engine = Annotated[
+    str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
+]
 
 
 def main() -> None:
@@ -64,7 +66,9 @@ def quickstart(
     """Show the main job on the built-in languages: transfer, its reliability, and why; about five minutes."""
     from isogloss.cli.runs import run_and_report
 
-    run_and_report("quickstart", out=out, jobs=jobs, quiet=quiet, as_json=as_json, command="isogloss quickstart")
+    run_and_report(
+        "quickstart", out=out, jobs=jobs, quiet=quiet, as_json=as_json, command="isogloss quickstart"
+    )
 
 
 @app.command()
@@ -87,7 +91,9 @@ def run(
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     if dry_run:
-        print_plan(recipe, out=out, data=data, scale=scale, changes=change or [], quiet=quiet, as_json=as_json)
+        print_plan(
+            recipe, out=out, data=data, scale=scale, changes=change or [], quiet=quiet, as_json=as_json
+        )
         return
     run_and_report(
         recipe,
@@ -136,14 +142,17 @@ def show(
 
 @app.command(name="list")
 def list_(
-    what: Annotated[str, typer.Argument(help="tasks, corpora, languages, encoders, methods, diagnostics, recipes or runs.")],
+    what: Annotated[
+        str,
+        typer.Argument(help="tasks, corpora, languages, encoders, methods, diagnostics, recipes or runs."),
+    ],
     folder: Annotated[Path, typer.Option("--in", help="The folder of runs.")] = Path("runs/quickstart"),
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """List what there is."""
-    from isogloss.cli.lists import LISTS
     from isogloss.cli.display import Display
+    from isogloss.cli.lists import LISTS
 
     if what not in LISTS:
         raise unknown_name("list", "list", what, LISTS)
@@ -154,7 +163,9 @@ def list_(
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a finished fine-tuning run.")],
-    file: Annotated[Path, typer.Argument(help="Text, one sentence a line, words separated by spaces; pairs by a tab.")],
+    file: Annotated[
+        Path, typer.Argument(help="Text, one sentence a line, words separated by spaces; pairs by a tab.")
+    ],
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Predict a label for each word of each sentence, or for each pair of texts."""
@@ -166,8 +177,8 @@ def predict(
 @app.command()
 def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> None:  # noqa: ARG001
     """Say what this machine has: devices, the precision worth using, threads, corpora."""
-    from isogloss.cli.lists import machine
     from isogloss.cli.display import Display
+    from isogloss.cli.lists import machine
 
     Display(as_json=as_json).table(("what", "found"), machine(data))
 
@@ -176,8 +187,8 @@ def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> No
 def languages(context: typer.Context, as_json: Json = False) -> None:
     """List the built-in languages."""
     if context.invoked_subcommand is None:
-        from isogloss.cli.lists import LISTS
         from isogloss.cli.display import Display
+        from isogloss.cli.lists import LISTS
 
         Display(as_json=as_json).table(*LISTS["languages"](Path()))
 

@@ -15,8 +15,8 @@ Listing = tuple[Sequence[str], Rows]
 def _corpora(_: Path) -> Listing:
     from isogloss.data import CORPORA
 
-    rows = [(name, one.task, one.licence, one.url) for name, one in sorted(CORPORA.items())]
-    return ("corpus", "task", "licence", "url"), rows
+    rows = [(name, " ".join(one.tasks), one.licence, one.url) for name, one in sorted(CORPORA.items())]
+    return ("corpus", "tasks", "licence", "url"), rows
 
 
 def _languages(_: Path) -> Listing:
@@ -24,20 +24,27 @@ def _languages(_: Path) -> Listing:
 
     cards = {code: card(code) for code in LANGUAGES}
     heads = list(next(iter(cards.values())))
-    return ["language", *heads], [[code, *(one.get(head, "") for head in heads)] for code, one in cards.items()]
+    return ["language", *heads], [
+        [code, *(one.get(head, "") for head in heads)] for code, one in cards.items()
+    ]
 
 
 def _tasks(_: Path) -> Listing:
     from isogloss.tasks import TASKS
 
-    return ("task", "metric", "labels"), [(n, one.metric, " ".join(one.labels)) for n, one in sorted(TASKS.items())]
+    return ("task", "metric", "labels"), [
+        (n, one.metric, " ".join(one.labels)) for n, one in sorted(TASKS.items())
+    ]
 
 
 def _encoders(_: Path) -> Listing:
     from isogloss.encoders import FAMILIES
 
     rows = [("shipped", "the small encoder of the built-in languages")]
-    return ("encoder", "what"), [*rows, *((name, "any model of this family, by folder or name") for name in FAMILIES)]
+    return ("encoder", "what"), [
+        *rows,
+        *((name, "any model of this family, by folder or name") for name in FAMILIES),
+    ]
 
 
 def _methods(_: Path) -> Listing:

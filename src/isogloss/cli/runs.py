@@ -48,7 +48,9 @@ def run_and_report(
             command=command,
         )
         outcome = result.outcome
-        display.say(f"{len(outcome.made)} runs made, {len(outcome.done)} were there, {len(outcome.failed)} failed.")
+        display.say(
+            f"{len(outcome.made)} runs made, {len(outcome.done)} were there, {len(outcome.failed)} failed."
+        )
     show_report(result.report, as_json=as_json)
     for key, message in outcome.failed.items():
         print(f"isogloss: run {key} failed: {message}", file=sys.stderr)
@@ -92,8 +94,12 @@ def show_report(report: Any, *, as_json: bool) -> None:
     """Print where the report is and the short table of what was found."""
     display = Display(as_json=as_json)
     if as_json:
-        claims = [{"claim": one.letter, "verdict": one.verdict, "number": one.number} for one in report.claims]
-        display.emit({"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims})
+        claims = [
+            {"claim": one.letter, "verdict": one.verdict, "number": one.number} for one in report.claims
+        ]
+        display.emit(
+            {"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims}
+        )
         return
     display.table(("what", "found"), report.summary)
     print(f"Report: {report.html}")

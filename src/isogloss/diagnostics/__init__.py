@@ -25,7 +25,15 @@ class Diagnostic(Protocol):
         ...
 
 
-_ALL: tuple[type[Diagnostic], ...] = (Scores, Interpolation, Plane, Deltas, RunVariance, TransferGap, Retrieval)
+_ALL: tuple[type[Diagnostic], ...] = (
+    Scores,
+    Interpolation,
+    Plane,
+    Deltas,
+    RunVariance,
+    TransferGap,
+    Retrieval,
+)
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 
 __all__ = ["DIAGNOSTICS", "Diagnostic", "Look"]

@@ -127,7 +127,10 @@ def _scored(
     evaluations = {language: look.evaluation(language) for language in look.languages}
     home = weights_of(model, names)
     kept = [weight.clone() for weight in home]
-    moving = {name: nn.Parameter(weight.clone(), requires_grad=False) for name, weight in zip(names, home, strict=True)}
+    moving = {
+        name: nn.Parameter(weight.clone(), requires_grad=False)
+        for name, weight in zip(names, home, strict=True)
+    }
     with standing_in(model, moving), torch.no_grad():
         for number, (point, columns) in enumerate(points, start=1):
             go(point, list(moving.values()))
@@ -147,4 +150,6 @@ def _check_part(part: str, where: str) -> None:
 
 def _check_count(values: tuple[str, ...], count: int, where: str, field: str) -> None:
     if len(values) != count:
-        raise ConfigError(f"{where}: {field} names {len(values)} methods, but {count} are needed: {list(values)}.")
+        raise ConfigError(
+            f"{where}: {field} names {len(values)} methods, but {count} are needed: {list(values)}."
+        )

@@ -46,7 +46,9 @@ class Retrieval:
     def _accuracy(self, loaded: Any, pairs: list[tuple[str, str]]) -> tuple[float, float]:
         model, tokenizer = loaded
         sides = [
-            sentence_states(model, tokenizer, [pair[side] for pair in pairs], layer=self.layer, limit=self.limit)
+            sentence_states(
+                model, tokenizer, [pair[side] for pair in pairs], layer=self.layer, limit=self.limit
+            )
             for side in (0, 1)
         ]
         return nearest_is_translation(*sides), nearest_is_translation(*reversed(sides))

@@ -23,7 +23,9 @@ def fingerprint_of(source: str) -> str:
     folder = Path(encoder_folder(source))
     if not folder.is_dir():
         if source.startswith((".", "/", "~")) or "\\" in source:
-            raise ModelError(f"encoder: there is no folder {source!r}. Give an existing folder or a hub name.")
+            raise ModelError(
+                f"encoder: there is no folder {source!r}. Give an existing folder or a hub name."
+            )
         return ""
     digest = sha256()
     for path in sorted(folder.iterdir()):

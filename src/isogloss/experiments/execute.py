@@ -155,7 +155,9 @@ _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
 }
 
 
-def _examples(shop: Workshop, run: FineTune | Measure, language: str, split: Any, count: int) -> list[Example]:
+def _examples(
+    shop: Workshop, run: FineTune | Measure, language: str, split: Any, count: int
+) -> list[Example]:
     return shop.sources.examples(run.corpus, language, split, treebanks=run.treebanks, examples=count)
 
 
@@ -216,6 +218,6 @@ def _how(seconds: float) -> dict[str, object]:
         "seconds": round(seconds, 3),
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
-        "versions": {"isogloss": VERSION, "python": platform.python_version()} | {name: version(name) for name in names},
+        "versions": {"isogloss": VERSION, "python": platform.python_version()}
+        | {name: version(name) for name in names},
     }
-

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
-from typing import Any
 
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.languages import check_language
@@ -58,7 +57,9 @@ def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) ->
     grid = recipe.grid
     if grid is None:
         return []
-    entries = [_entry(table, grid, f"{where}: grid.method[{place}]") for place, table in enumerate(grid.method)]
+    entries = [
+        _entry(table, grid, f"{where}: grid.method[{place}]") for place, table in enumerate(grid.method)
+    ]
     _check_labels(entries, where)
     treebanks = tuple(sorted(grid.treebanks.items()))
     found = []
@@ -90,7 +91,9 @@ def _encoder(entry: str | EncoderTable, sources: Sources, where: str) -> Encoder
     if isinstance(entry, str):
         return Pretrained(source=entry, data=fingerprint_of(entry))
     if bool(entry.pretrain) == bool(entry.pretrained):
-        raise ConfigError(f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name).")
+        raise ConfigError(
+            f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
+        )
     if entry.pretrain is None:
         return Pretrained(source=entry.pretrained, data=fingerprint_of(entry.pretrained))
     return _pretrain(entry.pretrain, sources, where)
@@ -112,7 +115,11 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     method = checked(PRETRAINING[name], values, f"{here}.method")
     check_precision(method.precision, f"{here}.method")
     languages = [check_language(code, f"{here}.languages") for code in table.languages]
-    files = [sources.fingerprint(corpus, code, "train") for corpus in table.text for code in _having(sources, corpus, languages)]
+    files = [
+        sources.fingerprint(corpus, code, "train")
+        for corpus in table.text
+        for code in _having(sources, corpus, languages)
+    ]
     pairs = [f"{languages[0]}-{other}" for other in languages[1:]] if table.bitext else []
     files += [sources.fingerprint(table.bitext, pair, "train") for pair in pairs]
     return Pretrain(
@@ -149,7 +156,9 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     for target in targets:
         if target not in grid.targets:
             near = did_you_mean(target, grid.targets)
-            raise ConfigError(f"{where}: targets: {target!r} is not among grid.targets {list(grid.targets)}.{near}")
+            raise ConfigError(
+                f"{where}: targets: {target!r} is not among grid.targets {list(grid.targets)}.{near}"
+            )
     return MethodEntry(
         label=str(table.get("label", name)),
         method=checked(kind, {key: table[key] for key in own & set(table)}, where),
@@ -162,21 +171,27 @@ def _check_labels(entries: list[MethodEntry], where: str) -> None:
     labels = [entry.label for entry in entries]
     for label in labels:
         if labels.count(label) > 1:
-            raise ConfigError(f"{where}: grid.method: two methods are called {label!r}. Give one a label of its own.")
+            raise ConfigError(
+                f"{where}: grid.method: two methods are called {label!r}. Give one a label of its own."
+            )
 
 
 def _task(grid: GridTable, corpus: str, where: str) -> str:
     if corpus not in CORPORA:
         raise unknown_name(f"{where}: grid.corpus", "corpus", corpus, CORPORA)
-    own = CORPORA[corpus].task
     if grid.task and grid.task not in TASKS:
         raise unknown_name(f"{where}: grid.task", "task", grid.task, TASKS)
-    if own not in TASKS or (grid.task and grid.task != own):
+    there = [task for task in CORPORA[corpus].tasks if task in TASKS]
+    if grid.task and grid.task not in there:
         raise ConfigError(
-            f"{where}: grid.task: corpus {corpus!r} has labels for {own!r}, not for {grid.task or 'a task'!r}. "
-            f"Choose another corpus or leave task out."
+            f"{where}: grid.task: corpus {corpus!r} has no labels for {grid.task!r}, only for "
+            f"{', '.join(there) or 'no task'}. Choose another corpus or task."
         )
-    return own
+    if not grid.task and len(there) != 1:
+        raise ConfigError(
+            f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there) or 'no task'}. Name one."
+        )
+    return grid.task or there[0]
 
 
 def _variants(table: Table) -> Iterator[Table]:

@@ -31,7 +31,9 @@ class Chosen:
 
     def takes(self, cell: Cell) -> bool:
         """Tell whether a cell is among the targets and seeds asked for (all when none are named)."""
-        return (not self.targets or cell.target in self.targets) and (not self.seeds or cell.seed in self.seeds)
+        return (not self.targets or cell.target in self.targets) and (
+            not self.seeds or cell.seed in self.seeds
+        )
 
 
 def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
@@ -91,7 +93,15 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
     scores = _scores(chosen)
     groups: dict[object, list[Measure]] = {}
     for model, languages, cell in _models(chosen, grid):
-        key = (model.encoder, model.corpus, model.method, model.source, model.target, model.optimization, languages)
+        key = (
+            model.encoder,
+            model.corpus,
+            model.method,
+            model.source,
+            model.target,
+            model.optimization,
+            languages,
+        )
         groups.setdefault(key, []).append(_measure(scores, (model,), languages, cell, sources))
     for key, subjects in groups.items():
         if len(subjects) < 2:
@@ -121,10 +131,14 @@ def _over_cells(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
             yield _measure(chosen, subjects, (*cell.source, cell.target), cell, sources)
 
 
-def _over_encoders(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources) -> Iterator[Measure]:
+def _over_encoders(
+    chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources
+) -> Iterator[Measure]:
     """One measurement of each encoder on a bitext."""
     if not chosen.corpus:
-        raise ConfigError(f"{chosen.where}: {chosen.diagnostic.name} needs bitext: name it in the field corpus.")
+        raise ConfigError(
+            f"{chosen.where}: {chosen.diagnostic.name} needs bitext: name it in the field corpus."
+        )
     for encoder in built:
         languages = getattr(encoder, "languages", ()) or _grid_languages(grid)
         pairs = [f"{languages[0]}-{other}" for other in languages[1:]]
@@ -183,7 +197,14 @@ def _measure(
 def _scores(chosen: Chosen) -> Chosen:
     """The measurement whose rows a diagnostic over scores reads."""
     return Chosen(
-        DIAGNOSTICS["scores"](), chosen.split, chosen.examples, "", chosen.targets, chosen.seeds, chosen.methods, ""
+        DIAGNOSTICS["scores"](),
+        chosen.split,
+        chosen.examples,
+        "",
+        chosen.targets,
+        chosen.seeds,
+        chosen.methods,
+        "",
     )
 
 

@@ -89,7 +89,9 @@ class Recipe:
     """Named changes to the recipe (--scale): dotted keys and their values."""
 
 
-def read_recipe(text: str, *, where: str, changes: Mapping[str, Any] | None = None, scale: str = "") -> Recipe:
+def read_recipe(
+    text: str, *, where: str, changes: Mapping[str, Any] | None = None, scale: str = ""
+) -> Recipe:
     """Parse and check a recipe; ConfigError says the file, the field, what was found and what is allowed."""
     try:
         body = tomllib.loads(text)
@@ -105,11 +107,15 @@ def read_recipe(text: str, *, where: str, changes: Mapping[str, Any] | None = No
     return checked(Recipe, body, where)
 
 
-def read_recipe_file(path: Path, *, changes: Mapping[str, Any] | None = None, scale: str = "") -> tuple[Recipe, str]:
+def read_recipe_file(
+    path: Path, *, changes: Mapping[str, Any] | None = None, scale: str = ""
+) -> tuple[Recipe, str]:
     """Read a recipe from a file; return it with its text."""
     if not path.is_file():
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
-        raise ConfigError(f"{path}: there is no such recipe.{near} Give a TOML file or the name of a packaged one.")
+        raise ConfigError(
+            f"{path}: there is no such recipe.{near} Give a TOML file or the name of a packaged one."
+        )
     text = path.read_text(encoding="utf-8")
     return read_recipe(text, where=path.name, changes=changes, scale=scale), text
 
@@ -147,7 +153,10 @@ def _forbid_unknown(kind: type[Any]) -> None:
 
 def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
     # Of the alternatives of a union, the one that got furthest is the one that was meant.
-    first = max(error.errors(include_url=False), key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}))
+    first = max(
+        error.errors(include_url=False),
+        key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
+    )
     place = [str(part) for part in first["loc"] if not _is_alternative(str(part))]
     name = ".".join(place) or kind.__name__
     if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
@@ -165,7 +174,12 @@ def _is_alternative(part: str) -> bool:
 
 def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
     """Name the fields of the innermost table on the way to a place."""
-    tables = {"encoder": EncoderTable, "pretrain": PretrainTable, "grid": GridTable, "architecture": Architecture}
+    tables = {
+        "encoder": EncoderTable,
+        "pretrain": PretrainTable,
+        "grid": GridTable,
+        "architecture": Architecture,
+    }
     inner = [tables[part] for part in place[:-1] if part in tables]
     fields: dict[str, Any] = (inner[-1] if inner else kind).__dataclass_fields__
     return list(fields)
@@ -176,5 +190,7 @@ def _set(body: Table, path: list[str], value: object, where: str) -> None:
     for depth, part in enumerate(outer):
         body = body.setdefault(part, {})
         if not isinstance(body, dict):
-            raise ConfigError(f"{where}: {'.'.join(path[: depth + 1])} is no table, so it has no {last!r} to set.")
+            raise ConfigError(
+                f"{where}: {'.'.join(path[: depth + 1])} is no table, so it has no {last!r} to set."
+            )
     body[last] = value

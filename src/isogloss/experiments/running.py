@@ -54,13 +54,17 @@ def plan_recipe(
         where = path.name
     sources = Sources(data)
     root = out or Path("runs") / Path(name).stem
-    return Planned(recipe=recipe, text=text, runs=plan(recipe, sources, where), store=Store(root), sources=sources)
+    return Planned(
+        recipe=recipe, text=text, runs=plan(recipe, sources, where), store=Store(root), sources=sources
+    )
 
 
 def packaged_recipes() -> dict[str, str]:
     """Return the recipes that come with the package, by name."""
     folder = files("isogloss") / "recipes"
-    found = {path.name.removesuffix(".toml"): path for path in folder.iterdir() if path.name.endswith(".toml")}
+    found = {
+        path.name.removesuffix(".toml"): path for path in folder.iterdir() if path.name.endswith(".toml")
+    }
     return {name: path.read_text(encoding="utf-8") for name, path in sorted(found.items())}
 
 

@@ -35,7 +35,9 @@ class Sources:
         wanted = {"treebanks": treebanks, "collection": collection}
         changes = {field: value for field, value in wanted.items() if value}
         for field in changes.keys() - {field.name for field in fields(corpus)}:
-            raise ConfigError(f"corpus {plain!r} has no {field} to choose from: {changes[field]!r}. Leave it out.")
+            raise ConfigError(
+                f"corpus {plain!r} has no {field} to choose from: {changes[field]!r}. Leave it out."
+            )
         return replace(corpus, **changes)  # type: ignore[no-any-return]
 
     def stream(
@@ -51,7 +53,9 @@ class Sources:
         """Read the first examples of a split (0: all); DataError when there are none."""
         found = list(self.stream(corpus, language, split, treebanks=treebanks, examples=examples))
         if not found:
-            raise DataError(f"{corpus} {language} {split}: the split is empty. Choose another split or language.")
+            raise DataError(
+                f"{corpus} {language} {split}: the split is empty. Choose another split or language."
+            )
         return found
 
     def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
@@ -61,7 +65,7 @@ class Sources:
 
     def folder(self, language: str) -> Folder:
         """Return the folder a language's files are in; a pair such as en-fr goes by its first language."""
-        return folder_for(language.split("-")[0], DiskFolder(self.data) if self.data else None)
+        return folder_for(language.split("-", maxsplit=1)[0], DiskFolder(self.data) if self.data else None)
 
 
 def joined(fingerprints: list[str]) -> str:

@@ -24,6 +24,8 @@ class Method(Protocol):
 
 _ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual)
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
-PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {MaskedLanguageModelling.name: MaskedLanguageModelling}
+PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
+    MaskedLanguageModelling.name: MaskedLanguageModelling
+}
 
 __all__ = ["METHODS", "PRETRAINING", "Method"]

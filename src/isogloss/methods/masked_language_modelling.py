@@ -146,7 +146,9 @@ class _TextBatches:
         count = max(1, self.method.batch_subwords // self.method.block)
         sizes = np.array([len(stream) for stream in self.streams], dtype=np.float64)
         weights = sizes ** (1 / self.method.temperature)
-        chosen = rng.choice(len(self.streams), size=count if self.method.mixed else 1, p=weights / weights.sum())
+        chosen = rng.choice(
+            len(self.streams), size=count if self.method.mixed else 1, p=weights / weights.sum()
+        )
         streams = [self.streams[number] for number in np.resize(chosen, count)]
         places = [int(rng.integers(len(stream.starts))) for stream in streams]
         length = self.method.block - 2
@@ -181,7 +183,9 @@ def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Para
     for other in others:
         for pair in setting.translations(first, other):
             texts.setdefault((pair.id, pair.first), {first: pair.first})[other] = pair.second
-    return [dict(zip(text, ids, strict=True)) for text, ids in _encoded(list(texts.values()), tokenizer, block)]
+    return [
+        dict(zip(text, ids, strict=True)) for text, ids in _encoded(list(texts.values()), tokenizer, block)
+    ]
 
 
 def _encoded(
@@ -191,4 +195,3 @@ def _encoded(
     subwords = subwords_of(lines, tokenizer)
     for text in texts:
         yield text, [np.array(ids[: block - 2], dtype=np.int32) for ids in islice(subwords, len(text))]
-

@@ -123,4 +123,3 @@ class Masking:
         chosen = (draw >= KEPT) & (draw < KEPT + RANDOM)
         flat[places[chosen]] = replaced[chosen]
         return flat.reshape(ids.shape), places, gold
-

@@ -17,7 +17,12 @@ from torch import Tensor, nn
 
 from isogloss.core.records import storage_error
 
-_MODEL, _OPTIMIZER, _BEST, _STATE = "model.safetensors", "optimizer.safetensors", "best.safetensors", "state.json"
+_MODEL, _OPTIMIZER, _BEST, _STATE = (
+    "model.safetensors",
+    "optimizer.safetensors",
+    "best.safetensors",
+    "state.json",
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,9 @@ class Checkpoints:
             temporary.rename(final)
         except (OSError, SafetensorError) as error:
             shutil.rmtree(temporary, ignore_errors=True)
-            raise storage_error(final, error if isinstance(error, OSError) else OSError(str(error))) from error
+            raise storage_error(
+                final, error if isinstance(error, OSError) else OSError(str(error))
+            ) from error
         for old in self._all():
             if old != final:
                 shutil.rmtree(old, ignore_errors=True)

@@ -61,12 +61,19 @@ class Evaluation:
 
 
 def evaluation(
-    task: Task, examples: Sequence[Example], tokenizer: Any, optimization: Optimization, *, baseline: float | None = None
+    task: Task,
+    examples: Sequence[Example],
+    tokenizer: Any,
+    optimization: Optimization,
+    *,
+    baseline: float | None = None,
 ) -> Evaluation:
     """Encode and batch examples for scoring."""
     rows = task.encode(examples, tokenizer, limit=optimization.limit, overlap=optimization.overlap)
     groups = by_length([len(row.subwords) for row in rows], BUDGET)
-    batches = [(group, collate([rows[row] for row in group], padding=tokenizer.pad_token_id)) for group in groups]
+    batches = [
+        (group, collate([rows[row] for row in group], padding=tokenizer.pad_token_id)) for group in groups
+    ]
     return Evaluation(
         task=task,
         examples=examples,

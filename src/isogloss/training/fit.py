@@ -84,7 +84,13 @@ class _Fit:
     """One training under way; ``run`` is ``fit``."""
 
     def __init__(
-        self, model: nn.Module, batches: Batches[Any], loss: Loss, *, how: tuple[Schedule, int, str], watch: Watch
+        self,
+        model: nn.Module,
+        batches: Batches[Any],
+        loss: Loss,
+        *,
+        how: tuple[Schedule, int, str],
+        watch: Watch,
     ) -> None:
         self.schedule, self.seed, precision = how
         self.model, self.batches, self.watch = model, batches, watch

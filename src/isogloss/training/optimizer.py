@@ -25,7 +25,10 @@ def adamw(model: nn.Module, schedule: Schedule) -> torch.optim.AdamW:
     """Return fused AdamW; biases and layer norms (everything below two dimensions) do not decay."""
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     groups = [
-        {"params": [weight for weight in trained if weight.dim() >= 2], "weight_decay": schedule.weight_decay},
+        {
+            "params": [weight for weight in trained if weight.dim() >= 2],
+            "weight_decay": schedule.weight_decay,
+        },
         {"params": [weight for weight in trained if weight.dim() < 2], "weight_decay": 0.0},
     ]
     betas = (0.9, schedule.beta2)

@@ -41,7 +41,9 @@ def fine_tune(setting: Setting, languages: tuple[str, ...]) -> Trained:
     tokenizer = load_tokenizer(setting.encoder)
     model = task.head(setting.encoder, seed=derive(setting.seed, "head"), attention=attention_for_training())
     groups = [
-        task.encode(setting.train(language), tokenizer, limit=optimization.limit, overlap=optimization.overlap)
+        task.encode(
+            setting.train(language), tokenizer, limit=optimization.limit, overlap=optimization.overlap
+        )
         for language in languages
     ]
     batches: Bucketed[EncodedRow, Batch] = Bucketed(
@@ -90,7 +92,9 @@ def _loss(setting: Setting, model: Any, batch: Batch) -> Tensor:
 class _Selection:
     """Dev data of the training languages, scored after each epoch."""
 
-    def __init__(self, setting: Setting, tokenizer: Any, languages: tuple[str, ...], steps_per_epoch: int) -> None:
+    def __init__(
+        self, setting: Setting, tokenizer: Any, languages: tuple[str, ...], steps_per_epoch: int
+    ) -> None:
         self.steps_per_epoch = steps_per_epoch
         self.evaluations = {
             language: evaluation(
@@ -122,7 +126,9 @@ class _Selection:
         """Say in which training languages nothing was learned."""
         found = []
         for language, one in self.evaluations.items():
-            best = max((float(row["score"] or 0) for row in rows if row.get("language") == language), default=0.0)
+            best = max(
+                (float(row["score"] or 0) for row in rows if row.get("language") == language), default=0.0
+            )
             if best <= (one.baseline or 0.0) + ABOVE_CHANCE:
                 found.append(
                     f"stuck at chance: the best {one.metric} on {language} dev is {best:.3f}, and always saying the "
