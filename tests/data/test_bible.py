@@ -1,3 +1,5 @@
+from itertools import chain
+
 import pytest
 
 from isogloss.core.errors import DataError
