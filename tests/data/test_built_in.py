@@ -1,9 +1,12 @@
+from itertools import product
+
 import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
-from isogloss.data.built_in import SPLITS_OF, BuiltInFolder, Maker, folder_for
+from isogloss.data.built_in import MADE_AS, BuiltInFolder, Maker, folder_for
+from isogloss.data.corpora import SPLITS
 from isogloss.data.examples import (
     ParsedSentence,
     Question,
@@ -21,8 +24,9 @@ MADE = {
     ),
     "wikiann": TaggedSentence(id="1", words=("Ba",), tags=("B-PER",)),
     "xnli": SentencePair(id="1", first="ba du", second="du", label="neutral"),
+    "pawsx": SentencePair(id="1", first="ba du", second="du ba", label="1"),
     "squad": Question(id="1", passage="ba du", question="ba?", answers=((3, "du"),)),
-    "rawtext": TextLine(id="train:1", text="ba du"),
+    "text": TextLine(id="train:1", text="ba du"),
 }
 
 
@@ -38,10 +42,10 @@ def fake(calls=None):
     return Maker(languages=("qaa", "qab", "qac"), version=3, examples=examples, translations=translations)
 
 
-@pytest.mark.parametrize("name", SPLITS_OF)
+@pytest.mark.parametrize("name", MADE_AS)
 def test_every_corpus_is_read_through_its_native_format(name):
     (example,) = CORPORA[name].read(BuiltInFolder(fake()), "qab", "train")
-    expected = MADE[name]
+    expected = MADE[MADE_AS[name]]
     assert [getattr(example, field) for field in expected.__slots__ if field != "lines"] == [
         getattr(expected, field) for field in expected.__slots__ if field != "lines"
     ]
@@ -59,11 +63,10 @@ def test_export_reads_back_the_very_same(tmp_path):
     folder = BuiltInFolder(fake())
     folder.export(tmp_path, told.append)
     disk = DiskFolder(tmp_path)
-    for name, splits in SPLITS_OF.items():
-        for language in ("qaa", "qac"):
-            for split in splits:
-                here = list(CORPORA[name].read(folder, language, split))
-                assert list(CORPORA[name].read(disk, language, split)) == here
+    for name in MADE_AS:
+        for language, split in product(("qaa", "qac"), SPLITS):
+            here = list(CORPORA[name].read(folder, language, split))
+            assert list(CORPORA[name].read(disk, language, split)) == here
     assert list(Bitext().read(disk, "qab-qaa", "test")) == list(Bitext().read(folder, "qab-qaa", "test"))
     assert told[-1].done == told[-1].total == len(told) - 1
 
@@ -79,7 +82,7 @@ def test_star_stays_within_one_folder():
     folder = BuiltInFolder(fake())
     assert folder.find(["*.conllu"]) == []
     assert len(folder.find(["ud/*/*-ud-train.conllu"])) == 3
-    assert folder.inside() == ["bitext", "panx", "rawtext", "squad", "ud", "xnli"]
+    assert folder.inside() == ["bitext", "panx", "pawsx", "rawtext", "squad", "ud", "xnli"]
 
 
 def test_unknown_built_in_language_lists_those_there_are():

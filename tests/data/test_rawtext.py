@@ -17,8 +17,14 @@ def test_what_is_written_reads_back(again):
     assert [(line.text, line.document) for line in again(RawText(), lines)] == documents
 
 
-def test_there_is_no_dev_split(fixtures):
-    with pytest.raises(DataError, match=r"For 'sw' it has: train\. rawtext has no dev split"):
+def test_dev_text_is_no_training_text(put):
+    folder = put({"rawtext/en/a.txt": "train\n", "rawtext/en/dev/a.txt": "dev\n"})
+    assert [line.text for line in RawText().read(folder, "en", "train")] == ["train"]
+    assert [line.text for line in RawText().read(folder, "en", "dev")] == ["dev"]
+
+
+def test_missing_dev_text_says_what_there_is(fixtures):
+    with pytest.raises(DataError, match=r"For 'sw' it has: train\."):
         RawText().read(fixtures, "sw", "dev")
 
 
