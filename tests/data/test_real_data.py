@@ -11,6 +11,7 @@ from isogloss.data.bible import Bible
 from isogloss.data.bitext import Bitext
 from isogloss.data.conllu import read_conllu, write_conllu
 from isogloss.data.corpora import SPLITS
+from isogloss.data.mlqa import Mlqa
 from isogloss.data.parallel_files import THREE_LETTERS
 from isogloss.data.parallel_table import languages_in
 from isogloss.data.ud import Ud
@@ -122,6 +123,23 @@ def test_xquad_has_its_questions(real_data):
     languages = ["ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh"]
     ids = [[one.id for one in CORPORA["squad"].read(real_data, language, "test")] for language in languages]
     assert all(len(one) == 1190 and set(one) == set(ids[0]) for one in ids)
+
+
+def test_mlqa_has_its_questions(real_data):
+    stated = {"ar": 517, "de": 512, "en": 1148, "es": 500, "hi": 507, "vi": 511, "zh": 504}
+    ids = {}
+    for language, count in stated.items():
+        ids[language] = {one.id for one in Mlqa().read(real_data, language, "dev")}
+        assert len(ids[language]) == count
+    crossed = {one.id for one in Mlqa(questions="de").read(real_data, "en", "dev")}
+    assert crossed == ids["de"] & ids["en"]
+
+
+def test_tydiqa_has_its_questions(real_data):
+    stated = {"ar": 921, "bn": 113, "en": 440, "fi": 782, "id": 565, "ru": 812}
+    for language, count in stated.items():
+        assert sum(1 for _ in CORPORA["tydiqa"].read(real_data, language, "dev")) == count
+    assert sum(1 for _ in CORPORA["tydiqa"].read(real_data, "en", "train")) == 3696
 
 
 @pytest.mark.slow
