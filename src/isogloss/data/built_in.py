@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 from isogloss.core.errors import DataError
@@ -21,14 +21,15 @@ from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
 
-SPLITS_OF: dict[str, tuple[Split, ...]] = {
-    "ud": SPLITS,
-    "wikiann": SPLITS,
-    "xnli": SPLITS,
-    "squad": SPLITS,
-    "rawtext": ("train",),
+MADE_AS = {
+    "ud": "ud",
+    "wikiann": "wikiann",
+    "xnli": "xnli",
+    "pawsx": "pawsx",
+    "squad": "squad",
+    "rawtext": "text",
 }
-"""The corpora that the built-in languages have, besides bitext."""
+"""The corpora that the built-in languages have, besides bitext, and what their maker calls them."""
 
 BITEXT = "bitext"
 
@@ -40,7 +41,7 @@ class Maker:
     languages: tuple[str, ...]
     version: int
     examples: Callable[[str, str, Split], Iterable[Example]]
-    """From corpus, language and split."""
+    """From corpus (one of ``MADE_AS``'s values), language and split."""
     translations: Callable[[str, str, Split], Iterable[Translation]]
     """From first language, second language and split."""
 
@@ -107,11 +108,9 @@ def folder_for(language: str, data: Folder | None) -> Folder:
 @lru_cache(maxsize=8)
 def _files(maker: Maker) -> dict[str, File]:
     files: dict[str, File] = {}
-    for corpus, splits in SPLITS_OF.items():
-        for language in maker.languages:
-            for split in splits:
-                path = CORPORA[corpus].path(language, split)
-                files[path] = _file(maker, path, _lines(maker, corpus, language, split))
+    for corpus, language, split in product(MADE_AS, maker.languages, SPLITS):
+        path = CORPORA[corpus].path(language, split)
+        files[path] = _file(maker, path, _lines(maker, corpus, language, split))
     for first, second in combinations(sorted(maker.languages), 2):
         for split in SPLITS:
             path = CORPORA[BITEXT].path(f"{first}-{second}", split)
@@ -125,7 +124,7 @@ def _file(maker: Maker, path: str, read: Callable[[], Iterator[str]]) -> File:
 
 def _lines(maker: Maker, corpus: str, language: str, split: Split) -> Callable[[], Iterator[str]]:
     def read() -> Iterator[str]:
-        for line in CORPORA[corpus].write(maker.examples(corpus, language, split), language):
+        for line in CORPORA[corpus].write(maker.examples(MADE_AS[corpus], language, split), language):
             yield line + "\n"
 
     return read

@@ -1,6 +1,7 @@
 """Raw text: one sentence or paragraph a line, an empty line between documents.
 
-All ``rawtext/sw/*.txt`` are one corpus, in the order of their names. It has one split, train.
+All ``rawtext/sw/*.txt`` are one corpus, in the order of their names, and its train split. Text to measure on
+is in ``rawtext/sw/dev/*.txt`` and ``rawtext/sw/test/*.txt``, where there is any.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,11 @@ from isogloss.data.examples import Example, TextLine
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import Layouts, locate
 
-LAYOUTS: Layouts = {"train": ("rawtext/{language}/*.txt", "text/{language}/*.txt", "rawtext/{language}.txt")}
+LAYOUTS: Layouts = {
+    "train": ("rawtext/{language}/*.txt", "text/{language}/*.txt"),
+    "dev": ("rawtext/{language}/dev/*.txt", "text/{language}/dev/*.txt"),
+    "test": ("rawtext/{language}/test/*.txt", "text/{language}/test/*.txt"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +32,9 @@ class RawText:
 
     def path(self, language: str, split: Split) -> str:
         """Give the place of a language's text."""
-        return f"rawtext/{language}/{split}.txt"
+        return (
+            f"rawtext/{language}/train.txt" if split == "train" else f"rawtext/{language}/{split}/{split}.txt"
+        )
 
     def files(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find all files of the language, sorted by name."""

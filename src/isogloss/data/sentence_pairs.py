@@ -57,11 +57,11 @@ def languages_in(file: File) -> list[str]:
     found: set[str] = set()
     columns = _Columns(width=3)
     for number, line in file.lines():
-        row = line.split("\t")
-        if number == 1 and any(name in row for name in FIRST):
-            columns = _header(file, row)
+        if number == 1 and any(name in line.split("\t") for name in FIRST):
+            columns = _header(file, line.split("\t"))
         if columns.language is None:
             return []
+        row = line.split("\t", columns.language + 1)
         if number > 1 and len(row) > columns.language:
             found.add(row[columns.language])
     return sorted(found)
