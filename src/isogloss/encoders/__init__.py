@@ -1,16 +1,28 @@
 """Floor 2: encoder families, subword-to-word maps and windows."""
 
-from isogloss.encoders.loading import load_masked_lm, load_model, load_tokenizer, save_model
+from isogloss.encoders.family import EncoderFamily, Site
+from isogloss.encoders.loading import (
+    load_encoder_config,
+    load_masked_lm,
+    load_model,
+    load_tokenizer,
+    load_with_new_head,
+    save_model,
+)
 from isogloss.encoders.new import new_encoder
 from isogloss.encoders.table import FAMILIES, family_of
 from isogloss.encoders.tokenizers import train_tokenizer
 
 __all__ = [
     "FAMILIES",
+    "EncoderFamily",
+    "Site",
     "family_of",
+    "load_encoder_config",
     "load_masked_lm",
     "load_model",
     "load_tokenizer",
+    "load_with_new_head",
     "new_encoder",
     "save_model",
     "train_tokenizer",

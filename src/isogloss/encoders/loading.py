@@ -1,0 +1,248 @@
+"""Encoders and models on disk: ordinary Hugging Face folders, read and written safely.
+
+Weights are read from safetensors only and no code that comes with a model is ever run. A folder is read
+without the network; a name of the Hugging Face hub is looked up in the local cache, then downloaded. What
+cannot be used is a ModelError of one line that says what to do.
+
+``attention`` is "sdpa" (fused) or "eager" (explicit, the only one that can return its probabilities).
+"""
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from isogloss.core.errors import ModelError
+from isogloss.core.records import storage_error
+from isogloss.core.seeds import derive
+from isogloss.encoders import folder as folders
+from isogloss.encoders.hub import hub_folder
+from isogloss.encoders.table import family_named
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+AutoClass = Literal[
+    "AutoModel",
+    "AutoModelForMaskedLM",
+    "AutoModelForQuestionAnswering",
+    "AutoModelForSequenceClassification",
+    "AutoModelForTokenClassification",
+]
+
+_CONFIG_FILES = ("*.json",)
+_TOKENIZER_FILES = (*_CONFIG_FILES, "vocab.txt", "sentencepiece.bpe.model")
+_MODEL_FILES = (*_TOKENIZER_FILES, "*.safetensors")
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
+    """Load the tokenizer of a folder or hub name."""
+    from transformers import AutoTokenizer  # noqa: PLC0415
+
+    folder = _find(source, _TOKENIZER_FILES, folders.has_tokenizer)
+    folders.read_config(folder)
+    folders.check_tokenizer(folder)
+    tokenizer = _from_pretrained(AutoTokenizer, folder, {})
+    lacking = [
+        name for name in ("unk", "pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id") is None
+    ]
+    if lacking or not tokenizer.is_fast:
+        what = f"it has no {'_token, '.join(lacking)}_token" if lacking else "it has no tokenizer.json"
+        raise ModelError(
+            f"{folder}: this tokenizer cannot be used: {what}. Save a complete fast tokenizer there."
+        )
+    return tokenizer
+
+
+def load_encoder_config(source: str | Path) -> "PreTrainedConfig":
+    """Load the configuration of a folder or hub name; ModelError when its architecture is not supported."""
+    return _config(_find(source, _CONFIG_FILES, folders.has_config))
+
+
+def load_model(
+    source: str | Path, auto_class: AutoClass = "AutoModel", *, attention: str = "sdpa"
+) -> "PreTrainedModel":
+    """Load an encoder (AutoModel) or a finished model in fp32, in evaluation mode; nothing is made up.
+
+    A pooler the weights do not hold is left out of the encoder. ModelError when anything else is missing.
+    """
+    folder = _find(source, _MODEL_FILES, folders.has_weights)
+    model, missing, misshapen = _read_model(folder, auto_class, _config(folder), attention)
+    _check_all_there(folder, auto_class, {name for name in missing if not name.startswith("pooler.")})
+    _check_shapes(folder, misshapen)
+    if missing:
+        model.pooler = None
+    return model
+
+
+def load_masked_lm(source: str | Path, *, attention: str = "sdpa") -> "PreTrainedModel":
+    """Load an encoder with its masked-LM head; ModelError when it has none."""
+    return load_model(source, "AutoModelForMaskedLM", attention=attention)
+
+
+def load_with_new_head(
+    source: str | Path,
+    auto_class: AutoClass,
+    *,
+    labels: Sequence[str],
+    seed: int,
+    attention: str = "sdpa",
+) -> "PreTrainedModel":
+    """Load an encoder and put a head for these labels on it, in fp32 and evaluation mode.
+
+    A head of the same kind with the same labels, as in a fine-tuned model, is kept; any other is replaced.
+    What is new depends on the seed and its own name alone.
+    """
+    folder = _find(source, _MODEL_FILES, folders.has_weights)
+    config = _config(folder)
+    known, kinds = tuple(config.id2label.values()), config.architectures or ()
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: number for number, label in enumerate(labels)}
+    model, missing, misshapen = _read_model(folder, auto_class, config, attention)
+    inside = f"{model.base_model_prefix}."
+    pooler = f"{inside}pooler."
+    _check_all_there(
+        folder, "whole encoder", {n for n in missing if n.startswith(inside) and not n.startswith(pooler)}
+    )
+    _check_shapes(folder, {name for name in misshapen if name.startswith(inside)})
+    kept = known == tuple(labels) and type(model).__name__ in kinds
+    head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
+    draw_parameters(model, missing if kept else missing | head, seed=seed)
+    return model
+
+
+def draw_parameters(model: "PreTrainedModel", names: Iterable[str], *, seed: int) -> None:
+    """Draw named parameters anew, each from the seed and its own name.
+
+    Matrices come from N(0, initializer_range²), biases become zero. No other random number is drawn or lost.
+    """
+    for name in names:
+        parameter = model.get_parameter(name)
+        with torch.no_grad():
+            if parameter.ndim > 1:
+                generator = torch.Generator().manual_seed(derive(seed, name))
+                drawn = torch.empty(parameter.shape).normal_(
+                    0.0, model.config.initializer_range, generator=generator
+                )
+                parameter.copy_(drawn)
+            else:
+                parameter.zero_()
+
+
+def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
+    """Write model and tokenizer under a temporary name, then rename: the folder is there whole or not at all.
+
+    A folder of this name is replaced.
+    """
+    from safetensors import SafetensorError  # noqa: PLC0415
+
+    temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
+    try:
+        temporary.mkdir(parents=True, exist_ok=True)
+        with _quiet():
+            model.save_pretrained(temporary)
+            tokenizer.save_pretrained(temporary)
+        if folder.exists():
+            folder.replace(old)
+        temporary.replace(folder)
+    except OSError as error:
+        raise storage_error(folder, error) from error
+    except SafetensorError as error:  # Its writer has an error of its own for what the disk says.
+        raise storage_error(folder, OSError(errno.EIO, str(error))) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _find(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
+    path = Path(source).expanduser()
+    beside_folders = "/" in str(source) and path.parent.is_dir()
+    if isinstance(source, str) and _HUB_NAME.fullmatch(source) and not path.exists() and not beside_folders:
+        return hub_folder(source, patterns, complete)
+    return folders.existing_folder(path)
+
+
+def _config(folder: Path) -> "PreTrainedConfig":
+    from transformers import AutoConfig  # noqa: PLC0415
+
+    content = folders.read_config(folder)
+    family_named(str(content.get("model_type", "")), str(folder / folders.CONFIG))
+    return _from_pretrained(AutoConfig, folder, {})
+
+
+def _read_model(
+    folder: Path, auto_class: AutoClass, config: "PreTrainedConfig", attention: str
+) -> tuple["PreTrainedModel", set[str], set[str]]:
+    """Return the model and which of its parameters the weights do not hold, or hold in another shape."""
+    import transformers  # noqa: PLC0415
+
+    folders.check_weights(folder, auto_class)
+    options = {
+        "config": config,
+        "attn_implementation": attention,
+        "dtype": torch.float32,
+        "use_safetensors": True,
+        "ignore_mismatched_sizes": True,
+        "output_loading_info": True,
+    }
+    with torch.random.fork_rng(devices=[]):
+        model, info = _from_pretrained(getattr(transformers, auto_class), folder, options)
+    return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
+
+
+def _from_pretrained(auto_class: Any, folder: Path, options: dict[str, Any]) -> Any:
+    try:
+        with _quiet():
+            return auto_class.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, **options
+            )
+    except Exception as error:  # Configs, tokenizers and weights each fail with errors of their own kind.
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ModelError(
+            f"{folder}: transformers cannot load this folder with {auto_class.__name__} ({what}). "
+            f"Copy or download the folder again."
+        ) from error
+
+
+def _check_all_there(folder: Path, kind: str, missing: set[str]) -> None:
+    if missing:
+        raise ModelError(
+            f"{folder}: this is no {kind}: the weights have no {_some(missing)}. Give a folder of that kind, "
+            f"or copy or download this one again."
+        )
+
+
+def _check_shapes(folder: Path, misshapen: set[str]) -> None:
+    if misshapen:
+        raise ModelError(
+            f"{folder}: config.json and the weights do not belong together: {_some(misshapen)} has another "
+            f"shape in the weights. Copy or download the folder again."
+        )
+
+
+def _some(names: set[str]) -> str:
+    first, *others = sorted(names)
+    return f"{first} (and {len(others)} more)" if others else first
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep transformers' bars and remarks from the terminal: what matters is raised as an error here."""
+    from transformers.utils import logging  # noqa: PLC0415
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

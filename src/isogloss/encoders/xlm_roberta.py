@@ -1,0 +1,37 @@
+"""XLM-R (Conneau et al. 2020): RoBERTa's layers, one segment, positions that begin after the padding's."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from torch import Tensor, nn
+
+from isogloss.encoders.family import Site
+from isogloss.encoders.post_norm import post_norm_embeddings, post_norm_sites
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+@dataclass(frozen=True)
+class XLMRoberta:
+    """XLM-R: positions from 2 (padding is subword 1 and takes position 1), masked-LM head in ``lm_head``."""
+
+    name: ClassVar[str] = "xlm-roberta"
+    first_position: ClassVar[int] = 2
+
+    def sites(self, encoder: "PreTrainedModel") -> list[Site]:
+        """List the layers from the first to the last."""
+        return post_norm_sites(encoder)
+
+    def embeddings(self, encoder: "PreTrainedModel") -> nn.Module:
+        """Return the module whose output enters the first layer."""
+        return post_norm_embeddings(encoder)
+
+    def masked_lm_scores(self, model: "PreTrainedModel", states: Tensor) -> Tensor:
+        """Run the head of XLMRobertaForMaskedLM on last-layer states [… dim]; returns [… vocabulary]."""
+        scores: Tensor = model.lm_head(states)
+        return scores
+
+    def longest_text(self, config: Any) -> int:
+        """Return the most subwords, special ones included, that the encoder has positions for."""
+        return int(config.max_position_embeddings) - self.first_position

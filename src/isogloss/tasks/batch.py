@@ -1,0 +1,112 @@
+"""From examples to tensors: rows of subwords, and batches of rows with the places that are scored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedRow:
+    """One text, pair or window as the encoder sees it.
+
+    A long sentence becomes several rows; together they score each of its words once.
+    """
+
+    example: int
+    """Number of the example among those that were encoded."""
+
+    subwords: tuple[int, ...]
+    """With the special ones, without padding."""
+
+    segments: tuple[int, ...] | None = None
+    """Segment of each subword, where an encoder tells the two texts of a pair apart by it."""
+
+    positions: tuple[int, ...] = ()
+    """Places scored: the first subword of each word this row owns; none when the row is scored as a whole."""
+
+    words: tuple[int, ...] = ()
+    """Number of the word at each of these places."""
+
+    gold: tuple[int, ...] = ()
+    """Label number at each of these places, or the one of the whole row; none when there are no labels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows padded to the longest. ``rows`` and ``columns`` say which places are scored, row by row.
+
+    A row that is scored as a whole is scored at its first subword.
+    """
+
+    subwords: Tensor
+    """[batch subword], integer."""
+
+    mask: Tensor | None
+    """[batch subword], 1 at real subwords and 0 at padding; None when there is no padding."""
+
+    segments: Tensor | None
+    """[batch subword], integer."""
+
+    rows: Tensor
+    """[label], integer: row of each place that is scored."""
+
+    columns: Tensor
+    """[label], integer: its place in the row."""
+
+    gold: Tensor
+    """[label], integer; empty when there are no labels."""
+
+    examples: Tensor
+    """[batch], integer: example of each row."""
+
+    def to(self, device: torch.device | str) -> Self:
+        """Return the batch on a device."""
+        values: dict[str, Tensor | None] = {field.name: getattr(self, field.name) for field in fields(self)}
+        present = {name: value for name, value in values.items() if value is not None}
+        return replace(self, **{name: value.to(device, non_blocking=True) for name, value in present.items()})
+
+    def inputs(self) -> dict[str, Tensor]:
+        """Return what the forward function of an encoder, or of a model, is called with."""
+        named = {
+            "input_ids": self.subwords,
+            "attention_mask": self.mask,
+            "token_type_ids": self.segments,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def collate(rows: Sequence[EncodedRow], *, padding: int) -> Batch:
+    """Pad rows to the longest with the subword ``padding``; ValueError when only some rows have labels."""
+    lengths = [len(row.subwords) for row in rows]
+    longest = max(lengths)
+    places = [row.positions or (0,) for row in rows]
+    counts = torch.tensor([len(row_places) for row_places in places])
+    gold = [label for row in rows for label in row.gold]
+    if gold and len(gold) != int(counts.sum()):
+        raise ValueError(
+            f"{len(gold)} labels for {int(counts.sum())} places: a batch has all labels or none."
+        )
+    padded = [list(row.subwords) + [padding] * (longest - len(row.subwords)) for row in rows]
+    return Batch(
+        subwords=torch.tensor(padded),
+        mask=_mask(torch.tensor(lengths), longest) if min(lengths) < longest else None,
+        segments=_segments(rows, longest),
+        rows=torch.repeat_interleave(torch.arange(len(rows)), counts),
+        columns=torch.tensor([place for row_places in places for place in row_places]),
+        gold=torch.tensor(gold, dtype=torch.long),
+        examples=torch.tensor([row.example for row in rows]),
+    )
+
+
+def _mask(lengths: Tensor, longest: int) -> Tensor:
+    return (torch.arange(longest) < lengths.unsqueeze(1)).long()
+
+
+def _segments(rows: Sequence[EncodedRow], longest: int) -> Tensor | None:
+    if all(row.segments is None for row in rows):
+        return None
+    whole = [row.segments or (0,) * len(row.subwords) for row in rows]
+    return torch.tensor([list(segments) + [0] * (longest - len(segments)) for segments in whole])

@@ -1,0 +1,124 @@
+"""Pair classification: one label for two texts, read off the state of the first subword.
+
+NLI asks whether a premise entails a hypothesis (XNLI); paraphrase, whether two sentences say the same
+(PAWS-X).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from isogloss.data.examples import SentencePair
+from isogloss.encoders.loading import load_with_new_head
+from isogloss.metrics.accuracy import accuracy
+from isogloss.tasks.batch import Batch, EncodedRow
+from isogloss.tasks.labels import label_numbers, most_frequent, numbering
+from isogloss.tasks.sentences import LIMIT, OVERLAP
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairClassification:
+    """A task on pairs of texts: its labels; accuracy is its metric."""
+
+    name: str
+    labels: tuple[str, ...]
+    metric: ClassVar[str] = "accuracy"
+
+    def encode(
+        self,
+        examples: Sequence[SentencePair],
+        tokenizer: "PreTrainedTokenizerFast",
+        *,
+        limit: int = LIMIT,
+        overlap: int = OVERLAP,
+    ) -> list[EncodedRow]:
+        """Turn each pair into one row, the longer text cut until it fits; ``overlap`` has no use here.
+
+        A pair without a label (an empty one) has none in its row; DataError at one the task has not.
+        """
+        del overlap
+        if not examples:
+            return []
+        encoded = tokenizer(
+            [example.first for example in examples],
+            [example.second for example in examples],
+            truncation="longest_first",
+            max_length=limit,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=True,
+            verbose=False,
+        )
+        numbers = numbering(self.labels)
+        return [
+            EncodedRow(
+                example=number,
+                subwords=tuple(subwords),
+                segments=tuple(segments) if any(segments) else None,
+                gold=label_numbers(self._label(example), numbers, task=self.name, example=example.id),
+            )
+            for number, (example, subwords, segments) in enumerate(
+                zip(examples, encoded["input_ids"], encoded["token_type_ids"], strict=True)
+            )
+        ]
+
+    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+        """Load an encoder and put its family's classifier on it; what is new depends on the seed alone."""
+        return load_with_new_head(
+            source, "AutoModelForSequenceClassification", labels=self.labels, seed=seed, attention=attention
+        )
+
+    def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+        """Return the raw outputs [label class], one line per pair."""
+        scores: Tensor = model(**batch.inputs()).logits
+        return scores
+
+    def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+        """Return the mean cross entropy over the pairs."""
+        return cross_entropy(self.scores(model, batch).float(), batch.gold)
+
+    def decode(
+        self, examples: Sequence[SentencePair], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+    ) -> list[str]:
+        """Return the best label of each pair."""
+        if sorted(row.example for row in rows) != list(range(len(examples))):
+            raise ValueError(
+                f"{len(rows)} rows for {len(examples)} pairs: decode all rows together, each once."
+            )
+        best = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
+        found = {row.example: self.labels[number] for row, number in zip(rows, best, strict=True)}
+        return [found[number] for number in range(len(examples))]
+
+    def gold(self, examples: Sequence[SentencePair]) -> list[str]:
+        """Return the label of each pair."""
+        return [example.label for example in examples]
+
+    def score(self, gold: Sequence[str], predicted: Sequence[str]) -> float:
+        """Return accuracy, in [0, 1]."""
+        return accuracy(gold, predicted)
+
+    def majority(
+        self, train_examples: Sequence[SentencePair], test_examples: Sequence[SentencePair]
+    ) -> float:
+        """Score the training examples' most frequent label on every pair."""
+        label = most_frequent(self.gold(train_examples), self.labels)
+        return self.score(self.gold(test_examples), list(repeat(label, len(test_examples))))
+
+    def _label(self, example: SentencePair) -> tuple[str, ...]:
+        return (example.label,) if example.label else ()
+
+
+NLI = PairClassification(name="nli", labels=("entailment", "neutral", "contradiction"))
+"""XNLI's three relations between a premise and a hypothesis."""
+
+PARAPHRASE = PairClassification(name="paraphrase", labels=("0", "1"))
+"""PAWS-X: 1 is a paraphrase."""

@@ -1,0 +1,73 @@
+"""What a task is: from examples to rows, a head, scores, a loss, decoded predictions and their score."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from torch import Tensor
+
+from isogloss.tasks.batch import Batch, EncodedRow
+from isogloss.tasks.sentences import LIMIT, OVERLAP
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+
+class Task(Protocol):
+    """A task: each kind of examples has its own, and what it predicts per example is its own too."""
+
+    @property
+    def name(self) -> str:
+        """Name in recipes and in the table of tasks."""
+        ...
+
+    @property
+    def metric(self) -> str:
+        """Name of what ``score`` returns."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label inventory; a label's place is its number."""
+        ...
+
+    def encode(
+        self,
+        examples: Sequence[Any],
+        tokenizer: "PreTrainedTokenizerFast",
+        *,
+        limit: int = LIMIT,
+        overlap: int = OVERLAP,
+    ) -> list[EncodedRow]:
+        """Turn examples into rows of at most ``limit`` subwords; DataError at a label the task has not."""
+        ...
+
+    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+        """Load an encoder and put this task's head on it; what is new depends on the seed alone."""
+        ...
+
+    def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+        """Return the raw outputs [label class] at the places of the batch."""
+        ...
+
+    def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
+        """Return the mean loss over the places of the batch."""
+        ...
+
+    def decode(
+        self, examples: Sequence[Any], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+    ) -> list[Any]:
+        """Return what is predicted for each example, from each row's scores [label class], in any order."""
+        ...
+
+    def gold(self, examples: Sequence[Any]) -> list[Any]:
+        """Return each example's gold answer, in the form ``decode`` predicts it."""
+        ...
+
+    def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> float:
+        """Return the task's metric, in [0, 1]."""
+        ...
+
+    def majority(self, train_examples: Sequence[Any], test_examples: Sequence[Any]) -> float:
+        """Score the baseline that always answers the most frequent label of the training examples."""
+        ...

@@ -1,0 +1,77 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.tasks.batch import Batch, EncodedRow, collate
+
+PADDING = 9
+
+
+@st.composite
+def rows(draw, scored=True):
+    subwords = draw(st.lists(st.integers(0, 8), min_size=1, max_size=7))
+    places = draw(st.lists(st.integers(0, len(subwords) - 1), unique=True)) if scored else []
+    labels = draw(st.lists(st.integers(0, 3), min_size=max(len(places), 1), max_size=max(len(places), 1)))
+    return EncodedRow(
+        example=draw(st.integers(0, 99)),
+        subwords=tuple(subwords),
+        positions=tuple(sorted(places)),
+        words=tuple(range(len(places))),
+        gold=tuple(labels),
+    )
+
+
+@given(st.lists(rows(), min_size=1, max_size=6))
+def test_collate_keeps_every_subword_place_and_label(rows):
+    batch = collate(rows, padding=PADDING)
+    mask = torch.ones_like(batch.subwords) if batch.mask is None else batch.mask
+    for row, line, real in zip(rows, batch.subwords, mask.bool(), strict=True):
+        assert tuple(line[real].tolist()) == row.subwords
+        assert line[~real].tolist() == [PADDING] * (batch.subwords.shape[1] - len(row.subwords))
+    places = [(number, place) for number, row in enumerate(rows) for place in row.positions or (0,)]
+    assert list(zip(batch.rows.tolist(), batch.columns.tolist(), strict=True)) == places
+    assert batch.gold.tolist() == [label for row in rows for label in row.gold]
+    assert batch.examples.tolist() == [row.example for row in rows]
+
+
+@given(st.lists(rows(), min_size=1, max_size=6))
+def test_there_is_a_mask_exactly_when_there_is_padding(rows):
+    batch = collate(rows, padding=PADDING)
+    assert (batch.mask is None) == (len({len(row.subwords) for row in rows}) == 1)
+
+
+def test_segments_are_padded_and_rows_without_are_all_of_the_first():
+    pair = EncodedRow(example=0, subwords=(1, 2, 3), segments=(0, 1, 1))
+    single = EncodedRow(example=1, subwords=(1, 2))
+    assert collate([pair, single], padding=0).segments.tolist() == [[0, 1, 1], [0, 0, 0]]
+    assert collate([single], padding=0).segments is None
+
+
+def test_inputs_are_what_the_forward_function_takes():
+    long, short = EncodedRow(example=0, subwords=(1, 2)), EncodedRow(example=1, subwords=(1,))
+    assert collate([long], padding=0).inputs().keys() == {"input_ids"}
+    assert collate([long, short], padding=0).inputs().keys() == {"input_ids", "attention_mask"}
+    pair = EncodedRow(example=0, subwords=(1, 2, 3), segments=(0, 1, 1))
+    assert collate([pair], padding=0).inputs().keys() == {"input_ids", "token_type_ids"}
+
+
+def test_batches_without_labels_have_empty_gold():
+    batch = collate([EncodedRow(example=0, subwords=(1, 2), positions=(1,), words=(0,))], padding=0)
+    assert batch.gold.shape == (0,)
+    assert batch.gold.dtype == torch.long
+
+
+def test_batches_with_some_labels_are_refused():
+    labelled = EncodedRow(example=0, subwords=(1, 2), gold=(1,))
+    with pytest.raises(ValueError, match="1 labels for 2 places: a batch has all labels or none"):
+        collate([labelled, EncodedRow(example=1, subwords=(1, 2))], padding=0)
+
+
+def test_batches_move_whole():
+    batch = collate([EncodedRow(example=0, subwords=(1, 2), gold=(1,))], padding=0).to("meta")
+    assert isinstance(batch, Batch)
+    assert batch.mask is None
+    assert {value.device.type for value in (batch.subwords, batch.rows, batch.columns, batch.gold)} == {
+        "meta"
+    }
