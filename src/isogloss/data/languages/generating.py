@@ -8,7 +8,10 @@ from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Translation
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.family import Language, find_language
+from isogloss.data.languages.inference import inference_pairs
 from isogloss.data.languages.lexicon import Lexicon, lexicon
+from isogloss.data.languages.paraphrases import paraphrase_pairs
+from isogloss.data.languages.questions import questions
 from isogloss.data.languages.running import bitext, text_lines
 from isogloss.data.languages.treebank import parsed_sentences, tagged_sentences
 
@@ -26,6 +29,9 @@ SIZES: dict[str, dict[str, int]] = {
 GENERATORS: dict[str, Callable[[Lexicon, Draws], Iterator[Example]]] = {
     "ud": parsed_sentences,
     "wikiann": tagged_sentences,
+    "xnli": inference_pairs,
+    "pawsx": paraphrase_pairs,
+    "squad": questions,
     "text": text_lines,
 }
 """Endless examples of each corpus; bitext, which takes two languages, has ``translations``."""

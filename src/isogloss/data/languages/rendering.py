@@ -12,6 +12,10 @@ _SUBJECT, _OBJECT, _ATTACHED, _MODIFIER, _CLAUSE, _JOINED = 1, 2, 3, 5, 6, 7
 _CHILDREN = 8
 """A node's number is its parent's times _CHILDREN plus its role, so that it is the same in every language."""
 
+SUBJECT_NODE, OBJECT_NODE, FIRST_ATTACHED_NODE = (
+    _MAIN * _CHILDREN + role for role in (_SUBJECT, _OBJECT, _ATTACHED)
+)
+
 _KEYS = 64
 """Most keys a node has: itself, its markers and function words, then its name's words."""
 _SELF, _PLURAL, _CASE, _DETERMINER, _NUMERAL, _TENSE, _NOT, _ADVERB, _LINK, _RELATIVE, _COMMA, _STOP = range(
@@ -48,6 +52,11 @@ def render(sentence: Sentence, words: Lexicon) -> list[Word]:
     return _Writer(words).sentence(sentence)
 
 
+def say(sentence: Sentence, words: Lexicon) -> str:
+    """Say a sentence as running text."""
+    return text_of([word.form.text for word in render(sentence, words)], spaces=has_spaces(words))
+
+
 def text_of(words: Sequence[str], *, spaces: bool) -> str:
     """Join words to running text: punctuation attached; no spaces at all in a Han-like script."""
     if not spaces:
@@ -58,6 +67,13 @@ def text_of(words: Sequence[str], *, spaces: bool) -> str:
 def has_spaces(words: Lexicon) -> bool:
     """Tell whether a language writes spaces between its words."""
     return words.language.script != "han"
+
+
+def is_within(node: int, other: int) -> bool:
+    """Tell whether a node is another one or below it."""
+    while node > other:
+        node //= _CHILDREN
+    return node == other
 
 
 class _Writer:

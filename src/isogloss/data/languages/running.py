@@ -6,7 +6,7 @@ from isogloss.data.examples import TextLine, Translation
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.lexicon import Lexicon
-from isogloss.data.languages.rendering import Word, has_spaces, render, text_of
+from isogloss.data.languages.rendering import Word, render, say
 from isogloss.data.languages.sampling import Cast, Rates, Sampler
 
 SHORTEST, LONGEST = 4, 10
@@ -17,13 +17,11 @@ _NAMED_IN_CAST = {c.PERSON: 2, c.PLACE: 1, c.ORGANISATION: 1}
 
 def text_lines(words: Lexicon, draws: Draws) -> Iterator[TextLine]:
     """Give documents, a sentence a line, in which persons, places and things recur; without end."""
-    spaces, number, document = has_spaces(words), 0, 0
+    number, document = 0, 0
     while True:
         sampler = Sampler(draws, Rates(), new_cast(draws))
         for _ in range(SHORTEST + draws.below(LONGEST - SHORTEST + 1)):
-            said = render(sampler.sentence(), words)
-            text = text_of([word.form.text for word in said], spaces=spaces)
-            yield TextLine(id=f"{number}", text=text, document=document)
+            yield TextLine(id=f"{number}", text=say(sampler.sentence(), words), document=document)
             number += 1
         document += 1
 

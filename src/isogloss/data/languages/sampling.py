@@ -49,26 +49,38 @@ Cast = Mapping[int, tuple[int, ...]]
 
 
 class Sampler:
-    """Draws sentences; ``room`` counts the words that may still be said."""
+    """Draws sentences; ``room`` counts the words that may still be said, ``mentioned`` what has been."""
 
     def __init__(self, draws: Draws, rates: Rates, cast: Cast | None = None) -> None:
         self.draws, self.rates, self.cast = draws, rates, cast or {}
         self.world = c.world()
         self.room = 0
+        self.mentioned: set[int] = set()
 
-    def sentence(self) -> Sentence:
-        """Think of one sentence of at most MOST_WORDS words."""
+    def sentence(self, verb: int | None = None) -> Sentence:
+        """Think of one sentence of at most MOST_WORDS words, about this verb if one is given."""
         self.room = MOST_WORDS - 1
-        event = self.event()
+        self.mentioned.clear()
+        event = self.event(verb)
         if self._wanted(self.rates.link, 1 + _EVENT):
             self.room -= 1
             return Sentence(event, self.draws.weighted(_LINKS), self._plain_event())
         return Sentence(event)
 
-    def event(self) -> Event:
-        """Think of an event with all that may belong to it."""
+    def phrase(self, kind: int) -> Phrase:
+        """Think of a phrase of a class, without modifiers, that says at most two words more."""
+        self.room = _PHRASE + 2
+        return self._phrase(kind)
+
+    def attachment(self) -> Attached:
+        """Think of an adpositional phrase that belongs to a verb, at most two words longer than need be."""
+        self.room = _ATTACHED + 2
+        return self._attached(c.OF_VERB)
+
+    def event(self, verb: int | None = None) -> Event:
+        """Think of an event, of this verb if one is given, with all that may belong to it."""
         draws, rates = self.draws, self.rates
-        event = self._plain_event()
+        event = self._plain_event(verb)
         if event.subject is not None:
             event = event._replace(subject=self._rich(event.subject))
         if event.object is not None:
@@ -82,9 +94,9 @@ class Sampler:
         adverb = draws.weighted(self.world.adverbs) if self._wanted(rates.adverb, 1) else None
         return event._replace(attached=attached, adverb=adverb)
 
-    def _plain_event(self) -> Event:
+    def _plain_event(self, given: int | None = None) -> Event:
         """Think of an event without anything that is not needed."""
-        verb = self.draws.weighted(self.world.verbs)
+        verb = self.draws.weighted(self.world.verbs) if given is None else given
         frame = self.world.frames[verb]
         tense, negated = self._tense(self.rates.negated)
         self.room -= _PHRASE if frame.objects else 0  # Kept for the object.
@@ -105,7 +117,15 @@ class Sampler:
         return self.draws.chance(rate) and self.room >= words
 
     def concept(self, kind: int) -> int:
-        """Choose a noun or name of a class, often one of the cast."""
+        """Choose a noun or name of a class, often one of the cast, and rarely one mentioned already."""
+        for _ in range(4):
+            found = self._concept(kind)
+            if found not in self.mentioned:
+                break
+        self.mentioned.add(found)
+        return found
+
+    def _concept(self, kind: int) -> int:
         if kind in self.cast and self.draws.chance(self.rates.recurring):
             return self.draws.choice(self.cast[kind])
         if kind in c.NAMES_OF_CLASS and self.draws.chance(self.rates.name):
