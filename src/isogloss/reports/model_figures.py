@@ -87,6 +87,7 @@ def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
         return []
     series = grouped(rows, lambda row: (f"{row.corpus} {row.task}", row.encoder, row.part))
     colour = colours([task for task, _, _ in series])
+    labels = {key: ", ".join(key[: 2 if key[2] == "all" else 3]) for key in series}
     shapes = list(dict.fromkeys((encoder, part) for _, encoder, part in series))
     ratio, angle = spread([row.ratio for row in rows]), spread([row.angle for row in rows])
     words = Words(
@@ -104,7 +105,7 @@ def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
     )
 
     def paint() -> "Canvas":
-        canvas, (axis,) = panels(1, height=2.4)
+        canvas, (axis,) = panels(1, height=2.4, labels=list(labels.values()))
         axis.axvspan(*ABOUT_EQUAL, color="#f4f4f0", linewidth=0, zorder=0)
         axis.axvline(1, color=FAINT, linewidth=0.8)
         axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
@@ -116,7 +117,7 @@ def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
                 alpha=0.75,
                 color=colour[task],
                 marker=MARKERS[shapes.index((encoder, part)) % len(MARKERS)],
-                label=f"{task}, {encoder}" + ("" if part == "all" else f", {part}"),
+                label=labels[task, encoder, part],
             )
         axis.set_xlim(
             min(0.7, *(0.95 * row.ratio for row in rows)), max(1.35, *(1.05 * row.ratio for row in rows))
@@ -146,7 +147,7 @@ def retrieval_figure(rows: Sequence[Retrieval]) -> list[Figure]:
     )
 
     def paint() -> "Canvas":
-        canvas, axes = panels(len(groups), height=1.9)
+        canvas, axes = panels(len(groups), height=1.9, labels=list(colour))
         for axis, (encoder, members) in zip(axes, groups, strict=True):
             for pair, line in grouped(members, lambda row: f"{row.first}–{row.second}").items():
                 ordered = sorted(line, key=lambda row: row.layer)

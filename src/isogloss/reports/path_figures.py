@@ -94,7 +94,7 @@ def _pair_figure(
             _draw(axis, [_band(line, normalised) for line in members])
             axis.set_title(f"{source} → {target}, from {start}", loc="left")
         legend(canvas, axes)
-        half_steps(axes, [alpha for line in group for alpha in line.alphas])
+        half_steps((axis.xaxis for axis in axes), [alpha for line in group for alpha in line.alphas])
         axis_labels(canvas, ALPHA, f"{metric} / bilingual" if normalised else f"{metric}, percent")
         return canvas
 
@@ -187,7 +187,7 @@ def _aggregate_figure(curves: Sequence[Aggregate], *, by_task: bool) -> Figure:
             _draw(axis, [(c.role, c.alphas, *_interval(c.spreads, unit)) for c in members])
             axis.set_title(", ".join(filter(None, (task, encoder, source, f"from {start}"))), loc="left")
         legend(canvas, axes)
-        half_steps(axes, [alpha for curve in curves for alpha in curve.alphas])
+        half_steps((axis.xaxis for axis in axes), [alpha for curve in curves for alpha in curve.alphas])
         axis_labels(canvas, ALPHA, label)
         return canvas
 

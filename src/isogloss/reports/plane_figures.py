@@ -112,7 +112,9 @@ def _figure(about: tuple[str, ...], surfaces: Sequence[Surface], number: int) ->
         for axis, surface in zip(axes, surfaces, strict=True):
             _draw(axis, surface, levels)
         legend(canvas, axes[:1])
-        half_steps(axes, [alpha for surface in surfaces for place in surface.scores for alpha in place])
+        places = [place for surface in surfaces for place in surface.scores]
+        half_steps((axis.xaxis for axis in axes), [x for x, _ in places])
+        half_steps((axis.yaxis for axis in axes), [y for _, y in places])
         axis_labels(canvas, "α₁: towards the source-only model", "α₂: towards the target-only model")
         return canvas
 

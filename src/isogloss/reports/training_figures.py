@@ -53,7 +53,7 @@ def pretrain_figure(runs: Sequence[Run]) -> list[Figure]:
     )
 
     def paint() -> "Canvas":
-        canvas, axes = panels(len(curves), height=1.9)
+        canvas, axes = panels(len(curves), height=1.9, labels=list(colour))
         for axis, (run, rows) in zip(axes, curves, strict=True):
             for language, line in grouped(rows, lambda row: row.language or ALL).items():
                 steps, losses = [row.step for row in line], [row.loss for row in line]
@@ -92,7 +92,7 @@ def _fine_tune_figure(settings: Sequence[Setting], number: int) -> Figure:
     )
 
     def paint() -> "Canvas":
-        canvas, axes = panels(len(settings), height=1.2)
+        canvas, axes = panels(len(settings), height=1.2, labels=list(colour))
         for axis, (title, members) in zip(axes, settings, strict=True):
             for _, rows in members:
                 _draw(axis, rows, colour)
