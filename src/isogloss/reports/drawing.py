@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing p
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Canvas
 
-SOURCE, TARGET, MARK, FAINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a"
+SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", "#f4f4f0"
 """Okabe and Ito's colours, told apart by colour-blind readers; source and target keep theirs everywhere."""
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
@@ -135,6 +135,13 @@ def panels(count: int, *, height: float = 1.6, labels: Sequence[str] = ()) -> tu
         extra.set_visible(False)
         axes[index - across].tick_params(labelbottom=True)
     return canvas, axes[:count]
+
+
+def head(axis: "Axes", text: str) -> None:
+    """Name a panel; a name wider than the panel is cut, the caption and the CSV have it whole."""
+    figure = axis.get_figure(root=True)
+    room = int(axis.get_position().width * figure.get_figwidth() / LEGEND_LETTER) if figure else len(text)
+    axis.set_title(text if len(text) <= room else f"{text[: room - 1]}…", loc="left")
 
 
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from isogloss.core.records import Row
 from isogloss.metrics.spread import spread
-from isogloss.reports.drawing import MARK, Figure, Words, axis_labels, drawn, half_steps, legend, panels
+from isogloss.reports.drawing import MARK, Figure, Words, axis_labels, drawn, half_steps, head, legend, panels
 from isogloss.reports.paths import DIGITS, grouped
 from isogloss.reports.rows import PlanePoint
 from isogloss.reports.words import count, joined, slug
@@ -141,7 +141,7 @@ def _draw(axis: "Axes", surface: Surface, levels: npt.NDArray[np.float64]) -> No
         axis.clabel(lines, crossed[:: max(1, len(crossed) // 5)], fontsize=6, fmt="%.2f", inline_spacing=2)
     for (x, y), name, marker in MODELS:
         axis.plot(x, y, marker, color="white", markeredgecolor=MARK, markersize=6, label=f"{name} model")
-    axis.set_title(f"{surface.pair}, {surface.role} language", loc="left")
+    head(axis, f"{surface.pair}, {surface.role} language")
     axis.grid(visible=False)
 
 
