@@ -85,7 +85,7 @@ def source_stays(points: Sequence[PathPoint]) -> Claim:
     paths = _paths(points, "source")
     if not paths:
         return Claim("a", sentence, "no path from a source-only model", "not tested", how)
-    falls = [max(path.scores) - min(path.scores) for path in paths]
+    falls = source_falls(points)
     largest = max(falls)
     where = paths[falls.index(largest)]
     number = (
@@ -107,7 +107,7 @@ def target_rises(points: Sequence[PathPoint]) -> Claim:
     if not paths:
         return Claim("b", sentence, "no path from a source-only model", "not tested", how)
     rhos = [_zero_if_nan(spearman(path.alphas, path.scores).rho) for path in paths]
-    gain = spread([path.scores[-1] - path.scores[0] for path in paths]).mean
+    gain = spread(target_gains(points)).mean
     straight = spread([_straightness(path) for path in paths]).mean
     mean = spread(rhos).mean
     number = (
@@ -186,6 +186,16 @@ def better_is_flatter(points: Sequence[PathPoint]) -> Claim:
     )
     flatter = all(worse[1] > better[1] for worse, better in pairwise(found))
     return Claim("e", sentence, number, _verdict(flatter), how)
+
+
+def source_falls(points: Sequence[PathPoint]) -> list[float]:
+    """Return, for each path of Eq. 1 between the two models, the highest minus the lowest source score."""
+    return [max(path.scores) - min(path.scores) for path in _paths(points, "source")]
+
+
+def target_gains(points: Sequence[PathPoint]) -> list[float]:
+    """Return, for each path of Eq. 1 with three points or more, the last minus the first target score."""
+    return [path.scores[-1] - path.scores[0] for path in _paths(points, "target") if len(path.alphas) > 2]
 
 
 def _paths(points: Iterable[PathPoint], role: str) -> list[Path]:

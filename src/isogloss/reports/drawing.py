@@ -1,7 +1,7 @@
 """How figures look and how they become bytes: one style, no global state, equal bytes on every call."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,10 @@ from isogloss.core.records import Row
 if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing pays for it
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Canvas
 
-SOURCE, TARGET, MARK, FAINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a"
+SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", "#f4f4f0"
 """Okabe and Ito's colours, told apart by colour-blind readers; source and target keep theirs everywhere."""
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
@@ -55,6 +56,10 @@ WIDTH = 9.2
 """Inches: what a printed page or a laptop shows without shrinking the letters below reading size."""
 
 LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.55, 0.5, 0.3, 0.42
+
+
+LEGEND_ROW, LEGEND_HANDLE, LEGEND_LETTER = 0.18, 0.62, 0.068
+"""Inches of a legend: height of a row, width of an entry's sign and gap, width of a letter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,26 +107,27 @@ def drawn(words: Words, data: Sequence[Row], paint: Callable[[], "Canvas"]) -> F
     )
 
 
-def panels(
-    count: int, *, columns: int = COLUMNS, height: float = 1.6, share_y: bool = True
-) -> tuple["Canvas", list["Axes"]]:
-    """Return a canvas with so many panels in rows; sizes are in inches, so no layout pass is needed."""
+def panels(count: int, *, height: float = 1.6, labels: Sequence[str] = ()) -> tuple["Canvas", list["Axes"]]:
+    """Return a canvas with so many panels in rows and room above for a legend with these labels.
+
+    Sizes are in inches, so no layout pass is needed.
+    """
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
 
-    across = min(count, columns)
+    across = min(count, COLUMNS)
     down = ceil(count / across)
-    gap_x = GAP_X if share_y else GAP_X + 0.3
-    each = min(3.6, (WIDTH - LEFT - RIGHT - (across - 1) * gap_x) / across)
-    width = LEFT + RIGHT + across * each + (across - 1) * gap_x
-    tall = TOP + BOTTOM + down * height + (down - 1) * GAP_Y
+    each = min(3.8, (WIDTH - LEFT - RIGHT - (across - 1) * GAP_X) / across)
+    width = LEFT + RIGHT + across * each + (across - 1) * GAP_X
+    top = TOP + LEGEND_ROW * max(0, ceil(len(set(labels)) / _legend_columns(labels, width)) - 1)
+    tall = top + BOTTOM + down * height + (down - 1) * GAP_Y
     canvas = Canvas(figsize=(width, tall))
-    grid = canvas.subplots(down, across, sharex=True, sharey=share_y, squeeze=False)
+    grid = canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     canvas.subplots_adjust(
         left=LEFT / width,
         right=1 - RIGHT / width,
-        top=1 - TOP / tall,
+        top=1 - top / tall,
         bottom=BOTTOM / tall,
-        wspace=gap_x / each,
+        wspace=GAP_X / each,
         hspace=GAP_Y / height,
     )
     axes = list(grid.flat)
@@ -129,6 +135,13 @@ def panels(
         extra.set_visible(False)
         axes[index - across].tick_params(labelbottom=True)
     return canvas, axes[:count]
+
+
+def head(axis: "Axes", text: str) -> None:
+    """Name a panel; a name wider than the panel is cut, the caption and the CSV have it whole."""
+    figure = axis.get_figure(root=True)
+    room = int(axis.get_position().width * figure.get_figwidth() / LEGEND_LETTER) if figure else len(text)
+    axis.set_title(text if len(text) <= room else f"{text[: room - 1]}…", loc="left")
 
 
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
@@ -143,10 +156,16 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
         list(handles),
         loc="upper left",
         bbox_to_anchor=(0.0, 1 - 0.02 / height),
-        ncols=min(6, max(1, len(handles))),
+        ncols=_legend_columns(list(handles), canvas.get_figwidth()),
         handlelength=2.4,
         columnspacing=1.6,
     )
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """Return how many legend entries fit side by side, judged by the longest label."""
+    longest = max((len(label) for label in labels), default=0)
+    return max(1, int(width / (LEGEND_HANDLE + LEGEND_LETTER * longest)))
 
 
 def whole_numbers(axes: Sequence["Axes"]) -> None:
@@ -157,12 +176,12 @@ def whole_numbers(axes: Sequence["Axes"]) -> None:
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def half_steps(axes: Sequence["Axes"], values: Sequence[float]) -> None:
+def half_steps(axes: Iterable["Axis"], values: Sequence[float]) -> None:
     """Put the ticks of α at half steps, short enough for neighbouring panels."""
     low, high = round(2 * min(values)), round(2 * max(values))
     ticks = [step / 2 for step in range(low, high + 1)]
-    for panel in axes:
-        panel.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
+    for axis in axes:
+        axis.set_ticks(ticks, labels=[f"{tick:g}".replace("-", "−") for tick in ticks])
 
 
 def axis_labels(canvas: "Canvas", x: str, y: str) -> None:

@@ -3,18 +3,20 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from isogloss.reports.claims import Claim
+from isogloss.reports.claims import Claim, source_falls, target_gains
 from isogloss.reports.gather import Gathered
-from isogloss.reports.rows import Score
+from isogloss.reports.rows import PathPoint, Score
+from isogloss.reports.sections import Findings
 from isogloss.reports.seeds import best_split
 from isogloss.reports.words import count, joined, language, percent
 
 GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained on both languages"))
 
 
-def what_was_found(gathered: Gathered, scores: Sequence[Score], claims: Sequence[Claim]) -> str:
+def what_was_found(gathered: Gathered, found: Findings, claims: Sequence[Claim]) -> str:
     """Return one paragraph: how far the source carries, what the claims came to, what is missing."""
-    sentences = [*_transfer(scores), *_verdicts(claims), *_unfinished(gathered)]
+    about_claims = _verdicts(claims) if any(claim.verdict != "not tested" for claim in claims) else []
+    sentences = [*_transfer(found.scores), *_path(found.points), *about_claims, *_unfinished(gathered)]
     return " ".join(sentences) or "These runs hold no numbers yet."
 
 
@@ -33,6 +35,19 @@ def _transfer(scores: Sequence[Score]) -> list[str]:
         f"{percent(fmean(sources) - fmean(targets))} points ({split} sets, {_over(alone)})."
     )
     return [first, *_gains(rows)]
+
+
+def _path(points: Sequence[PathPoint]) -> list[str]:
+    """Say what happens on the way from the source-only to the bilingual model."""
+    falls, gains = source_falls(points), target_gains(points)
+    if not falls or not gains:
+        return []
+    mean = fmean(gains)
+    change = f"{'gains' if mean >= 0 else 'loses'} {percent(abs(mean))} points on average"
+    return [
+        f"On the straight way from the source-only to the bilingual model, the source score falls by at most "
+        f"{percent(max(falls))} points from its best, and the target score {change}."
+    ]
 
 
 def _gains(rows: Sequence[Score]) -> list[str]:

@@ -1,6 +1,6 @@
 """Figures about single models: scores and their spread over seeds, deltas (Fig. 4), retrieval by layer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,13 @@ from isogloss.reports.drawing import (
     FAINT,
     MARKERS,
     ROLE_STYLE,
+    TINT,
     Figure,
     Words,
     axis_labels,
     colours,
     drawn,
+    head,
     legend,
     panels,
     whole_numbers,
@@ -24,6 +26,7 @@ from isogloss.reports.rows import Delta, Retrieval, SeedSpread
 from isogloss.reports.words import count, joined, percent
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 ROLE_MARKERS = {"source": "o", "target": "D"}
@@ -36,40 +39,45 @@ def seed_figure(rows: Sequence[SeedSpread]) -> list[Figure]:
         return []
     groups = list(grouped(shown, lambda row: (row.corpus, row.task, row.encoder, row.metric)).items())
     methods = list(dict.fromkeys(row.method for row in shown))
-    most = max(row.seeds for row in shown)
-    words = Words(
-        name="seeds",
-        title="Spread over seeds",
-        caption=(
-            f"Unbiased standard deviation over up to {count(most, 'seed')} of the {shown[0].split} score, in "
-            f"percentage points. One mark per model and language: circles are the source language, diamonds "
-            f"the targets; the bar is the mean of each."
-        ),
-        alt=f"Dot plot. {_seed_alt(shown)}",
-    )
 
     def paint() -> "Canvas":
         canvas, axes = panels(len(groups), height=0.35 + 0.4 * len(methods))
-        for axis, ((corpus, task, encoder, metric), members) in zip(axes, groups, strict=True):
-            for (method, role), marks in grouped(members, lambda row: (row.method, row.role)).items():
-                height = methods.index(method) + (0.17 if role == "target" else -0.17)
-                values = [100 * row.std for row in marks]
-                colour, marker = ROLE_STYLE.get(role, (FAINT, ""))[0], ROLE_MARKERS.get(role, "o")
-                label = f"{role} language"
-                axis.scatter(
-                    values, [height] * len(values), s=14, color=colour, marker=marker, alpha=0.75, label=label
-                )
-                axis.vlines(spread(values).mean, height - 0.14, height + 0.14, color=colour)
-            axis.set_title(f"{corpus} {task}, {encoder}, {metric}", loc="left")
+        canvas.subplots_adjust(left=1.0 / canvas.get_figwidth())
+        for axis, (about, members) in zip(axes, groups, strict=True):
+            _draw_spreads(axis, members, methods)
+            head(axis, "{} {}, {}, {}".format(*about))
             axis.set_yticks(range(len(methods)), methods)
             axis.set_ylim(len(methods) - 0.5, -0.5)
-            axis.set_xlim(left=-0.03 * 100 * max(row.std for row in shown) - 0.01)
-        canvas.subplots_adjust(left=1.0 / canvas.get_figwidth())
+            axis.set_xlim(left=-3 * max(row.std for row in shown) - 0.01)
         legend(canvas, axes)
         axis_labels(canvas, "standard deviation over seeds, percentage points", "")
         return canvas
 
-    return [drawn(words, [asdict(row) for row in shown], paint)]
+    return [drawn(_seed_words(shown), [asdict(row) for row in shown], paint)]
+
+
+def _draw_spreads(axis: "Axes", rows: Sequence[SeedSpread], methods: Sequence[str]) -> None:
+    for (method, role), marks in grouped(rows, lambda row: (row.method, row.role)).items():
+        height = methods.index(method) + (0.17 if role == "target" else -0.17)
+        values = [100 * row.std for row in marks]
+        colour, marker = ROLE_STYLE.get(role, (FAINT, ""))[0], ROLE_MARKERS.get(role, "o")
+        at, label = [height] * len(values), f"{role} language"
+        axis.scatter(values, at, s=14, color=colour, marker=marker, alpha=0.75, label=label)
+        axis.vlines(spread(values).mean, height - 0.14, height + 0.14, color=colour)
+
+
+def _seed_words(rows: Sequence[SeedSpread]) -> Words:
+    most = max(row.seeds for row in rows)
+    return Words(
+        name="seeds",
+        title="Spread over seeds",
+        caption=(
+            f"Unbiased standard deviation over up to {count(most, 'seed')} of the {rows[0].split} score, in "
+            f"percentage points. One mark per model and language: circles are the source language, diamonds "
+            f"the targets; the bar is the mean of each."
+        ),
+        alt=f"Dot plot. {_seed_alt(rows)}",
+    )
 
 
 def _seed_alt(rows: Sequence[SeedSpread]) -> str:
@@ -86,10 +94,41 @@ def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
     if not rows:
         return []
     series = grouped(rows, lambda row: (f"{row.corpus} {row.task}", row.encoder, row.part))
+    labels = {key: ", ".join(key[: 2 if key[2] == "all" else 3]) for key in series}
+
+    def paint() -> "Canvas":
+        canvas, (axis,) = panels(1, height=2.4, labels=list(labels.values()))
+        axis.axvspan(*ABOUT_EQUAL, color=TINT, linewidth=0, zorder=0)
+        axis.axvline(1, color=FAINT, linewidth=0.8)
+        axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
+        _draw_deltas(axis, series, labels)
+        ratios, angles = [row.ratio for row in rows], [row.angle for row in rows]
+        axis.set_xlim(0.95 * min(0.75, *ratios), 1.05 * max(1.3, *ratios))
+        axis.set_ylim(0, max(95.0, max(angles) + 5))
+        legend(canvas, [axis])
+        axis_labels(canvas, "‖δ_S‖ / ‖δ_T‖", "angle in degrees")
+        return canvas
+
+    return [drawn(_delta_words(rows), [asdict(row) for row in rows], paint)]
+
+
+Key = tuple[str, str, str]
+"""Corpus and task, encoder, part."""
+
+
+def _draw_deltas(axis: "Axes", series: Mapping[Key, Sequence[Delta]], labels: Mapping[Key, str]) -> None:
+    """Give each task a colour, each encoder and part a shape."""
     colour = colours([task for task, _, _ in series])
-    shapes = list(dict.fromkeys((encoder, part) for _, encoder, part in series))
+    shapes = list(dict.fromkeys(key[1:] for key in series))
+    for key, members in series.items():
+        marker = MARKERS[shapes.index(key[1:]) % len(MARKERS)]
+        ratios, angles = [row.ratio for row in members], [row.angle for row in members]
+        axis.scatter(ratios, angles, s=20, alpha=0.75, color=colour[key[0]], marker=marker, label=labels[key])
+
+
+def _delta_words(rows: Sequence[Delta]) -> Words:
     ratio, angle = spread([row.ratio for row in rows]), spread([row.angle for row in rows])
-    words = Words(
+    return Words(
         name="deltas",
         title="Norm ratio against angle",
         caption=(
@@ -103,31 +142,6 @@ def delta_figure(rows: Sequence[Delta]) -> list[Figure]:
         ),
     )
 
-    def paint() -> "Canvas":
-        canvas, (axis,) = panels(1, height=2.4)
-        axis.axvspan(*ABOUT_EQUAL, color="#f4f4f0", linewidth=0, zorder=0)
-        axis.axvline(1, color=FAINT, linewidth=0.8)
-        axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
-        for (task, encoder, part), members in series.items():
-            axis.scatter(
-                [row.ratio for row in members],
-                [row.angle for row in members],
-                s=20,
-                alpha=0.75,
-                color=colour[task],
-                marker=MARKERS[shapes.index((encoder, part)) % len(MARKERS)],
-                label=f"{task}, {encoder}" + ("" if part == "all" else f", {part}"),
-            )
-        axis.set_xlim(
-            min(0.7, *(0.95 * row.ratio for row in rows)), max(1.35, *(1.05 * row.ratio for row in rows))
-        )
-        axis.set_ylim(0, max(95.0, *(row.angle + 5 for row in rows)))
-        legend(canvas, [axis])
-        axis_labels(canvas, "‖δ_S‖ / ‖δ_T‖", "angle in degrees")
-        return canvas
-
-    return [drawn(words, [asdict(row) for row in rows], paint)]
-
 
 def retrieval_figure(rows: Sequence[Retrieval]) -> list[Figure]:
     """Draw how often the translation is found, layer by layer."""
@@ -135,7 +149,27 @@ def retrieval_figure(rows: Sequence[Retrieval]) -> list[Figure]:
         return []
     groups = list(grouped(rows, lambda row: row.encoder).items())
     colour = colours([f"{row.first}–{row.second}" for row in rows])
-    words = Words(
+
+    def paint() -> "Canvas":
+        canvas, axes = panels(len(groups), height=1.9, labels=list(colour))
+        for axis, (encoder, members) in zip(axes, groups, strict=True):
+            for pair, line in grouped(members, lambda row: f"{row.first}–{row.second}").items():
+                ordered = sorted(line, key=lambda row: row.layer)
+                found = [50 * (row.accuracy_forward + row.accuracy_backward) for row in ordered]
+                axis.plot([row.layer for row in ordered], found, "-o", ms=3, color=colour[pair], label=pair)
+            axis.axhline(100 * members[0].chance, color=FAINT, linestyle="dotted", linewidth=1)
+            head(axis, encoder)
+            axis.set_ylim(0, 102)
+        legend(canvas, axes)
+        whole_numbers(axes)
+        axis_labels(canvas, "layer", "accuracy, percent")
+        return canvas
+
+    return [drawn(_retrieval_words(rows), [asdict(row) for row in rows], paint)]
+
+
+def _retrieval_words(rows: Sequence[Retrieval]) -> Words:
+    return Words(
         name="retrieval",
         title="Translation retrieval by layer",
         caption=(
@@ -144,25 +178,6 @@ def retrieval_figure(rows: Sequence[Retrieval]) -> list[Figure]:
         ),
         alt=f"Line plot by layer: {joined(_retrieval_best(rows))}.",
     )
-
-    def paint() -> "Canvas":
-        canvas, axes = panels(len(groups), height=1.9)
-        for axis, (encoder, members) in zip(axes, groups, strict=True):
-            for pair, line in grouped(members, lambda row: f"{row.first}–{row.second}").items():
-                ordered = sorted(line, key=lambda row: row.layer)
-                found = [50 * (row.accuracy_forward + row.accuracy_backward) for row in ordered]
-                axis.plot(
-                    [row.layer for row in ordered], found, marker="o", ms=3, color=colour[pair], label=pair
-                )
-            axis.axhline(100 * members[0].chance, color=FAINT, linestyle="dotted", linewidth=1)
-            axis.set_title(encoder, loc="left")
-            axis.set_ylim(0, 102)
-        legend(canvas, axes)
-        whole_numbers(axes)
-        axis_labels(canvas, "layer", "accuracy, percent")
-        return canvas
-
-    return [drawn(words, [asdict(row) for row in rows], paint)]
 
 
 def _retrieval_best(rows: Sequence[Retrieval]) -> list[str]:

@@ -104,83 +104,73 @@ def _entry_row(key: tuple[str, ...], entry: Entry) -> Row:
     }
 
 
+_SCORE_NAMES = (
+    "corpus",
+    "task",
+    "encoder",
+    "method",
+    "source",
+    "target",
+    "seed",
+    "language",
+    "split",
+    "metric",
+)
+
+
 def _every_score(scores: Sequence[Score]) -> Table:
-    texts = [
-        (
-            s.corpus,
-            s.task,
-            s.encoder,
-            s.method,
-            s.source,
-            s.target,
-            str(s.seed),
-            s.language,
-            s.split,
-            s.metric,
-        )
-        for s in scores
-    ]
-    values = [(percent(s.score), str(s.examples or "–")) for s in scores]
+    shown = tuple(
+        cells(*_texts(score, _SCORE_NAMES), percent(score.score), str(score.examples or "–"))
+        for score in scores
+    )
     return Table(
         name="every-score",
         title=f"Every single score ({len(scores)})",
         caption="One line per model, language and split.",
-        header=cells(
-            *(
-                "corpus",
-                "task",
-                "encoder",
-                "method",
-                "source",
-                "target",
-                "seed",
-                "language",
-                "split",
-                "metric",
-            ),
-            *("score", "examples"),
-        ),
+        header=cells(*_SCORE_NAMES, "score", "examples"),
         align="llllllrlllrr",
-        rows=tuple(cells(*left, *right) for left, right in zip(texts, values, strict=True)),
+        rows=shown,
         data=[asdict(score) for score in scores],
         folded=True,
     )
 
 
+_SEED_NAMES = (
+    "corpus",
+    "task",
+    "encoder",
+    "method",
+    "source",
+    "target",
+    "language",
+    "role",
+    "split",
+    "metric",
+)
+
+
 def seed_table(rows: Sequence[SeedSpread]) -> list[Table]:
     """Return mean and standard deviation over seeds of every model and language."""
     shown = tuple(
-        cells(
-            *(r.corpus, r.task, r.encoder, r.method, r.source, r.target, language(r.language), r.role),
-            *(percent(r.mean), f"{100 * r.std:.2f}", str(r.seeds)),
-        )
-        for r in rows
-        if r.seeds > 1
-    )
-    header = (
-        "corpus",
-        "task",
-        "encoder",
-        "method",
-        "source",
-        "target",
-        "language",
-        "role",
-        "mean",
-        "std",
-        "seeds",
+        cells(*_texts(row, _SEED_NAMES), percent(row.mean), f"{100 * row.std:.2f}", str(row.seeds))
+        for row in rows
+        if row.seeds > 1
     )
     table = Table(
         name="seed-spread",
         title=f"Spread over seeds, model by model ({len(shown)})",
         caption="Mean score in percent and unbiased standard deviation over seeds in percentage points.",
-        header=cells(*header),
-        align="llllllllrrr",
+        header=cells(*_SEED_NAMES, "mean", "std", "seeds"),
+        align="l" * len(_SEED_NAMES) + "rrr",
         rows=shown,
         data=[asdict(row) for row in rows],
         folded=True,
     )
     return [table] if shown else []
+
+
+def _texts(row: object, names: Sequence[str]) -> list[str]:
+    return [str(getattr(row, name)) for name in names]
 
 
 def gap_table(rows: Sequence[Gap]) -> list[Table]:

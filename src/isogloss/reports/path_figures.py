@@ -11,11 +11,13 @@ from isogloss.metrics.spread import Spread
 from isogloss.reports.drawing import (
     FAINT,
     ROLE_STYLE,
+    TINT,
     Figure,
     Words,
     axis_labels,
     drawn,
     half_steps,
+    head,
     legend,
     panels,
 )
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 ALPHA = "α: 0 is the single-language model, 1 the bilingual model"
+WEIGHTS = {"all": "encoder and head together", "encoder": "the encoder only", "head": "the head only"}
+
 PANELS = 16
 """Panels of one figure; more pairs go on in a next one."""
 
@@ -67,41 +71,44 @@ def _pair_figure(
     *,
     normalised: bool,
 ) -> Figure:
-    corpus, task, encoder, part, split, metric = key
     group = [line for _, members in paths for line in members]
+
+    def paint() -> "Canvas":
+        canvas, axes = panels(len(paths))
+        for axis, ((start, source, target, _), members) in zip(axes, paths, strict=True):
+            _draw(axis, [_band(line, normalised=normalised) for line in members])
+            head(axis, f"{source} → {target}, from {start}")
+        legend(canvas, axes)
+        half_steps((axis.xaxis for axis in axes), [alpha for line in group for alpha in line.alphas])
+        axis_labels(canvas, ALPHA, f"{key[-1]} / bilingual" if normalised else f"{key[-1]}, percent")
+        return canvas
+
+    words = _pair_words(key, group, number, normalised=normalised)
+    return drawn(words, [row for line in group for row in line.data()], paint)
+
+
+def _pair_words(key: tuple[str, ...], group: Sequence[Line], number: int, *, normalised: bool) -> Words:
+    corpus, task, encoder, part, split, metric = key
     kind = "normalised" if normalised else "raw"
     seeds = max(line.seeds for line in group)
     what = "divided by the bilingual model's own score" if normalised else "in percent"
     starts = joined(
         EQUATIONS.get(start, start) for start in dict.fromkeys(line.curve.start for line in group)
     )
-    weights = {"all": "encoder and head together", "encoder": "the encoder only", "head": "the head only"}
-    words = Words(
+    return Words(
         name=slug("path", kind, corpus, task, encoder, part, split, metric, str(number + 1)),
         title=f"{corpus} {task}, {encoder}: {metric} on {split}, {kind}",
         caption=(
             f"Each panel walks straight from a single-language model to the bilingual model of the same "
-            f"seed, {starts}, {weights.get(part, part)}. Lines: mean {metric} on the {split} sets, {what}; "
+            f"seed, {starts}, {WEIGHTS.get(part, part)}. Lines: mean {metric} on the {split} sets, {what}; "
             f"bands: ± one standard deviation over {count(seeds, 'seed')}. The tinted strip lies between the "
             f"two models; outside it the path is prolonged."
         ),
         alt=_alt(group),
     )
 
-    def paint() -> "Canvas":
-        canvas, axes = panels(len(paths))
-        for axis, ((start, source, target, _), members) in zip(axes, paths, strict=True):
-            _draw(axis, [_band(line, normalised) for line in members])
-            axis.set_title(f"{source} → {target}, from {start}", loc="left")
-        legend(canvas, axes)
-        half_steps(axes, [alpha for line in group for alpha in line.alphas])
-        axis_labels(canvas, ALPHA, f"{metric} / bilingual" if normalised else f"{metric}, percent")
-        return canvas
 
-    return drawn(words, [row for line in group for row in line.data()], paint)
-
-
-def _band(line: Line, normalised: bool) -> Curve:
+def _band(line: Line, *, normalised: bool) -> Curve:
     scale = (line.bilingual or 1.0) if normalised else 0.01
     middle = [point.mean / scale for point in line.spreads]
     half = [point.std / scale if point.n > 1 else 0.0 for point in line.spreads]
@@ -111,7 +118,7 @@ def _band(line: Line, normalised: bool) -> Curve:
 
 
 def _draw(axis: "Axes", curves: Sequence[Curve]) -> None:
-    axis.axvspan(0, 1, color="#f4f4f0", linewidth=0, zorder=0)
+    axis.axvspan(0, 1, color=TINT, linewidth=0, zorder=0)
     for role, alphas, middle, low, high in curves:
         colour, dashes = ROLE_STYLE.get(role, (FAINT, "dotted"))
         axis.fill_between(alphas, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -122,14 +129,14 @@ def _draw(axis: "Axes", curves: Sequence[Curve]) -> None:
 def _alt(group: Sequence[Line]) -> str:
     """Say in words what a reader would see: where each role's score starts and ends."""
     parts = []
-    for role, members in grouped(group, lambda line: line.curve.role).items():
+    for (role, start), members in grouped(group, lambda line: (line.curve.role, line.curve.start)).items():
         ends = [
             (at[0.0].mean, at[1.0].mean) for at in (dict(line) for line in members) if 0.0 in at and 1.0 in at
         ]
         if ends:
             first, last = (100 * sum(side) / len(ends) for side in zip(*ends, strict=True))
-            parts.append(f"the {role} score goes from {first:.1f} at α 0 to {last:.1f} at α 1")
-    return f"Line plot: on average over the panels {joined(parts) or 'no path covers α 0 to 1'}."
+            parts.append(f"{role} score from {start} {first:.1f} at α 0, {last:.1f} at α 1")
+    return f"Line plot, means over the panels: {'; '.join(parts) or 'no path covers α 0 to 1'}."
 
 
 def aggregate_figures(lines: Sequence[Line]) -> list[Figure]:
@@ -163,14 +170,30 @@ _AGGREGATE = {
 
 
 def _aggregate_figure(curves: Sequence[Aggregate], *, by_task: bool) -> Figure:
+    unit, label = _UNITS[curves[0].measure]
+    groups = list(grouped(curves, lambda c: (c.encoder, c.source, c.start, c.task)).items())
+
+    def paint() -> "Canvas":
+        canvas, axes = panels(len(groups))
+        for axis, ((encoder, source, start, task), members) in zip(axes, groups, strict=True):
+            _draw(axis, [(c.role, c.alphas, *_interval(c.spreads, unit)) for c in members])
+            head(axis, ", ".join(filter(None, (f"from {start}", source, task, encoder))))
+        legend(canvas, axes)
+        half_steps((axis.xaxis for axis in axes), [alpha for curve in curves for alpha in curve.alphas])
+        axis_labels(canvas, ALPHA, label)
+        return canvas
+
+    data: list[Row] = [row for curve in curves for row in curve.data()]
+    return drawn(_aggregate_words(curves, by_task=by_task), data, paint)
+
+
+def _aggregate_words(curves: Sequence[Aggregate], *, by_task: bool) -> Words:
     measure = curves[0].measure
     name, title = _AGGREGATE[measure, by_task]
-    unit, label = _UNITS[measure]
     what = "mean over seeds" if measure == "normalised_mean" else "unbiased variance over seeds"
-    over = count(max(curve.curves for curve in curves), "pair", "pairs") + (
-        " of each task" if by_task else ""
-    )
-    words = Words(
+    most = max(curve.curves for curve in curves)
+    over = count(most, "pair") if by_task else f"{count(most, 'curve')}, one for each pair and task"
+    return Words(
         name=name,
         title=title,
         caption=(
@@ -179,20 +202,6 @@ def _aggregate_figure(curves: Sequence[Aggregate], *, by_task: bool) -> Figure:
         ),
         alt=_aggregate_alt(curves, what),
     )
-    groups = list(grouped(curves, lambda c: (c.encoder, c.source, c.start, c.task)).items())
-
-    def paint() -> "Canvas":
-        canvas, axes = panels(len(groups))
-        for axis, ((encoder, source, start, task), members) in zip(axes, groups, strict=True):
-            _draw(axis, [(c.role, c.alphas, *_interval(c.spreads, unit)) for c in members])
-            axis.set_title(", ".join(filter(None, (task, encoder, source, f"from {start}"))), loc="left")
-        legend(canvas, axes)
-        half_steps(axes, [alpha for curve in curves for alpha in curve.alphas])
-        axis_labels(canvas, ALPHA, label)
-        return canvas
-
-    data: list[Row] = [row for curve in curves for row in curve.data()]
-    return drawn(words, data, paint)
 
 
 def _interval(spreads: Sequence[Spread], unit: float) -> tuple[list[float], list[float], list[float]]:

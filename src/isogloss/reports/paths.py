@@ -130,7 +130,7 @@ class Aggregate:
 def aggregate(members: Sequence[Line], measure: str, *, by_task: bool) -> list[Aggregate]:
     """Aggregate over pairs (and tasks) what ``measure`` names: normalised_mean or normalised_variance."""
     found = []
-    for key, group in grouped(members, lambda line: _aggregate_key(line, by_task)).items():
+    for key, group in grouped(members, lambda line: _aggregate_key(line, by_task=by_task)).items():
         rows = [row for line in group for row in line.data() if _finite(row[measure])]
         at = grouped(rows, lambda row: _number(row["alpha"]))
         if at:
@@ -140,7 +140,7 @@ def aggregate(members: Sequence[Line], measure: str, *, by_task: bool) -> list[A
     return found
 
 
-def _aggregate_key(line: Line, by_task: bool) -> tuple[str, str, str, str, str]:
+def _aggregate_key(line: Line, *, by_task: bool) -> tuple[str, str, str, str, str]:
     about = line.curve
     return about.encoder, about.source, about.start, about.task if by_task else "", about.role
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from isogloss.core.records import Row
 from isogloss.metrics.spread import spread
-from isogloss.reports.drawing import MARK, Figure, Words, axis_labels, drawn, half_steps, legend, panels
+from isogloss.reports.drawing import MARK, Figure, Words, axis_labels, drawn, half_steps, head, legend, panels
 from isogloss.reports.paths import DIGITS, grouped
 from isogloss.reports.rows import PlanePoint
 from isogloss.reports.words import count, joined, slug
@@ -112,7 +112,9 @@ def _figure(about: tuple[str, ...], surfaces: Sequence[Surface], number: int) ->
         for axis, surface in zip(axes, surfaces, strict=True):
             _draw(axis, surface, levels)
         legend(canvas, axes[:1])
-        half_steps(axes, [alpha for surface in surfaces for place in surface.scores for alpha in place])
+        places = [place for surface in surfaces for place in surface.scores]
+        half_steps((axis.xaxis for axis in axes), [x for x, _ in places])
+        half_steps((axis.yaxis for axis in axes), [y for _, y in places])
         axis_labels(canvas, "α₁: towards the source-only model", "α₂: towards the target-only model")
         return canvas
 
@@ -139,7 +141,7 @@ def _draw(axis: "Axes", surface: Surface, levels: npt.NDArray[np.float64]) -> No
         axis.clabel(lines, crossed[:: max(1, len(crossed) // 5)], fontsize=6, fmt="%.2f", inline_spacing=2)
     for (x, y), name, marker in MODELS:
         axis.plot(x, y, marker, color="white", markeredgecolor=MARK, markersize=6, label=f"{name} model")
-    axis.set_title(f"{surface.pair}, {surface.role} language", loc="left")
+    head(axis, f"{surface.pair}, {surface.role} language")
     axis.grid(visible=False)
 
 

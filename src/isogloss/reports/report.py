@@ -43,15 +43,14 @@ def write_report(out: Path) -> Report:
     gathered = gather(out)
     found, notes = findings(gathered)
     claims = found.claims()
-    parts = sections(gathered, found)
     warnings = (*gathered.warnings, *_troubles(gathered), *notes)
-    paragraph = what_was_found(gathered, found.scores, claims)
+    paragraph = what_was_found(gathered, found, claims)
     page = Page(
         gathered=gathered,
         found=paragraph,
         warnings=warnings,
         claims=claim_table(claims),
-        sections=parts,
+        sections=sections(gathered, found),
         runs=run_table(gathered.runs),
         rows=[(_rows_name(kind), len(gathered.raw(kind))) for kind in _kinds(gathered)],
     )

@@ -12,6 +12,7 @@ from isogloss.reports.drawing import (
     axis_labels,
     colours,
     drawn,
+    head,
     legend,
     panels,
     whole_numbers,
@@ -53,12 +54,12 @@ def pretrain_figure(runs: Sequence[Run]) -> list[Figure]:
     )
 
     def paint() -> "Canvas":
-        canvas, axes = panels(len(curves), height=1.9)
+        canvas, axes = panels(len(curves), height=1.9, labels=list(colour))
         for axis, (run, rows) in zip(axes, curves, strict=True):
             for language, line in grouped(rows, lambda row: row.language or ALL).items():
                 steps, losses = [row.step for row in line], [row.loss for row in line]
                 axis.plot(steps, losses, color=colour[language], label=language)
-            axis.set_title(run.title, loc="left")
+            head(axis, run.title)
         legend(canvas, axes)
         axis_labels(canvas, "step", "loss")
         return canvas
@@ -92,11 +93,11 @@ def _fine_tune_figure(settings: Sequence[Setting], number: int) -> Figure:
     )
 
     def paint() -> "Canvas":
-        canvas, axes = panels(len(settings), height=1.2)
+        canvas, axes = panels(len(settings), height=1.2, labels=list(colour))
         for axis, (title, members) in zip(axes, settings, strict=True):
             for _, rows in members:
                 _draw(axis, rows, colour)
-            axis.set_title(title, loc="left", fontsize=7)
+            head(axis, title)
         legend(canvas, axes)
         whole_numbers(axes)
         axis_labels(canvas, "epoch", "dev score, percent")
