@@ -1,4 +1,4 @@
-"""Tiny encoders of both families with their tokenizers, in folders made once: random weights, no network."""
+"""What all tests share: where the real corpora are, and tiny encoders of both families (random, no network)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,11 +6,28 @@ from pathlib import Path
 import pytest
 import torch
 
+from isogloss.data.files import DiskFolder
+
 TEXT = (
     "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy with the "
     "unbelievable lower casing things that happened slowly there yesterday"
 )
 WORD_PIECES = ("s", "ed", "ing", "ly", "al", "un", "happen", "cas", "low", "slow")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--real-data", default="../shared/data", help="folder of the real corpora, from the project's root"
+    )
+
+
+@pytest.fixture(scope="session")
+def real_data(pytestconfig: pytest.Config) -> DiskFolder:
+    place = pytestconfig.getoption("--real-data")
+    path = Path(pytestconfig.rootpath, place)
+    if not path.is_dir():
+        pytest.skip(f"the real corpora are not on this machine (no folder {place})")
+    return DiskFolder(path)
 
 
 @pytest.fixture(scope="session")

@@ -1,1 +1,33 @@
-"""isogloss: cross-lingual transfer, measured and improved."""
+"""isogloss: cross-lingual transfer, measured and improved.
+
+``import isogloss`` is cheap: torch and transformers are imported when something that needs them is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from isogloss.core.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from isogloss.api import Model, Result, load_model, run
+    from isogloss.core.errors import IsoglossError
+
+_HOMES = {
+    "IsoglossError": "isogloss.core.errors",
+    "Model": "isogloss.api",
+    "Result": "isogloss.api",
+    "load_model": "isogloss.api",
+    "run": "isogloss.api",
+}
+
+__all__ = ["IsoglossError", "Model", "Result", "__version__", "load_model", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'isogloss' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

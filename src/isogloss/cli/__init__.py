@@ -1,1 +1,5 @@
-"""Floor 7: names to objects, errors to exit codes."""
+"""Floor 7: names to objects, errors to exit codes; no logic."""
+
+from isogloss.cli.app import main
+
+__all__ = ["main"]

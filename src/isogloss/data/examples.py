@@ -54,12 +54,16 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """A text in two languages; ``links`` are 0-based word pairs (first, second) where gold ones exist."""
+    """A text in two languages; ``links`` are 0-based word pairs (first, second) where gold ones exist.
+
+    Words are what spaces part. ``possible`` are further links that an aligner may give but need not.
+    """
 
     id: str
     first: str
     second: str
     links: tuple[tuple[int, int], ...] | None = None
+    possible: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

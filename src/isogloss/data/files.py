@@ -4,9 +4,24 @@ Readers ask a ``Folder`` for a file and take numbered lines from it; they never 
 plain, .gz, .xz or made a moment ago.
 """
 
+import gzip
+import lzma
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from hashlib import file_digest
+from io import BufferedIOBase, BufferedReader
+from pathlib import Path
+from typing import Protocol, cast
+
+from isogloss.core.errors import DataError, did_you_mean
+
+SUFFIXES = ("", ".gz", ".xz")
+"""A file is found with any of these after its name; the first that is there counts."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -20,14 +35,142 @@ class File:
     def lines(self) -> Iterator[tuple[int, str]]:
         """Give each line with its number, counted from 1, without its line end."""
         for number, line in enumerate(self.read(), start=1):
-            yield number, line.rstrip("\r\n")
+            yield number, line.removesuffix("\n").removesuffix("\r")
+
+    def broken(self, number: int, found: str, expected: str, advice: str = "Correct the line") -> DataError:
+        """Build the error for a broken line: where, what was found, what is allowed, what to do."""
+        return DataError(f"{self.name}:{number}: {found}; expected {expected}. {advice}.")
+
+    @property
+    def plain_name(self) -> str:
+        """The name without .gz or .xz."""
+        return self.name.removesuffix(".gz").removesuffix(".xz")
 
 
 class Folder(Protocol):
     """A place that holds corpora under their official (or our) folder names."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
 
     def find(self, patterns: Iterable[str]) -> list[File]:
         """Give the files that match the first pattern that matches any, sorted by name; else none."""
         ...
+
+    def inside(self) -> list[str]:
+        """Give the names of what lies directly in it, sorted; messages show them."""
+        ...
+
+
+@dataclass(frozen=True)
+class DiskFolder:
+    """A folder on disk; ``en.tsv`` is also found as ``en.tsv.gz`` or ``en.tsv.xz``."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        if not self.path.is_dir():
+            raise _no_folder(self.path)
+
+    @property
+    def name(self) -> str:
+        """The path as the user gave it."""
+        return str(self.path)
+
+    def find(self, patterns: Iterable[str]) -> list[File]:
+        """Give the files that match the first pattern that matches any, sorted by name; else none."""
+        for pattern in patterns:
+            found = self._matching(pattern)
+            if found:
+                return [_disk_file(path) for path in found]
+        return []
+
+    def inside(self) -> list[str]:
+        """Give the names of what lies directly in the folder."""
+        return _names(self.path)
+
+    def _matching(self, pattern: str) -> list[Path]:
+        found: dict[str, Path] = {}
+        for suffix in SUFFIXES:
+            for path in self.path.glob(pattern + suffix):
+                if path.is_file():
+                    found.setdefault(str(path).removesuffix(suffix), path)
+        return [found[name] for name in sorted(found)]
+
+
+def _disk_file(path: Path) -> File:
+    return File(name=str(path), read=lambda: _read(path), fingerprint=lambda: _fingerprint(path))
+
+
+def _read(path: Path) -> Iterator[str]:
+    number = 0
+    try:
+        with closing(_open(path)) as stream:
+            for line in stream:
+                number += 1
+                yield _decode(line if number > 1 else line.removeprefix(BYTE_ORDER_MARK), path, number)
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{path}:{number + 1}: the file ends too early or is damaged ({error}); expected a whole "
+            f"{path.suffix} file. Fetch it again."
+        ) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _open(path: Path) -> BufferedIOBase:
+    if path.suffix == ".gz":
+        return BufferedReader(cast(BufferedReader, gzip.open(path)))  # twice as fast line by line
+    if path.suffix == ".xz":
+        return BufferedReader(cast(BufferedReader, lzma.open(path)))
+    return path.open("rb")
+
+
+def _decode(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is not "
+            f"UTF-8 ({error.reason}); expected UTF-8 text. Save the file as UTF-8 or fetch it again."
+        ) from error
+
+
+def _fingerprint(path: Path) -> str:
+    try:
+        status = path.stat()
+        return _digest(path, status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+@lru_cache(maxsize=4096)
+def _digest(path: Path, _size: int, _changed: int) -> str:
+    """Hash the bytes on disk; size and time of change are there so that a changed file is hashed anew."""
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(
+        f"{path}: cannot be read ({error.strerror or error}). Check the path and its permissions."
+    )
+
+
+def _no_folder(path: Path) -> DataError:
+    if path.exists():
+        return DataError(f"{path}: this is a file; --data needs the folder that holds the corpora.")
+    names = _names(path.parent)
+    there = f"{path.parent} has: {', '.join(names)}" if names else f"{path.parent} is empty or not there"
+    return DataError(
+        f"{path}: no such folder.{did_you_mean(path.name, names)} {there}. Give --data a folder that is."
+    )
+
+
+def _names(path: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    except OSError:
+        return []

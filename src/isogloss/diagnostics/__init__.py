@@ -1,1 +1,39 @@
 """Floor 5: one measurement per file."""
+
+from typing import ClassVar, Protocol
+
+from isogloss.core.records import Row
+from isogloss.diagnostics.deltas import Deltas
+from isogloss.diagnostics.interpolation import Interpolation, Plane
+from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.retrieval import Retrieval
+from isogloss.diagnostics.run_variance import RunVariance
+from isogloss.diagnostics.scores import Scores
+from isogloss.diagnostics.transfer_gap import TransferGap
+
+
+class Diagnostic(Protocol):
+    """A measurement; its fields say how it is taken."""
+
+    name: ClassVar[str]
+    over: ClassVar[str]
+    """What one measurement looks at: a "model", the models of a "cell" (its field ``between``), the
+    "scores" of a model, the scores of all "seeds", or an "encoder"."""
+
+    def measure(self, look: Look) -> list[Row]:
+        """Return rows of numbers."""
+        ...
+
+
+_ALL: tuple[type[Diagnostic], ...] = (
+    Scores,
+    Interpolation,
+    Plane,
+    Deltas,
+    RunVariance,
+    TransferGap,
+    Retrieval,
+)
+DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
+
+__all__ = ["DIAGNOSTICS", "Diagnostic", "Look"]

@@ -9,7 +9,9 @@ from isogloss.encoders.loading import (
     load_with_new_head,
     save_model,
 )
+from isogloss.encoders.new import new_encoder
 from isogloss.encoders.table import FAMILIES, family_of
+from isogloss.encoders.tokenizers import train_tokenizer
 
 __all__ = [
     "FAMILIES",
@@ -21,5 +23,7 @@ __all__ = [
     "load_model",
     "load_tokenizer",
     "load_with_new_head",
+    "new_encoder",
     "save_model",
+    "train_tokenizer",
 ]

@@ -1,1 +1,31 @@
 """Floor 5: one training method per file."""
+
+from typing import ClassVar, Protocol
+
+from isogloss.methods.bilingual import Bilingual
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.source_only import SourceOnly
+from isogloss.methods.target_only import TargetOnly
+from isogloss.training.setting import Setting
+from isogloss.training.supervised import Trained
+
+
+class Method(Protocol):
+    """A way to train a model; its fields are its hyper-parameters."""
+
+    name: ClassVar[str]
+    sides: ClassVar[tuple[str, ...]]
+    """Whose labels it trains on: source, target, or both."""
+
+    def train(self, setting: Setting) -> Trained:
+        """Choose data, modules and loss; everything else is ``fit``."""
+        ...
+
+
+_ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual)
+METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
+PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
+    MaskedLanguageModelling.name: MaskedLanguageModelling
+}
+
+__all__ = ["METHODS", "PRETRAINING", "Method"]

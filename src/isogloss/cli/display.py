@@ -1,0 +1,97 @@
+"""How the command line speaks: progress, tables, or JSON lines for machines, or nothing but results."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from isogloss.core.progress import Progress
+
+EVERY = 5.0
+"""Seconds between progress lines where there is no terminal to draw on."""
+
+
+@dataclass
+class Display:
+    """Where progress and results go: a terminal, a file, a machine, or nowhere."""
+
+    quiet: bool = False
+    as_json: bool = False
+    _bars: Any = None
+    _tasks: dict[str, Any] = field(default_factory=dict)
+    _last: float = 0.0
+
+    def __enter__(self) -> "Display":
+        """Begin to draw if someone looks."""
+        if self._draws():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bars
+
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[remark]}"),
+            )
+            self._bars = Bars(*columns, console=Console(stderr=True), transient=True)
+            self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop drawing; what was drawn goes away."""
+        if self._bars:
+            self._bars.stop()
+
+    def tell(self, progress: Progress) -> None:
+        """Show how far something is."""
+        if self.as_json:
+            self.emit({"event": "progress", **asdict(progress)})
+        elif self._bars:
+            self._draw(progress)
+        elif not self.quiet and time.monotonic() - self._last > EVERY:
+            self._last = time.monotonic()
+            print(f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}", file=sys.stderr)
+
+    def say(self, text: str) -> None:
+        """Say a line for people, on standard error."""
+        if self.quiet or self.as_json:
+            return
+        if self._bars:
+            self._bars.console.print(text, markup=False, highlight=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def emit(self, event: dict[str, Any]) -> None:
+        """Write one JSON line, for machines."""
+        print(json.dumps(event, ensure_ascii=False), flush=True)
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table of results on standard output; JSON lines for machines."""
+        if self.as_json:
+            for row in rows:
+                self.emit(dict(zip(heads, row, strict=True)))
+            return
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(*heads, box=box.SIMPLE_HEAD)
+        for row in rows:
+            table.add_row(*(Text(str(cell)) for cell in row))
+        Console(width=None if sys.stdout.isatty() else 120).print(table)
+
+    def _draws(self) -> bool:
+        return not self.quiet and not self.as_json and sys.stderr.isatty()
+
+    def _draw(self, progress: Progress) -> None:
+        if progress.what not in self._tasks:
+            self._tasks[progress.what] = self._bars.add_task(progress.what, total=progress.total, remark="")
+        bar = self._tasks[progress.what]
+        self._bars.update(bar, completed=progress.done, total=progress.total, remark=progress.remark)
+        if progress.done >= progress.total:
+            self._bars.remove_task(self._tasks.pop(progress.what))

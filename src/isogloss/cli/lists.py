@@ -1,0 +1,124 @@
+"""What there is, as tables: of the package, of the machine, of a folder of runs."""
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from isogloss.core.version import VERSION
+
+Rows = Sequence[Sequence[str]]
+Listing = tuple[Sequence[str], Rows]
+
+
+def _corpora(_: Path) -> Listing:
+    from isogloss.data import CORPORA
+
+    rows = [(name, " ".join(one.tasks), one.licence, one.url) for name, one in sorted(CORPORA.items())]
+    return ("corpus", "tasks", "licence", "url"), rows
+
+
+def _languages(_: Path) -> Listing:
+    from isogloss.data.languages import LANGUAGES, card
+
+    cards = {code: card(code) for code in LANGUAGES}
+    heads = list(next(iter(cards.values())))
+    return ["language", *heads], [
+        [code, *(one.get(head, "") for head in heads)] for code, one in cards.items()
+    ]
+
+
+def _tasks(_: Path) -> Listing:
+    from isogloss.tasks import TASKS
+
+    return ("task", "metric", "labels"), [
+        (n, one.metric, " ".join(one.labels)) for n, one in sorted(TASKS.items())
+    ]
+
+
+def _encoders(_: Path) -> Listing:
+    from isogloss.encoders import FAMILIES
+
+    rows = [("shipped", "the small encoder of the built-in languages")]
+    return ("encoder", "what"), [
+        *rows,
+        *((name, "any model of this family, by folder or name") for name in FAMILIES),
+    ]
+
+
+def _methods(_: Path) -> Listing:
+    from isogloss.methods import METHODS, PRETRAINING
+
+    kinds = {**METHODS, **PRETRAINING}
+    return ("method", "what"), [(name, _first_line(kind)) for name, kind in sorted(kinds.items())]
+
+
+def _diagnostics(_: Path) -> Listing:
+    from isogloss.diagnostics import DIAGNOSTICS
+
+    rows = [(name, kind.over, _first_line(kind)) for name, kind in sorted(DIAGNOSTICS.items())]
+    return ("diagnostic", "looks at", "what"), rows
+
+
+def _recipes(_: Path) -> Listing:
+    from isogloss.experiments.recipe import read_recipe
+    from isogloss.experiments.running import packaged_recipes
+
+    rows = [(name, read_recipe(text, where=name).title) for name, text in packaged_recipes().items()]
+    return ("recipe", "what it asks"), rows
+
+
+def _runs(folder: Path) -> Listing:
+    from isogloss.core.records import RECORD, read_record
+
+    records = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
+    return ("run", "kind", "what"), [(one.id, one.kind, one.title) for one in records]
+
+
+LISTS: dict[str, Callable[[Path], Listing]] = {
+    "corpora": _corpora,
+    "diagnostics": _diagnostics,
+    "encoders": _encoders,
+    "languages": _languages,
+    "methods": _methods,
+    "recipes": _recipes,
+    "runs": _runs,
+    "tasks": _tasks,
+}
+
+
+def machine(data: Path | None) -> Rows:
+    """Say what this machine has."""
+    import torch
+
+    from isogloss.data import CORPORA
+    from isogloss.training.precision import matrix_speed, measured_precision
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    speeds = [f"{name} {matrix_speed(device, kind) / 1e9:.0f}" for name, kind in kinds.items()]
+    rows = [
+        ("isogloss", VERSION),
+        ("python", platform.python_version()),
+        *((name, _version(name)) for name in ("torch", "transformers", "accelerate")),
+        ("device", torch.cuda.get_device_name() if device == "cuda" else f"CPU, {os.cpu_count()} cores"),
+        ("GFLOP/s, one layer", ", ".join(speeds)),
+        ("precision chosen", measured_precision(device)),
+        ("corpora known", ", ".join(sorted(CORPORA))),
+    ]
+    if data:
+        there = sorted(path.name for path in data.iterdir()) if data.is_dir() else []
+        rows.append((f"in {data}", ", ".join(there) or "there is no such folder"))
+    return rows
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _first_line(kind: type[object]) -> str:
+    return (kind.__doc__ or "").strip().splitlines()[0]

@@ -1,0 +1,238 @@
+"""Runs: frozen values that say completely what is to be made, and what each needs to be made first.
+
+A run's id is the hash of its content (``core.identity``). Methods, diagnostics and objectives are values
+of higher floors; here they are only known to be frozen dataclasses with a ``name``.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, runtime_checkable
+
+from isogloss.core.identity import identity
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A frozen dataclass that stands in one of the tables (METHODS, DIAGNOSTICS …)."""
+
+    @property
+    def name(self) -> str:
+        """Name in the table, in kebab-case."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """The shape of an encoder that is trained from scratch."""
+
+    family: str = "bert"
+    """Encoder family: bert or xlm-roberta."""
+
+    layers: int = 4
+    """Transformer layers."""
+
+    dim: int = 256
+    """Width of the states; 64 to a head unless heads says otherwise."""
+
+    heads: int = 4
+    """Attention heads; must divide dim."""
+
+    feed_forward: int = 1024
+    """Width of the feed-forward layer."""
+
+    vocabulary: int = 12000
+    """Subwords in the vocabulary that is trained on the text."""
+
+    positions: int = 512
+    """Longest input, in subwords."""
+
+    dropout: float = 0.1
+    """Dropout of the encoder when it is fine-tuned; pretraining on this much text uses none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretrain:
+    """Make an encoder from text by masked language modelling."""
+
+    name: ClassVar[str] = "pretrain"
+
+    text: tuple[str, ...]
+    """Corpora of raw text."""
+
+    languages: tuple[str, ...]
+    """Languages of the text."""
+
+    architecture: Architecture = field(default_factory=Architecture)
+    """The shape of the encoder."""
+
+    method: Named
+    """How: objective, length and optimisation (a value of the methods floor)."""
+
+    bitext: str = ""
+    """Corpus of translations for translation LM; none when empty."""
+
+    seed: int = 0
+    """Seed of initial weights, order and masks."""
+
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretrained:
+    """An encoder that exists already: the shipped one, a folder, or a name on the Hugging Face hub."""
+
+    name: ClassVar[str] = "pretrained"
+
+    source: str
+    """ "shipped", a folder, or a hub name."""
+
+    data: str = ""
+    """Fingerprint of its files; the plan fills it in, so that equal weights in two folders are one encoder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimization:
+    """How a model is fine-tuned; the defaults are the seed paper's (Appendix A)."""
+
+    epochs: int = 5
+    """Passes over the training data."""
+
+    learning_rate: float = 2e-5
+    """Highest rate, reached after the warm-up; then linear decay to 0."""
+
+    batch_size: int = 32
+    """Sentences (or pairs) a step."""
+
+    warmup: float = 0.1
+    """Share of the steps with linear warm-up."""
+
+    weight_decay: float = 0.01
+    """AdamW's decay, on matrices only."""
+
+    beta2: float = 0.999
+    """Adam's second moment decay (the paper's released code used 0.99)."""
+
+    clip: float = 1.0
+    """Largest gradient norm; 0 switches clipping off."""
+
+    limit: int = 128
+    """Longest input in subwords, special ones included; longer sentences become overlapping windows."""
+
+    overlap: int = 64
+    """Subwords shared by neighbouring windows."""
+
+    precision: str = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
+
+    checkpoint_every: int = 200
+    """Steps between checkpoints; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineTune:
+    """Make a model: an encoder, a corpus, languages, a method."""
+
+    name: ClassVar[str] = "fine-tune"
+
+    encoder: "Encoder"
+    """The encoder it starts from."""
+
+    corpus: str
+    """Corpus with the labels."""
+
+    task: str
+    """Task of the corpus."""
+
+    method: Named
+    """How: source-only, target-only, bilingual …"""
+
+    source: tuple[str, ...]
+    """Source languages; empty when the method does not look at them."""
+
+    target: tuple[str, ...] = ()
+    """Target languages the method trains on; empty when it sees none."""
+
+    optimization: Optimization = field(default_factory=Optimization)
+    """Steps, rates, lengths."""
+
+    treebanks: tuple[tuple[str, str], ...] = ()
+    """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
+
+    examples: int = 0
+    """Training examples of each language, the first ones of the file; 0 for all."""
+
+    dev_examples: int = 0
+    """Development examples of each language that choose the epoch, the first ones; 0 for all."""
+
+    seed: int = 0
+    """Seed of the head's initial weights, the order of the data and dropout."""
+
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """Make rows of numbers: a diagnostic looks at models, encoders or other measurements."""
+
+    name: ClassVar[str] = "measure"
+
+    diagnostic: Named
+    """What is measured."""
+
+    subjects: tuple["Run", ...]
+    """What it looks at, in the diagnostic's order."""
+
+    languages: tuple[str, ...] = ()
+    """Languages it looks at; for two-sided diagnostics the source first."""
+
+    corpus: str = ""
+    """Corpus it reads; empty when it reads none."""
+
+    split: str = "dev"
+    """Split it reads."""
+
+    treebanks: tuple[tuple[str, str], ...] = ()
+    """Treebank of a language where the corpus has several."""
+
+    examples: int = 0
+    """Examples of each language; 0 for all."""
+
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+
+Encoder = Pretrain | Pretrained
+Run = Pretrain | Pretrained | FineTune | Measure
+
+
+def needs(run: Run) -> tuple[Run, ...]:
+    """List the runs that must be finished before this one; an encoder that exists already is none."""
+    parts: tuple[Run, ...] = ()
+    if isinstance(run, FineTune):
+        parts = (run.encoder,)
+    elif isinstance(run, Measure):
+        parts = run.subjects
+    return tuple(part for part in parts if not isinstance(part, Pretrained))
+
+
+def run_id(run: Run) -> str:
+    """Return the content id of a run."""
+    return identity(run)
+
+
+def in_order(runs: tuple[Run, ...]) -> list[Run]:
+    """List all runs and what they need, each once, what is needed first."""
+    ordered: dict[str, Run] = {}
+
+    def add(run: Run) -> None:
+        key = run_id(run)
+        if key in ordered:
+            return
+        for needed in needs(run):
+            add(needed)
+        ordered[key] = run
+
+    for run in runs:
+        add(run)
+    return list(ordered.values())

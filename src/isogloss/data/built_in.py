@@ -1,0 +1,157 @@
+"""The built-in languages as a folder: files in the corpora's native formats, made when they are read.
+
+So built-in and real languages take one way through the readers, and ``export`` leaves on disk exactly what
+a run would have read.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import combinations, product
+from pathlib import Path
+
+from isogloss.core.errors import DataError
+from isogloss.core.languages import is_built_in, language_name
+from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.records import storage_error
+from isogloss.data import CORPORA
+from isogloss.data.corpora import SPLITS, Split
+from isogloss.data.examples import Example, Translation
+from isogloss.data.files import File, Folder
+
+MADE_AS = {
+    "ud": "ud",
+    "wikiann": "wikiann",
+    "xnli": "xnli",
+    "pawsx": "pawsx",
+    "squad": "squad",
+    "rawtext": "text",
+}
+"""The corpora that the built-in languages have, besides bitext, and what their maker calls them."""
+
+BITEXT = "bitext"
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What makes the built-in languages: their codes, a version, examples and translations."""
+
+    languages: tuple[str, ...]
+    version: int
+    examples: Callable[[str, str, Split], Iterable[Example]]
+    """From corpus (one of ``MADE_AS``'s values), language and split."""
+    translations: Callable[[str, str, Split], Iterable[Translation]]
+    """From first language, second language and split."""
+
+
+def built_in_maker() -> Maker:
+    """Give the maker of this package's languages."""
+    from isogloss.data import languages  # noqa: PLC0415  # the lexicon is only needed where it is used
+
+    return Maker(tuple(languages.LANGUAGES), languages.VERSION, languages.examples, languages.translations)
+
+
+@dataclass(frozen=True)
+class BuiltInFolder:
+    """All corpora of the built-in languages, as if on disk."""
+
+    maker: Maker = field(default_factory=built_in_maker)
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "the built-in languages"
+
+    def find(self, patterns: Iterable[str]) -> list[File]:
+        """Give the files that match the first pattern that matches any, sorted by name; else none."""
+        files = _files(self.maker)
+        for pattern in patterns:
+            found = [pattern] if pattern in files else [path for path in files if _matches(path, pattern)]
+            if found:
+                return [files[path] for path in sorted(found)]
+        return []
+
+    def inside(self) -> list[str]:
+        """Give the corpus folders."""
+        return sorted({path.partition("/")[0] for path in _files(self.maker)})
+
+    def export(self, folder: Path, tell: Tell = silent) -> None:
+        """Write every file; DiskFolder(folder) then reads the very same examples."""
+        files = _files(self.maker)
+        for done, (path, file) in enumerate(files.items()):
+            tell(Progress(what="export of the built-in languages", done=done, total=len(files), remark=path))
+            _write(folder / path, file.read())
+        tell(Progress(what="export of the built-in languages", done=len(files), total=len(files)))
+
+
+def folder_for(language: str, data: Folder | None) -> Folder:
+    """Give the folder a language (or pair such as en-fr) is read from: the built-in one or the user's."""
+    built_in = [is_built_in(code) for code in language.split("-")]
+    if all(built_in):
+        return BuiltInFolder()
+    if any(built_in):
+        raise DataError(
+            f"{language}: one of the two is a built-in language and one is not; expected both of one kind. "
+            f"Choose a pair such as qaa-qab or en-fr."
+        )
+    if data is None:
+        names = " and ".join(language_name(code) for code in language.split("-"))
+        raise DataError(
+            f"{language}: {names} must be read from corpora on your disk, and no folder was given. "
+            f"Give --data DIR, or use the built-in languages (qaa, qab, …), which need none."
+        )
+    return data
+
+
+@lru_cache(maxsize=8)
+def _files(maker: Maker) -> dict[str, File]:
+    files: dict[str, File] = {}
+    for corpus, language, split in product(MADE_AS, maker.languages, SPLITS):
+        path = CORPORA[corpus].path(language, split)
+        files[path] = _file(maker, path, _lines(maker, corpus, language, split))
+    for first, second in combinations(sorted(maker.languages), 2):
+        for split in SPLITS:
+            path = CORPORA[BITEXT].path(f"{first}-{second}", split)
+            files[path] = _file(maker, path, _bitext_lines(maker, first, second, split))
+    return files
+
+
+def _file(maker: Maker, path: str, read: Callable[[], Iterator[str]]) -> File:
+    return File(name=f"built-in/{path}", read=read, fingerprint=lambda: f"built-in-{maker.version}-{path}")
+
+
+def _lines(maker: Maker, corpus: str, language: str, split: Split) -> Callable[[], Iterator[str]]:
+    def read() -> Iterator[str]:
+        for line in CORPORA[corpus].write(maker.examples(MADE_AS[corpus], language, split), language):
+            yield line + "\n"
+
+    return read
+
+
+def _bitext_lines(maker: Maker, first: str, second: str, split: Split) -> Callable[[], Iterator[str]]:
+    def read() -> Iterator[str]:
+        for line in CORPORA[BITEXT].write(maker.translations(first, second, split), f"{first}-{second}"):
+            yield line + "\n"
+
+    return read
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Tell whether a path matches; a star stays within one folder, as on disk."""
+    names, parts = path.split("/"), pattern.split("/")
+    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
+
+
+def _write(path: Path, lines: Iterator[str]) -> None:
+    """Write a file under a temporary name, then rename it: it is there whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(lines)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise storage_error(path, error) from error

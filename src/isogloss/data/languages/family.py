@@ -1,0 +1,157 @@
+"""The family of built-in languages: every dial of every language in one table.
+
+Each language differs from the source, qaa, by dials that can be turned one at a time, so that cause and
+effect in cross-lingual transfer can be measured. A ``Language`` of your own works wherever a code does.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from isogloss.core.errors import ConfigError, unknown_name
+
+VERSION = 1
+"""Raised whenever the generated data change; part of the ids of runs that read them."""
+
+SOURCE = "qaa"
+"""The language whose words the others share."""
+
+Order = Literal["SVO", "SOV", "VSO"]
+Side = Literal["before", "after"]
+Marking = Literal["suffix", "prefix", "particle"]
+CaseMarking = Literal["suffix", "prefix", "particle", "none"]
+Script = Literal["latin", "cyrillic", "greek", "devanagari", "arabic", "han"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """One language: its grammar, its script and how near it is to the source."""
+
+    code: str
+    """ISO 639-3, of the private range qaa to qtz."""
+    name: str
+    order: Order
+    """Order of subject, verb and object."""
+    adjective: Side
+    """Where adjectives stand, seen from their noun."""
+    adposition: Side
+    """Where adpositions and the particles of case, tense and negation stand; a phrase that modifies a
+    noun follows it where adpositions stand before, and precedes it where they stand after."""
+    relative: Side
+    """Where relative clauses stand, seen from their noun."""
+    determiner: Side = "before"
+    """Where determiners and numerals stand, seen from their noun."""
+    script: Script = "latin"
+    """How words and names are written; "han" has one character a syllable and no spaces."""
+    number: Marking = "suffix"
+    case: CaseMarking = "none"
+    tense: Marking = "suffix"
+    negation: Marking = "particle"
+    agreement: bool = False
+    """Whether adjectives take their noun's number (where number is an affix)."""
+    shared: float = 0.0
+    """Share of nouns, verbs, adjectives and adverbs whose root is that of the source, 0 to 1."""
+    size: float = 1.0
+    """Factor on the sizes of training splits: below 1 for a low-resource language."""
+    seed: int
+    """Seed of the sounds and words."""
+
+    def __post_init__(self) -> None:
+        for field, allowed in _ALLOWED.items():
+            if getattr(self, field) not in get_args(allowed):
+                raise unknown_name(
+                    f"language {self.code}", field, str(getattr(self, field)), get_args(allowed)
+                )
+        if not 0 <= self.shared <= 1 or not 0 < self.size <= 1:
+            raise ConfigError(
+                f"language {self.code}: shared is {self.shared} and size is {self.size}; "
+                f"shared must lie in [0, 1] and size in (0, 1]."
+            )
+        affixed = {self.number, self.case, self.tense, self.negation} - {"particle", "none"}
+        if self.script == "han" and affixed:
+            raise ConfigError(
+                f"language {self.code}: script 'han' writes no spaces, so its words take no affixes "
+                f"(found {', '.join(sorted(affixed))}). Use 'particle' for number, case, tense and negation."
+            )
+
+
+_ALLOWED = {
+    "order": Order, "adjective": Side, "adposition": Side, "relative": Side, "determiner": Side,
+    "script": Script, "number": Marking, "case": CaseMarking, "tense": Marking, "negation": Marking,
+}  # fmt: skip
+
+_ALL = (
+    Language(
+        code="qaa", name="Ansa", order="SVO", adjective="before", adposition="before", relative="after",
+        shared=1.0, seed=11,
+    ),
+    Language(
+        code="qab", name="Bora", order="SVO", adjective="after", adposition="before", relative="after",
+        agreement=True, shared=0.20, seed=12,
+    ),
+    Language(
+        code="qac", name="Cilu", order="SVO", adjective="before", adposition="before", relative="after",
+        negation="suffix", shared=0.10, seed=13,
+    ),
+    Language(
+        code="qad", name="Dunar", order="SOV", adjective="before", adposition="after", relative="after",
+        negation="suffix", shared=0.10, seed=14,
+    ),
+    Language(
+        code="qae", name="Esko", order="SVO", adjective="before", adposition="before", relative="after",
+        script="cyrillic", case="suffix", agreement=True, shared=0.30, seed=15,
+    ),
+    Language(
+        code="qaf", name="Fileo", order="VSO", adjective="after", adposition="before", relative="after",
+        script="greek", number="prefix", tense="prefix", shared=0.05, seed=16,
+    ),
+    Language(
+        code="qag", name="Gayara", order="SOV", adjective="before", adposition="after", relative="before",
+        script="devanagari", case="suffix", negation="prefix", shared=0.05, size=0.1, seed=17,
+    ),
+    Language(
+        code="qah", name="Hubal", order="VSO", adjective="after", adposition="before", relative="after",
+        determiner="after", script="arabic", number="suffix", case="particle", tense="prefix",
+        negation="prefix", shared=0.05, seed=18,
+    ),
+    Language(
+        code="qai", name="Inlu", order="SVO", adjective="before", adposition="before", relative="before",
+        script="han", number="particle", case="particle", tense="particle", shared=0.0, seed=19,
+    ),
+)  # fmt: skip
+
+LANGUAGES: dict[str, Language] = {language.code: language for language in _ALL}
+
+
+def find_language(language: str | Language) -> Language:
+    """Return the language of a code (or the language itself); ConfigError where there is none."""
+    if isinstance(language, Language):
+        return language
+    if language not in LANGUAGES:
+        raise unknown_name("built-in languages", "language", language, LANGUAGES)
+    return LANGUAGES[language]
+
+
+def card(language: str | Language) -> dict[str, str]:
+    """Describe a language in words: its typology card."""
+    found = find_language(language)
+    side = {"before": "before the noun", "after": "after the noun"}
+    case = "not marked" if found.case == "none" else f"object marked by {found.case}"
+    shared = (
+        "the source itself" if found.code == SOURCE else f"{found.shared:.0%} of content words with {SOURCE}"
+    )
+    return {
+        "language": f"{found.name} ({found.code})",
+        "word order": found.order,
+        "adjectives": side[found.adjective],
+        "determiners and numerals": side[found.determiner],
+        "adpositions": {"before": "prepositions", "after": "postpositions"}[found.adposition],
+        "relative clauses": side[found.relative],
+        "script": found.script.capitalize() + (", no spaces" if found.script == "han" else ""),
+        "number": f"{found.number}{', adjectives agree' if found.agreement else ''}",
+        "case": case,
+        "tense": found.tense,
+        "negation": found.negation,
+        "shared vocabulary": shared,
+        "names": "shared by all languages, spelled in the script",
+        "training data": "full size" if found.size == 1 else f"low-resource, {found.size:.0%} of full size",
+    }

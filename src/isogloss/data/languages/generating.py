@@ -1,0 +1,76 @@
+"""The corpora of the built-in languages: their sizes, and the examples of each split."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from isogloss.core.errors import unknown_name
+from isogloss.core.seeds import derive
+from isogloss.data.examples import Example, Translation
+from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.family import Language, find_language
+from isogloss.data.languages.inference import inference_pairs
+from isogloss.data.languages.lexicon import Lexicon, lexicon
+from isogloss.data.languages.paraphrases import paraphrase_pairs
+from isogloss.data.languages.questions import questions
+from isogloss.data.languages.running import bitext, text_lines
+from isogloss.data.languages.treebank import parsed_sentences, tagged_sentences
+
+SIZES: dict[str, dict[str, int]] = {
+    "ud": {"train": 3000, "dev": 400, "test": 400},
+    "wikiann": {"train": 3000, "dev": 400, "test": 400},
+    "xnli": {"train": 12000, "dev": 600, "test": 600},
+    "pawsx": {"train": 6000, "dev": 500, "test": 500},
+    "squad": {"train": 3000, "dev": 300, "test": 300},
+    "text": {"train": 20000, "dev": 500, "test": 500},
+    "bitext": {"train": 20000, "dev": 500, "test": 500},
+}
+"""Examples in each split; training splits shrink by the language's ``size``."""
+
+GENERATORS: dict[str, Callable[[Lexicon, Draws], Iterator[Example]]] = {
+    "ud": parsed_sentences,
+    "wikiann": tagged_sentences,
+    "xnli": inference_pairs,
+    "pawsx": paraphrase_pairs,
+    "squad": questions,
+    "text": text_lines,
+}
+"""Endless examples of each corpus; bitext, which takes two languages, has ``translations``."""
+
+
+def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0) -> Iterator[Example]:
+    """Give the examples of one split, made as they are taken.
+
+    Test and dev splits say the same in every language, in the same order under the same ids; training
+    splits and running text do not.
+    """
+    if corpus not in GENERATORS:
+        raise unknown_name("built-in languages", "corpus", corpus, GENERATORS)
+    found, count = find_language(language), split_size(corpus, language, split)
+    own = found.code if split == "train" or corpus == "text" else ""
+    draws = Draws(derive(seed, corpus, split, own))
+    return islice(GENERATORS[corpus](lexicon(found), draws), count)
+
+
+def translations(
+    first: str | Language, second: str | Language, split: str, *, seed: int = 0
+) -> Iterator[Translation]:
+    """Give bitext with gold word links, made as it is taken.
+
+    Texts are words separated by spaces, punctuation apart, in Han-like scripts too, so that links count
+    words. Dev and test splits say the same in every pair of languages.
+    """
+    one, other = find_language(first), find_language(second)
+    count = min(split_size("bitext", one, split), split_size("bitext", other, split))
+    own = sorted((one.code, other.code)) if split == "train" else []
+    draws = Draws(derive(seed, "bitext", split, *own))
+    return islice(bitext(lexicon(one), lexicon(other), draws), count)
+
+
+def split_size(corpus: str, language: str | Language, split: str) -> int:
+    """Return how many examples a split has."""
+    if corpus not in SIZES:
+        raise unknown_name("built-in languages", "corpus", corpus, SIZES)
+    if split not in SIZES[corpus]:
+        raise unknown_name(f"built-in {corpus}", "split", split, SIZES[corpus])
+    full = SIZES[corpus][split]
+    return round(full * find_language(language).size) if split == "train" else full

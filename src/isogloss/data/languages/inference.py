@@ -1,0 +1,173 @@
+"""Natural language inference (as XNLI): what follows from a sentence, what contradicts it, what neither.
+
+Every hypothesis starts from a shortened premise, whatever the label, so that its length gives nothing away.
+
+- entailment: the shortened premise itself. Only what leaves the sentence true is cut: under negation or
+  after "every", little is.
+- contradiction: negation toggled, the opposite verb, or subject and object exchanged.
+- neutral: the same subject does something else, the object is another one, or something new is added.
+"""
+
+from collections.abc import Callable, Iterator
+
+from isogloss.data.examples import SentencePair
+from isogloss.data.languages import concepts as c
+from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.lexicon import Lexicon
+from isogloss.data.languages.meaning import Event, Phrase, Sentence
+from isogloss.data.languages.rendering import say
+from isogloss.data.languages.sampling import Rates, Sampler
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+RICH = Rates(adjective=0.4, attached=0.6, clause=0.15, link=0.2, negated=0.35)
+"""Premises with much to cut; negation is frequent, as a hypothesis often toggles it."""
+
+_DEFINITE = (c.THE, c.THIS, c.THAT)
+
+
+def inference_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
+    """Give premises and hypotheses, every label once in any three in a row; without end."""
+    sampler, number = Sampler(draws, RICH), 0
+    while True:
+        for label in draws.shuffled(LABELS):
+            premise = _premise(sampler)
+            hypothesis = hypothesize(premise, label, sampler)
+            yield SentencePair(
+                id=f"{number}", first=say(premise, words), second=say(hypothesis, words), label=label
+            )
+            number += 1
+
+
+def hypothesize(premise: Sentence, label: str, sampler: Sampler) -> Sentence:
+    """Think of a hypothesis that stands to the premise as the label says."""
+    short = _shortened(premise, sampler.draws)
+    if label == "entailment":
+        return short
+    change = _contradict if label == "contradiction" else _drift
+    return short._replace(event=change(short.event, sampler))
+
+
+def _premise(sampler: Sampler) -> Sentence:
+    """Think of a sentence from which something can be cut, about somebody or something definite."""
+    while True:
+        sentence = sampler.sentence()
+        second = None if sentence.second is None else _about_definite(sentence.second)
+        sentence = sentence._replace(event=_about_definite(sentence.event), second=second)
+        if cuts(sentence):
+            return sentence
+
+
+def _about_definite(event: Event) -> Event:
+    """Make the subject definite: "some dog sleeps" and "some dog does not sleep" can both be true."""
+    subject = event.subject
+    if subject is None or subject.concept not in c.NOUNS or subject.determiner in _DEFINITE:
+        return event
+    return event._replace(subject=subject._replace(determiner=c.THE))
+
+
+def _shortened(sentence: Sentence, draws: Draws) -> Sentence:
+    """Cut one thing, often two or three."""
+    for _ in range(1 + draws.below(3)):
+        ways = cuts(sentence)
+        if not ways:
+            break
+        sentence = draws.choice(ways)
+    return sentence
+
+
+def cuts(sentence: Sentence) -> list[Sentence]:
+    """Give every sentence that follows from this one by leaving out one thing."""
+    ways = [sentence._replace(event=event) for event in _event_cuts(sentence.event)]
+    if sentence.second is not None:
+        ways.append(Sentence(sentence.event))
+        if sentence.link != c.WHEN:
+            ways.append(Sentence(sentence.second))
+    return ways
+
+
+def _event_cuts(event: Event) -> list[Event]:
+    ways = []
+    if not event.negated:
+        ways += [
+            event._replace(attached=event.attached[:which] + event.attached[which + 1 :])
+            for which in range(len(event.attached))
+        ]
+        if event.adverb is not None:
+            ways.append(event._replace(adverb=None))
+    if event.subject is not None:
+        ways += [event._replace(subject=way) for way in _phrase_cuts(event.subject, negated=event.negated)]
+    if event.object is not None:
+        ways += [event._replace(object=way) for way in _phrase_cuts(event.object, negated=event.negated)]
+    return ways
+
+
+def _phrase_cuts(phrase: Phrase, *, negated: bool) -> list[Phrase]:
+    given = phrase.determiner in _DEFINITE or phrase.concept not in c.NOUNS
+    if phrase.determiner == c.EVERY or (negated and not given):
+        return []
+    ways = [
+        phrase._replace(adjectives=phrase.adjectives[:which] + phrase.adjectives[which + 1 :])
+        for which in range(len(phrase.adjectives))
+    ]
+    if phrase.modifier is not None:
+        ways.append(phrase._replace(modifier=None))
+    if phrase.clause is not None:
+        ways.append(phrase._replace(clause=None))
+    if phrase.joined is not None and phrase.joined[0] == c.AND and not negated:
+        ways.append(phrase._replace(joined=None))
+    return ways
+
+
+def _contradict(event: Event, sampler: Sampler) -> Event:
+    ways: list[Event] = [event._replace(negated=not event.negated)]
+    if not event.negated:
+        ways.append(event._replace(verb=c.opposite(event.verb)))
+        if is_reversible(event):
+            ways.append(event._replace(subject=event.object, object=event.subject))
+    return sampler.draws.choice(ways)
+
+
+def is_reversible(event: Event) -> bool:
+    """Tell whether subject and object can change places and still make sense, and another one."""
+    one, other, frame = event.subject, event.object, c.world().frames[event.verb]
+    if one is None or other is None or one.concept == other.concept:
+        return False
+    return c.class_of(other.concept) in frame.subjects and c.class_of(one.concept) in frame.objects
+
+
+def _drift(event: Event, sampler: Sampler) -> Event:
+    """Say something else about the same subject."""
+    ways: list[Callable[[Event, Sampler], Event]] = [_other_verb, _other_verb]
+    if event.object is not None:
+        ways.append(_other_object)
+    if not event.negated and not (event.attached and event.adverb is not None):
+        ways.append(_something_added)
+    return sampler.draws.choice(ways)(event, sampler)
+
+
+def _other_verb(event: Event, sampler: Sampler) -> Event:
+    frames, draws = c.world().frames, sampler.draws
+    kind = c.PERSON if event.subject is None else c.class_of(event.subject.concept)
+    verb = event.verb
+    while verb | 1 == event.verb | 1 or kind not in frames[verb].subjects:
+        verb = draws.weighted(c.world().verbs)
+    thing, objects = None, frames[verb].objects
+    if event.object is not None and c.class_of(event.object.concept) in objects:
+        thing = event.object
+    elif objects:
+        thing = sampler.phrase(draws.choice(objects))
+    return event._replace(verb=verb, negated=draws.chance(RICH.negated), object=thing)
+
+
+def _other_object(event: Event, sampler: Sampler) -> Event:
+    thing = event.object
+    while thing is None or event.object is None or thing.concept == event.object.concept:
+        thing = sampler.phrase(sampler.draws.choice(c.world().frames[event.verb].objects))
+    return event._replace(object=thing)
+
+
+def _something_added(event: Event, sampler: Sampler) -> Event:
+    if not event.attached:
+        return event._replace(attached=(sampler.attachment(),))
+    return event._replace(adverb=sampler.draws.weighted(c.world().adverbs))

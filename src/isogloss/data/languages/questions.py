@@ -1,0 +1,170 @@
+"""Questions about short passages (as SQuAD): who, what or where, the answer a span of the passage.
+
+Passages keep to a few persons, places and things, and often tell of the same action twice, so that an
+answer is found only by reading who did what; no question has two answers.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from isogloss.data.examples import Question
+from isogloss.data.languages import concepts as c
+from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.lexicon import Lexicon
+from isogloss.data.languages.meaning import Attached, Event, Phrase, Sentence
+from isogloss.data.languages.rendering import (
+    FIRST_ATTACHED_NODE,
+    OBJECT_NODE,
+    PUNCTUATION,
+    SUBJECT_NODE,
+    Word,
+    has_spaces,
+    is_within,
+    render,
+    say,
+)
+from isogloss.data.languages.running import new_cast
+from isogloss.data.languages.sampling import Rates, Sampler
+
+SHORTEST, LONGEST = 3, 6
+"""Sentences in a passage."""
+
+TELLING = Rates(pronoun=0.0, link=0.05, clause=0.06, attached=0.5, name=0.6, joined=0.05)
+
+_RETOLD = 0.45
+"""How often a sentence is about a verb that the passage had before."""
+
+_PLACING = (c.IN, c.NEAR)
+"""Adpositions that say where."""
+
+
+class Asked(NamedTuple):
+    """A question before it is said, and where its answer is: the sentence and the phrase's node in it."""
+
+    sentence: int
+    node: int
+    question: Event
+
+
+def questions(words: Lexicon, draws: Draws) -> Iterator[Question]:
+    """Give passages with one question each, without end."""
+    number = 0
+    while True:
+        passage, asked = think(draws)
+        said = [render(sentence, words) for sentence in passage]
+        text, starts = _written(said, spaces=has_spaces(words))
+        first, last = _span(said[asked.sentence], asked.node)
+        begin = starts[asked.sentence][first]
+        end = starts[asked.sentence][last] + len(said[asked.sentence][last].form.text)
+        yield Question(
+            id=f"{number}",
+            passage=text,
+            question=say(Sentence(asked.question, question=True), words),
+            answers=((begin, text[begin:end]),),
+        )
+        number += 1
+
+
+def think(draws: Draws) -> tuple[list[Sentence], Asked]:
+    """Think of a passage and a question that has one answer in it."""
+    while True:
+        sampler = Sampler(draws, TELLING, new_cast(draws))
+        passage: list[Sentence] = []
+        for _ in range(SHORTEST + draws.below(LONGEST - SHORTEST + 1)):
+            verb = draws.choice(passage).event.verb if passage and draws.chance(_RETOLD) else None
+            passage.append(sampler.sentence(verb))
+        events = [event for sentence in passage for event in _events(sentence)]
+        for asked in draws.shuffled(_askable(passage)):
+            if sum(_answers(event, asked) for event in events) == 1:
+                return passage, asked._replace(question=_shorter(asked.question, draws))
+
+
+def _events(sentence: Sentence) -> Iterator[Event]:
+    """Give all events a sentence tells of, relative clauses included."""
+    for event in (sentence.event, sentence.second):
+        if event is not None:
+            yield event
+            for phrase in (event.subject, event.object):
+                if phrase is not None and phrase.clause is not None:
+                    yield phrase.clause
+
+
+def _askable(passage: Sequence[Sentence]) -> list[Asked]:
+    """Give every question about a role of a sentence's first event, unique or not."""
+    found = []
+    for number, (event, *_) in enumerate(passage):
+        if event.subject is not None and _is_plain(event.subject):
+            question = event._replace(subject=_asked_for(event.subject))
+            found.append(Asked(number, SUBJECT_NODE, question))
+        if event.object is not None and _is_plain(event.object):
+            question = event._replace(object=_asked_for(event.object))
+            found.append(Asked(number, OBJECT_NODE, question))
+        places = [which for which, (adposition, _) in enumerate(event.attached) if adposition in _PLACING]
+        if len(places) == 1:
+            question = event._replace(attached=(Attached(c.WHERE, None),))
+            found.append(Asked(number, FIRST_ATTACHED_NODE + places[0], question))
+    return found
+
+
+def _is_plain(phrase: Phrase) -> bool:
+    return phrase.joined is None and phrase.clause is None
+
+
+def _asked_for(phrase: Phrase) -> Phrase:
+    return Phrase(c.WHO if c.class_of(phrase.concept) in (c.PERSON, c.ORGANISATION) else c.WHAT)
+
+
+def _answers(event: Event, asked: Asked) -> bool:
+    """Tell whether an event could answer: the same verb, and the same in the roles not asked for."""
+    question, node = asked.question, asked.node
+    if event.verb != question.verb:
+        return False
+    return (node == SUBJECT_NODE or _may_be(event.subject, question.subject)) and (
+        node == OBJECT_NODE or _may_be(event.object, question.object)
+    )
+
+
+def _may_be(told: Phrase | None, asked: Phrase | None) -> bool:
+    if told is None or asked is None:
+        return True
+    return asked.concept in (told.concept, told.joined[1].concept if told.joined is not None else None)
+
+
+def _shorter(event: Event, draws: Draws) -> Event:
+    """Leave out of a question what need not be said."""
+    asks_where = event.attached and event.attached[0].adposition == c.WHERE
+    return event._replace(
+        subject=_short(event.subject),
+        object=_short(event.object),
+        attached=event.attached if asks_where or draws.chance(0.4) else (),
+        adverb=event.adverb if draws.chance(0.5) else None,
+    )
+
+
+def _short(phrase: Phrase | None) -> Phrase | None:
+    return None if phrase is None else phrase._replace(clause=None, joined=None)
+
+
+def _written(said: Sequence[Sequence[Word]], *, spaces: bool) -> tuple[str, list[list[int]]]:
+    """Join sentences to a passage; return it with the offset of every word."""
+    text, starts = "", []
+    for sentence in said:
+        offsets = []
+        for word in sentence:
+            if spaces and text and word.form.text not in PUNCTUATION:
+                text += " "
+            offsets.append(len(text))
+            text += word.form.text
+        starts.append(offsets)
+    return text, starts
+
+
+def _span(said: Sequence[Word], node: int) -> tuple[int, int]:
+    """Return the first and last word of a phrase: its noun and all that belongs to it but its adposition."""
+    inside = [place for place, word in enumerate(said) if _belongs(word, node)]
+    return inside[0], inside[-1]
+
+
+def _belongs(word: Word, node: int) -> bool:
+    owner = word.node or word.head
+    return is_within(owner, node) and not (owner == node and word.relation == "case")

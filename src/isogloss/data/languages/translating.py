@@ -1,0 +1,161 @@
+"""A perfect translator between the built-in languages, and a dial that makes it err."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.seeds import derive
+from isogloss.data.languages import concepts as c
+from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.family import Language, find_language
+from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Reading, all_forms, lexicon, marking
+from isogloss.data.languages.meaning import Sentence
+from isogloss.data.languages.parsing import parse_items
+from isogloss.data.languages.reading import NAME, Item, items_of, sentences_in, unknown_word
+from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, render, text_of
+from isogloss.data.languages.running import links_between
+from isogloss.data.languages.scripts import spell
+
+Links = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Translates text of one built-in language into another, sentence by sentence.
+
+    Words that make no sentence of the source language (a noisy translation, a heading) are translated
+    one by one, in their order.
+    """
+
+    source: str | Language
+    target: str | Language
+    noise: float = 0.0
+    """Rate at which words are dropped, at which they are wrongly chosen, and at which neighbours swap."""
+    seed: int = 0
+    """Seed of the noise; the same sentence always meets the same noise."""
+    unknown: Literal["error", "copy"] = "error"
+    """Whether a word that is not of the source language is an error (DataError) or copied."""
+
+    def __post_init__(self) -> None:
+        find_language(self.source)
+        find_language(self.target)
+        if not 0 <= self.noise <= 1:
+            raise ConfigError(f"translator: noise is {self.noise}; it is a rate, from 0 to 1.")
+        if self.unknown not in ("error", "copy"):
+            raise unknown_name("translator", "choice for unknown words", self.unknown, ("copy", "error"))
+
+    def translate(self, text: str) -> str:
+        """Translate running text of any number of sentences; DataError at a word of another language."""
+        source, target = self._lexicons()
+        spaces = has_spaces(target)
+        texts = []
+        for words in sentences_in(text, source):
+            meaning, items = self._understand(words, source)
+            said = self._noisy(_say(meaning, items, target), target)
+            texts.append(text_of([word.form.text for word in said], spaces=spaces))
+        return (" " if spaces else "").join(texts)
+
+    def translate_words(self, words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
+        """Translate the words of one sentence; give the words and the 0-based links (source, target)."""
+        source, target = self._lexicons()
+        meaning, items = self._understand(words, source)
+        said = self._noisy(_say(meaning, items, target), target)
+        links = links_between(_as_it_stands(items) if meaning is None else render(meaning, source), said)
+        return tuple(word.form.text for word in said), links
+
+    def _lexicons(self) -> tuple[Lexicon, Lexicon]:
+        return lexicon(find_language(self.source)), lexicon(find_language(self.target))
+
+    def _understand(self, words: Sequence[str], source: Lexicon) -> tuple[Sentence | None, list[Item]]:
+        items = items_of(words, source)
+        strange = [item.words[0] for item in items if not item.readings]
+        if strange and self.unknown == "error":
+            raise unknown_word(strange[0], source)
+        return (None if strange else parse_items(items, source)), items
+
+    def _noisy(self, said: list[Word], target: Lexicon) -> list[Word]:
+        """Drop, replace and swap words at the rate of the noise; punctuation stays."""
+        if not self.noise:
+            return said
+        draws = Draws(derive(self.seed, "noise", *(word.form.text for word in said)))
+        kept = [word for word in said if word.form.tag == "PUNCT" or not draws.chance(self.noise)]
+        for place, word in enumerate(kept):
+            if word.form.tag != "PUNCT" and draws.chance(self.noise):
+                others = _alternatives(target)[word.form.tag, word.form.features]
+                kept[place] = word._replace(form=draws.choice(others))
+        for place in range(len(kept) - 2):
+            if kept[place + 1].form.tag != "PUNCT" and draws.chance(self.noise):
+                kept[place], kept[place + 1] = kept[place + 1], kept[place]
+        return kept
+
+
+def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> list[Word]:
+    """Say what was understood; words that made no sentence one by one."""
+    if meaning is not None:
+        return render(meaning, target)
+    return [
+        Word(form, 0, 0, "dep", (place,))
+        for place, item in enumerate(items)
+        for form in _word_by_word(item, target)
+    ]
+
+
+def _as_it_stands(items: Sequence[Item]) -> list[Word]:
+    """Return the words of the source with the keys that ``_say`` gives their translations."""
+    return [
+        Word(Form(word, word, "X", "_"), 0, 0, "dep", (place,))
+        for place, item in enumerate(items)
+        for word in item.words
+    ]
+
+
+def _word_by_word(item: Item, target: Lexicon) -> Iterator[Form]:
+    """Translate a word without its sentence; a marker that the target writes as an affix gets lost."""
+    if not item.readings:
+        yield Form(item.words[0], item.words[0], "X", "_")
+        return
+    tag, reading = next(iter(item.readings.items()))
+    if tag == "PUNCT":
+        yield PUNCTUATION[item.words[0]]
+    elif tag == NAME:
+        yield from target.names[reading.concept]
+    elif tag == "PROPN":
+        word = spell(c.world().name_words[reading.concept], target.language.script)
+        yield Form(word, word, "PROPN", "_")
+    elif reading.concept in c.MARKERS:
+        yield from _particles([reading.concept], target)
+    else:
+        yield from _inflected(tag, reading, target)
+
+
+def _inflected(tag: str, reading: Reading, target: Lexicon) -> Iterator[Form]:
+    concept, first, second = reading
+    if tag == "NOUN":
+        yield from _particles([c.PLURAL] * first, target)
+        yield target.nouns[concept][first][0]
+    elif tag == "VERB":
+        tense = TENSE_MARKERS[first]
+        yield from _particles([c.NOT] * second + ([] if tense is None else [tense]), target)
+        yield target.verbs[concept][first][second]
+    else:
+        yield target.adjectives[concept][first] if tag == "ADJ" else target.words[concept]
+
+
+def _particles(markers: Sequence[int], target: Lexicon) -> Iterator[Form]:
+    for marker in markers:
+        if marking(target.language, marker) == "particle":
+            yield target.words[marker]
+
+
+@lru_cache(maxsize=64)
+def _alternatives(words: Lexicon) -> dict[tuple[str, str], list[Form]]:
+    """Group all forms by tag and features: what may stand where another does."""
+    groups: dict[tuple[str, str], dict[Form, None]] = {}
+    for form in (
+        *(form for form, _ in all_forms(words)),
+        *(form for name in words.names.values() for form in name),
+    ):
+        groups.setdefault((form.tag, form.features), {})[form] = None
+    return {group: list(forms) for group, forms in groups.items()}

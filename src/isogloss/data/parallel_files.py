@@ -1,0 +1,85 @@
+"""Parallel text as two files with a translation on each line, word alignments in a third.
+
+Moses' and OPUS's names: ``NAME.en-de.en``, ``NAME.en-de.de``, alignments ``NAME.en-de.align`` (0-based, as in
+0-0 1-2). Tatoeba's ``tatoeba.deu-eng.deu`` are the same with codes of ISO 639-3. Gold alignments also come
+as ``enfr.src-tgt`` (``a b ||| c d``) with ``enfr.gold`` (1-based, ``p`` for possible).
+"""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from isogloss.core.errors import DataError
+from isogloss.data.examples import Translation
+from isogloss.data.files import File, Folder
+from isogloss.data.word_links import linked
+
+THREE_LETTERS = {
+    "ar": "ara", "bg": "bul", "bn": "ben", "de": "deu", "el": "ell", "en": "eng", "es": "spa", "et": "est",
+    "eu": "eus", "fa": "pes", "fi": "fin", "fr": "fra", "he": "heb", "hi": "hin", "hu": "hun", "id": "ind",
+    "it": "ita", "ja": "jpn", "jv": "jav", "ka": "kat", "kk": "kaz", "ko": "kor", "ml": "mal", "mr": "mar",
+    "nl": "nld", "pl": "pol", "pt": "por", "ru": "rus", "sw": "swh", "ta": "tam", "te": "tel", "th": "tha",
+    "tl": "tgl", "tr": "tur", "uk": "ukr", "ur": "urd", "vi": "vie", "zh": "cmn",
+}  # fmt: skip
+"""Tatoeba's codes, which name single languages where ISO 639-1 names groups (cmn, pes, swh)."""
+
+BETWEEN = " ||| "
+
+
+def find_lines(folder: Folder, stem: str, first: str, second: str) -> list[list[File]]:
+    """Find first, second and (if there) alignment file of each parallel text, in this order of languages."""
+    for one, two in dict.fromkeys([(first, second), (_three(first), _three(second))]):
+        base = f"{stem}.{one}-{two}"
+        firsts, seconds, links = (_by_stem(folder, base, end) for end in (one, two, "align"))
+        for alone in firsts.keys() ^ seconds.keys():
+            there, absent = (one, two) if alone in firsts else (two, one)
+            raise DataError(
+                f"{alone}.{there}: its translation {alone}.{absent} is not there; expected both. "
+                f"Put it beside, or take this file away."
+            )
+        if firsts:
+            return [
+                [firsts[name], seconds[name], *([links[name]] if name in links else [])] for name in firsts
+            ]
+    return []
+
+
+def read_lines(files: list[File]) -> Iterator[Translation]:
+    """Read line by line; ids are line numbers."""
+    rows = zip_longest(*(file.lines() for file in files))
+    for number, row in enumerate(rows, start=1):
+        for file, numbered in zip(files, row, strict=True):
+            if numbered is None or ((file is not files[-1] or len(files) == 2) and not numbered[1].strip()):
+                found = "the file ends" if numbered is None else "an empty line"
+                raise file.broken(number, found, f"the partner of line {number} of {files[0].name}")
+        pair = Translation(id=str(number), first=row[0][1], second=row[1][1])
+        yield linked(pair, row[2][1], files[2], number) if len(files) > 2 else pair
+
+
+def find_gold(folder: Folder, stem: str, first: str, second: str) -> list[list[File]]:
+    """Find ``enfr.src-tgt`` and ``enfr.gold`` in this order of languages."""
+    place = stem.rpartition("/")[0]
+    texts, links = (folder.find([f"{place}/{first}{second}.{end}"]) for end in ("src-tgt", "gold"))
+    return [[texts[0], *links[:1]]] if texts else []
+
+
+def read_gold(files: list[File]) -> Iterator[Translation]:
+    """Read lines ``a b ||| c d`` with their gold alignments, if there are any; ids are line numbers."""
+    for number, row in enumerate(zip_longest(*(file.lines() for file in files)), start=1):
+        for file, numbered in zip(files, row, strict=True):
+            if numbered is None:
+                raise file.broken(number, "the file ends", f"the partner of line {number} of {files[0].name}")
+        sides = row[0][1].split(BETWEEN)
+        if len(sides) != 2:
+            raise files[0].broken(
+                number, f"{len(sides)} sides in {row[0][1][:60]!r}", "two, as in 'a b ||| c d'"
+            )
+        pair = Translation(id=str(number), first=sides[0].strip(), second=sides[1].strip())
+        yield linked(pair, row[1][1], files[1], number, first_is=1) if len(files) > 1 else pair
+
+
+def _by_stem(folder: Folder, base: str, end: str) -> dict[str, File]:
+    return {file.plain_name.removesuffix(f".{end}"): file for file in folder.find([f"{base}.{end}"])}
+
+
+def _three(code: str) -> str:
+    return THREE_LETTERS.get(code, code)

@@ -1,0 +1,111 @@
+"""Questions about passages in SQuAD's JSON, version 1.1: data → paragraphs → qas → answers.
+
+Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format
+of lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, TypeVar
+
+from isogloss.core.errors import DataError
+from isogloss.data.examples import Question
+from isogloss.data.files import File
+
+Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
+
+_NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
+
+
+def read_questions(file: File) -> Iterator[Question]:
+    """Read all questions; DataError unless every answer stands where its offset says."""
+    seen: set[str] = set()
+    document = _is(file, _parsed(file), dict, "the file")
+    for i, article in enumerate(_take(file, document, "data", list, "the file")):
+        where = f"data[{i}]"
+        paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
+        for j, paragraph in enumerate(paragraphs):
+            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]"):
+                if question.id in seen:
+                    raise _broken(
+                        file, f"question {question.id}", "this id a second time", "an id of its own"
+                    )
+                seen.add(question.id)
+                yield question
+
+
+def write_questions(questions: Iterable[Question]) -> Iterator[str]:
+    """Give the lines of a file: one article, a paragraph for each run of questions about one passage."""
+    yield '{"version": "1.1", "data": [{"title": "", "paragraphs": ['
+    comma = ""
+    for passage, group in groupby(questions, key=lambda question: question.passage):
+        qas = [
+            {
+                "id": question.id,
+                "question": question.question,
+                "answers": [{"text": text, "answer_start": start} for start, text in question.answers],
+            }
+            for question in group
+        ]
+        yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
+        comma = ","
+    yield "]}]}"
+
+
+def _parsed(file: File) -> object:
+    try:
+        return json.loads("\n".join(line for _, line in file.lines()))
+    except json.JSONDecodeError as error:
+        raise file.broken(
+            error.lineno, f"no JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
+
+
+def _paragraph(file: File, paragraph: object, where: str) -> Iterator[Question]:
+    paragraph = _is(file, paragraph, dict, where)
+    passage = _take(file, paragraph, "context", str, where)
+    for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
+        place = f"{where}.qas[{i}]"
+        qa = _is(file, item, dict, place)
+        answers = _take(file, qa, "answers", list, place)
+        if not answers:
+            raise _broken(file, place, "a question without answers", "at least one, as in version 1.1")
+        yield Question(
+            id=_take(file, qa, "id", str, place),
+            passage=passage,
+            question=_take(file, qa, "question", str, place),
+            answers=tuple(_answer(file, answer, passage, place) for answer in answers),
+        )
+
+
+def _answer(file: File, answer: object, passage: str, where: str) -> tuple[int, str]:
+    answer = _is(file, answer, dict, where)
+    text = _take(file, answer, "text", str, where)
+    start = _take(file, answer, "answer_start", int, where)
+    if not text or start < 0 or passage[start : start + len(text)] != text:
+        there = passage[start : start + len(text)] if start >= 0 else ""
+        raise _broken(
+            file, where, f"answer {text!r} at {start}, where the passage has {there!r}", "the answer there"
+        )
+    return start, text
+
+
+def _take(file: File, thing: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
+    if key not in thing:
+        raise _broken(file, where, f"no {key!r} among {', '.join(map(repr, thing)) or 'nothing'}", f"{key!r}")
+    return _is(file, thing[key], kind, f"{where}.{key}")
+
+
+def _is(file: File, thing: object, kind: type[Kind], where: str) -> Kind:
+    if not isinstance(thing, kind) or isinstance(thing, bool):
+        raise _broken(file, where, f"{json.dumps(thing, ensure_ascii=False)[:40]}", _NAMES[kind])
+    return thing
+
+
+def _broken(file: File, where: str, found: str, expected: str) -> DataError:
+    return DataError(
+        f"{file.name}: {where}: {found}; expected {expected}. Correct it or fetch the file again."
+    )

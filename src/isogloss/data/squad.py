@@ -1,0 +1,60 @@
+"""SQuAD and XQuAD: where in a passage does the answer to a question stand.
+
+Train and dev are SQuAD 1.1 (English; Rajpurkar et al., 2016) and its translations; test is XQuAD (Artetxe
+et al., 2020), professional translations of 1,190 questions of SQuAD's dev. All passages of XQuAD are in
+SQuAD's dev, so dev is no training data for it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from isogloss.data.corpora import Split, only, some_at_least
+from isogloss.data.examples import Example, Question
+from isogloss.data.files import File, Folder
+from isogloss.data.layouts import Layouts, every_split, locate, missing, paths
+from isogloss.data.question_json import read_questions, write_questions
+
+ENGLISH: Layouts = {
+    "train": ("squad/train-v1.1.json", "squad/train-v1.1.rebuilt.json"),
+    "dev": ("squad/dev-v1.1.json", "squad/dev-v1.1.rebuilt.json"),
+}
+
+_OWN = every_split("squad/{split}-{language}.json")
+LAYOUTS: Layouts = {
+    "train": (*_OWN["train"], "squad/squad.translate.train.en-{language}.json"),
+    "dev": _OWN["dev"],
+    "test": ("xquad/xquad.{language}.json", *_OWN["test"]),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Squad:
+    """Questions with passages and answers: SQuAD to train on, XQuAD to test on."""
+
+    name: ClassVar[str] = "squad"
+    tasks: ClassVar[tuple[str, ...]] = ("qa",)
+    url: ClassVar[str] = "https://rajpurkar.github.io/SQuAD-explorer"
+    licence: ClassVar[str] = "CC BY-SA 4.0"
+
+    def path(self, language: str, split: Split) -> str:
+        """Give the place of a file of one language."""
+        return f"squad/{split}-{language}.json"
+
+    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the one file of a split."""
+        if language == "en":
+            found = folder.find([*ENGLISH.get(split, ()), *paths(LAYOUTS, language, split)])
+            if not found:
+                raise missing(folder, self.name, {**LAYOUTS, **ENGLISH}, language, split)
+            return found
+        return locate(folder, self.name, LAYOUTS, language, split)
+
+    def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
+        """Read the questions, every answer checked against its offset."""
+        file = self.files(folder, language, split)[0]
+        return some_at_least(read_questions(file), file.name)
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Give the lines of a JSON file."""
+        return write_questions(only(Question, examples, self.name))

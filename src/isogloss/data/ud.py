@@ -1,0 +1,139 @@
+"""Universal Dependencies: treebanks with universal tags and trees.
+
+Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, and they differ in
+text and guidelines, so which one is read is always said: by ``treebanks``, else by ``DEFAULTS``, else it is
+the only one of the language that is there. Treebanks are never mixed, not even to fill in a missing split.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.languages import is_built_in, language_name
+from isogloss.data.conllu import read_conllu, write_conllu
+from isogloss.data.corpora import SPLITS, Split, only, some_at_least
+from isogloss.data.examples import Example, ParsedSentence
+from isogloss.data.files import File, Folder
+from isogloss.data.layouts import some
+
+DEFAULTS = {
+    "ar": "PADT", "de": "GSD", "en": "EWT", "es": "GSD", "fr": "GSD",
+    "hi": "HDTB", "ru": "GSD", "vi": "VTB", "zh": "GSD",
+}  # fmt: skip
+"""The nine treebanks of the interpolation paper (its Table 1)."""
+
+BUILT_IN = "BuiltIn"
+"""Treebank name of the built-in languages."""
+
+PLACES = ("ud/", "ud-extra/", "ud-pud/", "ud-treebanks-*/", "")
+"""Where treebank folders such as UD_English-EWT lie; the official release is ud-treebanks-vN.N."""
+
+_TREEBANK = re.compile(r"[\w.][\w./-]*")
+_FILE = re.compile(r"[a-z]+_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ud:
+    """Sentences with universal part-of-speech tags and dependency trees."""
+
+    name: ClassVar[str] = "ud"
+    tasks: ClassVar[tuple[str, ...]] = ("upos", "parsing")
+    url: ClassVar[str] = "https://universaldependencies.org"
+    licence: ClassVar[str] = "that of each treebank (mostly CC BY-SA or CC BY-NC-SA)"
+
+    treebanks: tuple[tuple[str, str], ...] = ()
+    """Language and treebank, as in ``(("fr", "Sequoia"),)``; a name with a slash is a folder below the data
+    folder, as in ``(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),)``."""
+
+    def __post_init__(self) -> None:
+        for language, treebank in self.treebanks:
+            if not _TREEBANK.fullmatch(treebank) or ".." in treebank:
+                raise ConfigError(
+                    f"corpus ud, treebanks: {treebank!r} for {language!r} is no treebank name. Use the part "
+                    f"after the hyphen (Sequoia of UD_French-Sequoia) or a folder below the data folder."
+                )
+
+    def path(self, language: str, split: Split) -> str:
+        """Give the place under the treebank that is read for the language."""
+        treebank = self._named(language) or BUILT_IN
+        name = language_name(language).replace(" ", "_")
+        return f"ud/UD_{name}-{treebank}/{language}_{treebank.lower()}-ud-{split}.conllu"
+
+    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the one file of a split in the language's treebank."""
+        treebank = self._named(language) or _only_one(folder, language)
+        return folder.find(_patterns(treebank, language, split)) or _raise(
+            _missing(folder, language, split, treebank)
+        )
+
+    def read(self, folder: Folder, language: str, split: Split) -> Iterator[ParsedSentence]:
+        """Read the sentences with their lines."""
+        file = self.files(folder, language, split)[0]
+        return some_at_least(read_conllu(file), file.name)
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Give the lines of a CoNLL-U file."""
+        return write_conllu(only(ParsedSentence, examples, self.name), self.name)
+
+    def _named(self, language: str) -> str:
+        if is_built_in(language):
+            return BUILT_IN
+        return dict(self.treebanks).get(language) or DEFAULTS.get(language, "")
+
+
+def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
+    """Give the names, in lower case as in file names, of the language's treebanks that have the split."""
+    found: set[str] = set()
+    for place in PLACES:
+        for file in folder.find([f"{place}UD_*/{language}_*-ud-{split}.conllu"]):
+            match = _FILE.fullmatch(file.plain_name.replace("\\", "/").rpartition("/")[2])
+            if match:
+                found.add(match[1])
+    return sorted(found)
+
+
+def _patterns(treebank: str, language: str, split: Split) -> list[str]:
+    if "/" in treebank:
+        return [f"{treebank}/{language}*-ud-{split}.conllu"]
+    return [f"{place}UD_*/{language}_{treebank.lower()}-ud-{split}.conllu" for place in PLACES]
+
+
+def _only_one(folder: Folder, language: str) -> str:
+    found = sorted({name for split in SPLITS for name in treebanks_there(folder, language, split)})
+    if len(found) > 1:
+        raise DataError(
+            f"{folder.name}: corpus ud has several treebanks for language {language!r}: {some(found)}; "
+            f'expected one, or one that is named. Name it: treebanks = {{ {language} = "{found[0]}" }}.'
+        )
+    return found[0] if found else ""
+
+
+def _missing(folder: Folder, language: str, split: Split, treebank: str) -> DataError:
+    others = treebanks_there(folder, language, split)
+    splits = [other for other in SPLITS if treebank and folder.find(_patterns(treebank, language, other))]
+    of_it = f"treebank {treebank!r} of language {language!r}" if treebank else f"language {language!r}"
+    facts = [
+        f"{folder.name}: no {split} split of corpus 'ud' for {of_it}."
+        f"{did_you_mean(treebank.lower(), others)}",
+        f"That treebank has: {', '.join(splits)}." if splits else "",
+        f"Treebanks of {language!r} with {split}: {some(others)}. Name one, as in treebanks = "
+        f'{{ {language} = "{others[0]}" }}; then all splits come from it.'
+        if others
+        else f"No treebank of {language!r} there has {split}. {_languages(folder, split)} Fetch it from "
+        f"{Ud.url}, or choose another language or split.",
+    ]
+    return DataError(" ".join(fact for fact in facts if fact))
+
+
+def _languages(folder: Folder, split: Split) -> str:
+    files = [file for place in PLACES for file in folder.find([f"{place}UD_*/*-ud-{split}.conllu"])]
+    codes = {file.name.replace("\\", "/").rpartition("/")[2].partition("_")[0] for file in files}
+    if codes:
+        return f"Languages with {split}: {some(sorted(codes))}."
+    return f"The folder holds: {some(folder.inside())}."
+
+
+def _raise(error: DataError) -> list[File]:
+    raise error

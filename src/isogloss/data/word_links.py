@@ -1,0 +1,49 @@
+"""Word alignments as text: ``0-0 1-2 2p1``, Pharaoh's format with ``p`` for a link that is only possible."""
+
+import re
+from dataclasses import replace
+
+from isogloss.data.examples import Translation
+from isogloss.data.files import File
+
+NO_LINKS = "-"
+"""In a table: gold alignments exist, and this pair has no link (an empty cell: none exist)."""
+
+_LINK = re.compile(r"([0-9]{1,6})([-p])([0-9]{1,6})")
+
+
+def linked(pair: Translation, text: str, file: File, number: int, first_is: int = 0) -> Translation:
+    """Give the pair its links; ``first_is`` (0 or 1) is how the format counts a sentence's first word."""
+    sizes = len(pair.first.split()), len(pair.second.split())
+    sure: list[tuple[int, int]] = []
+    possible: list[tuple[int, int]] = []
+    for link in text.split():
+        match = _LINK.fullmatch(link)
+        i, j = (int(match[1]) - first_is, int(match[3]) - first_is) if match else (-1, -1)
+        if not match or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
+            raise file.broken(
+                number,
+                f"link {link!r}",
+                f"i-j (or ipj, only possible) from {first_is} for {sizes[0]} and {sizes[1]} words",
+            )
+        (sure if match[2] == "-" else possible).append((i, j))
+    return replace(pair, links=tuple(sure), possible=tuple(possible))
+
+
+def flipped(pair: Translation) -> Translation:
+    """Exchange the two languages."""
+    return Translation(
+        id=pair.id,
+        first=pair.second,
+        second=pair.first,
+        links=None if pair.links is None else tuple((j, i) for i, j in pair.links),
+        possible=tuple((j, i) for i, j in pair.possible),
+    )
+
+
+def format_links(pair: Translation) -> str:
+    """Write the links, counted from 0."""
+    if pair.links is None:
+        return ""
+    links = [*(f"{i}-{j}" for i, j in pair.links), *(f"{i}p{j}" for i, j in pair.possible)]
+    return " ".join(links) or NO_LINKS

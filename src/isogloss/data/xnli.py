@@ -1,0 +1,85 @@
+"""XNLI: does a premise entail a hypothesis, contradict it, or neither, in fifteen languages.
+
+Conneau et al. (2018), "XNLI: Evaluating Cross-lingual Sentence Representations". Layouts: the official
+``xnli.dev.tsv`` with all languages in one file, the official (translated) training files
+``multinli.train.sw.tsv``, MultiNLI's own training file, and XTREME's ``dev-sw.tsv``.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from isogloss.core.errors import DataError, did_you_mean
+from isogloss.data.corpora import Split, only, some_at_least
+from isogloss.data.examples import Example, SentencePair
+from isogloss.data.files import File, Folder
+from isogloss.data.layouts import every_split, missing, paths, some
+from isogloss.data.sentence_pairs import languages_in, read_pairs, write_pairs
+
+LABELS = {
+    "entailment": "entailment",
+    "neutral": "neutral",
+    "contradiction": "contradiction",
+    "contradictory": "contradiction",  # so spelled in the official translated training files
+}
+
+ALL_LANGUAGES = every_split(
+    "xnli/xnli.{split}.tsv", "XNLI-1.0/xnli.{split}.tsv", "xnli/XNLI-1.0/xnli.{split}.tsv"
+)
+
+_XTREME = every_split("xnli/{split}-{language}.tsv", "xnli/xtreme-format/{split}-{language}.tsv")
+ONE_LANGUAGE = {
+    **_XTREME,
+    "train": (
+        "xnli/multinli.train.{language}.tsv",
+        "XNLI-MT-1.0/multinli/multinli.train.{language}.tsv",
+        "xnli/XNLI-MT-1.0/multinli/multinli.train.{language}.tsv",
+        *_XTREME["train"],
+    ),
+}
+ENGLISH_TRAIN = ("multinli_1.0/multinli_1.0_train.txt", "xnli/multinli_1.0/multinli_1.0_train.txt")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Xnli:
+    """Premises and hypotheses, labelled entailment, neutral or contradiction."""
+
+    name: ClassVar[str] = "xnli"
+    tasks: ClassVar[tuple[str, ...]] = ("nli",)
+    url: ClassVar[str] = "https://github.com/facebookresearch/XNLI"
+    licence: ClassVar[str] = "CC BY-NC 4.0"
+
+    def path(self, language: str, split: Split) -> str:
+        """Give the place in XTREME's layout."""
+        return f"xnli/{split}-{language}.tsv"
+
+    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the official file if it has the language, else the language's own file."""
+        official = folder.find(ALL_LANGUAGES[split])
+        there = languages_in(official[0]) if official else []
+        if language in there:
+            return official
+        own = folder.find(
+            [*paths(ONE_LANGUAGE, language, split), *(ENGLISH_TRAIN if _mnli(language, split) else ())]
+        )
+        if own:
+            return own
+        if official:
+            raise DataError(
+                f"{official[0].name}: no rows of language {language!r}.{did_you_mean(language, there)} "
+                f"It has: {some(there)}. Choose one of these, or add a file {self.path(language, split)}."
+            )
+        raise missing(folder, self.name, ONE_LANGUAGE, language, split)
+
+    def read(self, folder: Folder, language: str, split: Split) -> Iterator[SentencePair]:
+        """Read the pairs of one language."""
+        file = self.files(folder, language, split)[0]
+        return some_at_least(read_pairs(file, language, LABELS), file.name)
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Give the lines of a file in XTREME's layout."""
+        return write_pairs(only(SentencePair, examples, self.name), self.name)
+
+
+def _mnli(language: str, split: Split) -> bool:
+    return language == "en" and split == "train"

@@ -1,0 +1,39 @@
+"""What a diagnostic is given to look at."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.progress import Tell, silent
+from isogloss.core.records import Row, Value
+from isogloss.core.runs import Run
+from isogloss.training.evaluation import Evaluation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A finished run: what it was, the rows it made, and where its weights are (if it has any)."""
+
+    run: Run
+    rows: tuple[Row, ...]
+    folder: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """Subjects, languages, and data already encoded for scoring."""
+
+    subjects: tuple[Subject, ...]
+    languages: tuple[str, ...]
+    split: str
+    columns: dict[str, Value]
+    """Columns that every row carries: corpus, task, encoder, source, target, seed …"""
+    load: Callable[[Subject], Any]
+    """Give a subject's model (encoder and head), ready for evaluation."""
+    evaluation: Callable[[str], Evaluation]
+    """Give one language's examples, encoded once, that score any model."""
+    lines: Callable[[str], list[tuple[str, str]]]
+    """Give (first, second) texts of a language pair such as en-fr."""
+    precision: str = "auto"
+    tell: Tell = silent

@@ -1,0 +1,175 @@
+"""Engines: make what has no record yet. A failure stops only the runs that need the failed one.
+
+``run_serially`` works in this process. ``run_in_processes`` makes independent runs side by side, each
+with its share of the cores: for small models that is faster than many threads in one, and it does not
+suffer when the machine is busy. Both leave the same records.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from multiprocessing.queues import Queue
+from queue import Empty
+from typing import Any
+
+from isogloss.core.errors import RunError
+from isogloss.core.progress import Progress, Tell
+from isogloss.core.runs import Run, needs, run_id
+from isogloss.experiments.execute import Workshop
+
+LOOK_AGAIN = 0.2
+"""Seconds between looks at what the processes tell, and at whether the parent still lives."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a plan: ids of runs made now, found done, and failed (with the message)."""
+
+    made: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> int:
+        """Number of runs that need no more work."""
+        return len(self.made) + len(self.done) + len(self.failed)
+
+
+Announce = Callable[[Run, Outcome, int], None]
+"""Called before a run starts, with what became of the others and how many there are."""
+
+
+def run_serially(shop: Workshop, runs: Sequence[Run], announce: Announce) -> Outcome:
+    """Make the runs in order; those that need a failed one are failed too, the rest goes on."""
+    outcome = Outcome()
+    for run in _missing(shop, runs, outcome):
+        if _blocked(shop, run, outcome):
+            continue
+        announce(run, outcome, len(runs))
+        try:
+            shop.make(run)
+        except _excusable() as error:
+            _fail(shop, run, outcome, error)
+        else:
+            outcome.made.append(run_id(run))
+    return outcome
+
+
+def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *, jobs: int) -> Outcome:
+    """Make runs in up to ``jobs`` processes, each as soon as what it needs is finished."""
+    outcome = Outcome()
+    waiting = _missing(shop, runs, outcome)
+    if not waiting:
+        return outcome
+    context = get_context("spawn")
+    told: Queue[Progress] = context.Queue()
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    quiet = replace(shop, tell=_put)
+    running: dict[Future[None], Run] = {}
+    with ProcessPoolExecutor(jobs, context, _begin, (told, threads, os.getpid())) as pool:
+        try:
+            while waiting or running:
+                for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
+                    waiting.remove(run)
+                    announce(run, outcome, len(runs))
+                    running[pool.submit(_make, quiet, run)] = run
+                _collect(shop, running, outcome)
+                _tell(told, shop.tell)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in pool._processes.values():
+                process.kill()
+            raise
+    return outcome
+
+
+def _missing(shop: Workshop, runs: Sequence[Run], outcome: Outcome) -> list[Run]:
+    """List the runs without a record; reading the others' finds damaged ones before anything starts."""
+    missing = []
+    for run in runs:
+        if shop.store.is_finished(run):
+            shop.store.record(run)
+            outcome.done.append(run_id(run))
+        else:
+            missing.append(run)
+    return missing
+
+
+def _ready(shop: Workshop, waiting: list[Run], outcome: Outcome) -> list[Run]:
+    """List the waiting runs whose needs are finished; drop those that can never be."""
+    for run in list(waiting):
+        if _blocked(shop, run, outcome):
+            waiting.remove(run)
+    return [run for run in waiting if all(shop.store.is_finished(needed) for needed in needs(run))]
+
+
+def _blocked(shop: Workshop, run: Run, outcome: Outcome) -> bool:
+    for needed in needs(run):
+        if run_id(needed) in outcome.failed:
+            _fail(shop, run, outcome, RunError(f"needs run {run_id(needed)}, which failed"))
+            return True
+    return False
+
+
+def _collect(shop: Workshop, running: dict[Future[None], Run], outcome: Outcome) -> None:
+    """Note what ended; an error that is not a run's own ends everything."""
+    ended, _ = wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED)
+    for future in ended:
+        run = running.pop(future)
+        try:
+            future.result()
+        except _excusable() as error:
+            _fail(shop, run, outcome, error)
+        else:
+            outcome.made.append(run_id(run))
+
+
+def _tell(told: "Queue[Progress]", tell: Tell) -> None:
+    try:
+        while True:
+            tell(told.get_nowait())
+    except Empty:
+        return
+
+
+_channel: list[Any] = []
+"""The queue of this process, set once when it begins (a process of the pool serves one engine)."""
+
+
+def _begin(told: "Queue[Progress]", threads: int, parent: int) -> None:
+    """Prepare a process: its share of the cores, its channel, and an end when the parent dies."""
+    import torch
+
+    torch.set_num_threads(threads)
+    _channel[:] = [told]
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_AGAIN)
+    os._exit(1)
+
+
+def _put(progress: Progress) -> None:
+    _channel[0].put(progress)
+
+
+def _make(shop: Workshop, run: Run) -> None:
+    shop.make(run)
+
+
+def _excusable() -> tuple[type[Exception], ...]:
+    """Errors of one run that leave the others possible."""
+    import torch
+
+    return RunError, torch.OutOfMemoryError
+
+
+def _fail(shop: Workshop, run: Run, outcome: Outcome, error: Exception) -> None:
+    outcome.failed[run_id(run)] = str(error)
+    shop.store.fail(run, str(error))

@@ -1,0 +1,22 @@
+"""Bilingual: train on source and target labels together (paper 1's θ_ST), one language a batch.
+
+With the seed of a source-only or target-only run it starts from the very same head.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from isogloss.training.setting import Setting
+from isogloss.training.supervised import Trained, fine_tune
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bilingual:
+    """Train on the source and target languages together."""
+
+    name: ClassVar[str] = "bilingual"
+    sides: ClassVar[tuple[str, ...]] = ("source", "target")
+
+    def train(self, setting: Setting) -> Trained:
+        """Fine-tune on both; the mean of their dev scores chooses the epoch."""
+        return fine_tune(setting, (*setting.source, *setting.target))

@@ -1,0 +1,197 @@
+"""Pretraining: masked language modelling in several languages, with translation LM where there is bitext.
+
+Devlin et al. (2019), Section 3.1; languages drawn in proportion to size^(1/T) (paper 4, Section 3.2);
+translation LM after Conneau & Lample (2019), Section 3.3.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isogloss.core.errors import DataError
+from isogloss.core.seeds import derive
+from isogloss.encoders import FAMILIES, new_encoder, train_tokenizer
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
+from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, subwords_of, write_stream
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Fitted, Watch, fit
+from isogloss.training.optimizer import Schedule
+from isogloss.training.setting import TextSetting
+
+CANDIDATES = 8
+"""Translations drawn for each one used: a slice of similar length among them wastes little padding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedLanguageModelling:
+    """Predict hidden subwords."""
+
+    name: ClassVar[str] = "masked-language-modelling"
+
+    steps: int = 10000
+    """Updates."""
+
+    batch_subwords: int = 4096
+    """Subwords of one update, padding included."""
+
+    block: int = 128
+    """Subwords of one row of text, special ones included."""
+
+    masked: float = 0.15
+    """Share of the subwords that are predicted."""
+
+    temperature: float = 1.43
+    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions (XLM-R used 1/0.7 … 1/0.3)."""
+
+    mixed: bool = False
+    """True: rows of one batch come from all languages; False: a batch holds one language (paper 4)."""
+
+    translation: float = 0.0
+    """Share of the updates that are translation LM."""
+
+    vocabulary_lines: int = 200_000
+    """Lines the vocabulary is trained on, the same number of each language."""
+
+    learning_rate: float = 1e-3
+    """Highest rate."""
+
+    warmup: float = 0.1
+    """Share of the steps with linear warm-up."""
+
+    weight_decay: float = 0.01
+    """AdamW's decay, on matrices only."""
+
+    precision: str = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
+
+    checkpoint_every: int = 500
+    """Steps between checkpoints; 0 for none."""
+
+    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+        """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
+        tokenizer = self._tokenizer(setting)
+        streams = [self._stream(setting, tokenizer, language) for language in setting.languages]
+        translations = _translations(setting, tokenizer, self.block) if self.translation else []
+        model = new_encoder(setting.architecture, tokenizer, seed=derive(setting.seed, "encoder"))
+        family = FAMILIES[setting.architecture.family]
+        masking = Masking(
+            vocabulary=Vocabulary.of(tokenizer), share=self.masked, first_position=family.first_position
+        )
+        batches = _TextBatches(self, streams, translations, masking, derive(setting.seed, "text"))
+        fitted = fit(
+            model,
+            batches,
+            masked_lm_loss,
+            schedule=Schedule(
+                learning_rate=self.learning_rate,
+                warmup=self.warmup,
+                weight_decay=self.weight_decay,
+                beta2=0.98,
+                epsilon=1e-6,
+            ),
+            seed=setting.seed,
+            precision=self.precision,
+            watch=Watch(
+                checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
+                tell=setting.tell,
+                what="pretraining",
+            ),
+        )
+        model.config.hidden_dropout_prob = setting.architecture.dropout
+        model.config.attention_probs_dropout_prob = setting.architecture.dropout
+        return model, tokenizer, fitted
+
+    def _tokenizer(self, setting: TextSetting) -> Any:
+        share = max(1, self.vocabulary_lines // len(setting.languages))
+        lines = chain.from_iterable(islice(setting.text(language), share) for language in setting.languages)
+        return train_tokenizer(
+            lines, family=setting.architecture.family, size=setting.architecture.vocabulary
+        )
+
+    def _stream(self, setting: TextSetting, tokenizer: Any, language: str) -> TextStream:
+        folder = setting.folder / "text" / language
+        if is_stream(folder):
+            return open_stream(folder)
+        return write_stream(setting.text(language), tokenizer, folder, longest=self.block - 2)
+
+
+Parallel = dict[str, np.ndarray]
+"""One text in several languages, as subwords."""
+
+
+@dataclass(frozen=True)
+class _TextBatches:
+    """Batch i: translation LM or text, drawn from (seed, i) alone."""
+
+    method: MaskedLanguageModelling
+    streams: list[TextStream]
+    translations: list[Parallel]
+    masking: Masking
+    seed: int
+
+    def __len__(self) -> int:
+        return self.method.steps
+
+    def __getitem__(self, step: int) -> MaskedBatch:
+        seed = derive(self.seed, step)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        parallel = bool(self.translations) and rng.random() < self.method.translation
+        rows = self._pairs(rng) if parallel else self._blocks(rng)
+        return self.masking.batch(rows, seed=seed)
+
+    def _blocks(self, rng: np.random.Generator) -> list[list[np.ndarray]]:
+        count = max(1, self.method.batch_subwords // self.method.block)
+        sizes = np.array([len(stream) for stream in self.streams], dtype=np.float64)
+        weights = sizes ** (1 / self.method.temperature)
+        chosen = rng.choice(
+            len(self.streams), size=count if self.method.mixed else 1, p=weights / weights.sum()
+        )
+        streams = [self.streams[number] for number in np.resize(chosen, count)]
+        places = [int(rng.integers(len(stream.starts))) for stream in streams]
+        length = self.method.block - 2
+        return [[stream.block(place, length)] for stream, place in zip(streams, places, strict=True)]
+
+    def _pairs(self, rng: np.random.Generator) -> list[list[np.ndarray]]:
+        wanted = max(2, self.method.batch_subwords // 32)
+        drawn = [self._pair(rng) for _ in range(CANDIDATES * wanted // 2)]
+        drawn.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
+        start = int(rng.integers(len(drawn)))
+        rows: list[list[np.ndarray]] = []
+        for pair in chain(drawn[start:], reversed(drawn[:start])):
+            widest = max(len(first) + len(second) + 3 for first, second in [*rows, pair])
+            if rows and (len(rows) + 1) * widest > self.method.batch_subwords:
+                break
+            rows.append(pair)
+        return rows
+
+    def _pair(self, rng: np.random.Generator) -> list[np.ndarray]:
+        text = self.translations[int(rng.integers(len(self.translations)))]
+        first, second = rng.choice(len(text), size=2, replace=False)
+        sides = list(text.values())
+        return [sides[first], sides[second]]
+
+
+def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Parallel]:
+    """Read every language beside the first; rows of the same text become one row of several languages."""
+    if setting.translations is None:
+        raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
+    first, *others = setting.languages
+    texts: dict[tuple[str, str], dict[str, str]] = {}
+    for other in others:
+        for pair in setting.translations(first, other):
+            texts.setdefault((pair.id, pair.first), {first: pair.first})[other] = pair.second
+    return [
+        dict(zip(text, ids, strict=True)) for text, ids in _encoded(list(texts.values()), tokenizer, block)
+    ]
+
+
+def _encoded(
+    texts: list[dict[str, str]], tokenizer: Any, block: int
+) -> Iterator[tuple[dict[str, str], list[np.ndarray]]]:
+    lines = chain.from_iterable(text.values() for text in texts)
+    subwords = subwords_of(lines, tokenizer)
+    for text in texts:
+        yield text, [np.array(ids[: block - 2], dtype=np.int32) for ids in islice(subwords, len(text))]

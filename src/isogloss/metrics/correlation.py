@@ -1,0 +1,86 @@
+"""Spearman's rank correlation, with a p-value and an interval."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from isogloss.core.errors import InputError
+
+LARGEST_EXACT = 7
+"""Up to this many pairs the p-value counts all orders (7! = 5040); beyond, Student's t is close enough."""
+
+INTERVAL_Z = 1.959963984540054
+"""Normal quantile of the two-sided 95 % interval."""
+
+TIE = 1e-12
+"""Correlations nearer than this count as equal, so that rounding does not split ties."""
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A correlation, its two-sided p-value and 95 % interval; all nan where one side is constant."""
+
+    rho: float
+    p_value: float
+    low: float
+    high: float
+
+
+def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
+    """Correlate the ranks of x and y: exact p-value for few pairs, else Student's t; Fisher's z interval."""
+    if len(x) != len(y) or len(x) < 2:
+        raise InputError(f"spearman: {len(x)} and {len(y)} values. Give two equally long lists of 2 or more.")
+    first, second = ranks(x), ranks(y)
+    rho = _pearson(first, second)
+    if math.isnan(rho):
+        return Correlation(rho, rho, rho, rho)
+    exact = len(first) <= LARGEST_EXACT
+    p_value = _exact_p_value(first, second, rho) if exact else _t_p_value(rho, len(first))
+    return Correlation(rho, p_value, *_fisher_interval(rho, len(first)))
+
+
+def ranks(values: Sequence[float]) -> Array:
+    """Return the ranks from 1; equal values share the mean of their ranks."""
+    array = np.asarray(values, dtype=np.float64)
+    _, group, count = np.unique(array, return_inverse=True, return_counts=True)
+    last: npt.NDArray[np.int64] = np.cumsum(count)
+    return np.asarray((last - (count - 1) / 2)[group], dtype=np.float64)
+
+
+def _pearson(x: Array, y: Array) -> float:
+    x, y = x - x.mean(), y - y.mean()
+    norm = math.sqrt(float(x @ x) * float(y @ y))
+    return max(-1.0, min(1.0, float(x @ y) / norm)) if norm else math.nan
+
+
+def _exact_p_value(x: Array, y: Array, rho: float) -> float:
+    """Return the share of all orders of y that correlate at least as strongly."""
+    x, y = x - x.mean(), y - y.mean()
+    orders = y[np.array(list(permutations(range(len(y)))))]
+    norm = math.sqrt(float(x @ x) * float(y @ y))
+    return float(np.mean(np.abs(orders @ x / norm) >= abs(rho) - TIE))
+
+
+def _t_p_value(rho: float, n: int) -> float:
+    from scipy.special import stdtr  # noqa: PLC0415  (scipy.stats takes ten times longer to import)
+
+    if abs(rho) == 1:
+        return 0.0
+    t = abs(rho) * math.sqrt((n - 2) / (1 - rho**2))
+    return float(2 * stdtr(n - 2, -t))
+
+
+def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
+    """Return the interval; three pairs or fewer say nothing, so it is then all of [-1, 1]."""
+    if n <= 3:
+        return -1.0, 1.0
+    if abs(rho) == 1:
+        return rho, rho
+    half = INTERVAL_Z / math.sqrt(n - 3)
+    return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)

@@ -1,0 +1,232 @@
+"""The rows a report understands, typed: one dataclass per kind of record or diagnostic.
+
+A record's rows are JSON, so anything can be in them; here they become values with known fields, or an
+error that names the field. What a report does not know it shows as a plain table instead.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from typing import Any, ClassVar, TypeVar
+
+from isogloss.core.errors import DataError
+from isogloss.core.records import Row, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One model on one language and split."""
+
+    diagnostic: ClassVar[str] = "scores"
+    corpus: str
+    task: str
+    encoder: str
+    method: str
+    source: str
+    target: str = ""
+    seed: int
+    language: str
+    split: str
+    metric: str
+    score: float
+    baseline: float | None = None
+    examples: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPoint:
+    """One point of a straight path between two models (Eqs. 1 and 2)."""
+
+    diagnostic: ClassVar[str] = "interpolation"
+    corpus: str
+    task: str
+    encoder: str
+    source: str
+    target: str
+    seed: int
+    start: str
+    end: str = "bilingual"
+    part: str = "all"
+    alpha: float
+    language: str
+    role: str
+    split: str
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanePoint:
+    """One point of the plane through three models (Eq. 3)."""
+
+    diagnostic: ClassVar[str] = "plane"
+    corpus: str
+    task: str
+    encoder: str
+    source: str
+    target: str
+    seed: int
+    part: str = "all"
+    alpha_source: float
+    alpha_target: float
+    language: str
+    role: str
+    split: str
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """The two ways from the bilingual model to the single-language ones: lengths and the angle between."""
+
+    diagnostic: ClassVar[str] = "deltas"
+    corpus: str
+    task: str
+    encoder: str
+    source: str
+    target: str
+    seed: int
+    part: str = "all"
+    norm_source: float
+    norm_target: float
+    ratio: float
+    angle: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedSpread:
+    """Mean and standard deviation of one method's scores on one language over seeds."""
+
+    diagnostic: ClassVar[str] = "run-variance"
+    corpus: str
+    task: str
+    encoder: str
+    method: str
+    source: str
+    target: str = ""
+    language: str
+    role: str
+    split: str
+    metric: str
+    seeds: int
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Source score minus the mean target score of one model."""
+
+    diagnostic: ClassVar[str] = "transfer-gap"
+    corpus: str
+    task: str
+    encoder: str
+    method: str
+    source: str
+    seed: int
+    split: str
+    metric: str
+    source_score: float
+    target_mean: float
+    gap: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """How often the nearest sentence of another language is the translation, in one layer."""
+
+    diagnostic: ClassVar[str] = "retrieval"
+    encoder: str
+    first: str
+    second: str
+    layer: int
+    candidates: int
+    accuracy_forward: float
+    accuracy_backward: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PretrainStep:
+    """The loss of masked language modelling at one step; language "" is all of them."""
+
+    diagnostic: ClassVar[str] = "pretrain"
+    step: int
+    subwords: int | None = None
+    loss: float
+    language: str = ""
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """A fine-tuned model on one dev set after one epoch."""
+
+    diagnostic: ClassVar[str] = "fine-tune"
+    epoch: int
+    step: int | None = None
+    loss: float | None = None
+    language: str
+    split: str = "dev"
+    metric: str
+    score: float
+    chosen: bool = False
+
+
+KNOWN_DIAGNOSTICS = frozenset(
+    (
+        Score.diagnostic,
+        PathPoint.diagnostic,
+        PlanePoint.diagnostic,
+        Delta.diagnostic,
+        SeedSpread.diagnostic,
+        Gap.diagnostic,
+        Retrieval.diagnostic,
+    )
+)
+"""The diagnostics with a section of their own."""
+
+T = TypeVar("T")
+
+
+def typed(kind: type[T], row: Row) -> T:
+    """Return the row as a value of this kind; raise DataError naming the field that is missing or wrong."""
+    values: dict[str, Any] = {}
+    for name, required, allowed, fits in _checks(kind):  # type: ignore[arg-type]  # a class is hashable
+        if name not in row:
+            if required:
+                raise DataError(f"no {name!r}")
+            continue
+        if not fits(row[name]):
+            raise DataError(f"{name!r} is {row[name]!r}, not {allowed}")
+        values[name] = row[name]
+    return kind(**values)
+
+
+Fits = Callable[[Value], bool]
+
+
+@cache
+def _checks(kind: type) -> tuple[tuple[str, bool, str, Fits], ...]:
+    """Return name, whether it must be there, what is allowed in words, and the test, for every field."""
+    return tuple((field.name, field.default is MISSING, *_ALLOWED[str(field.type)]) for field in fields(kind))
+
+
+def _number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _whole(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_ALLOWED: Mapping[str, tuple[str, Fits]] = {
+    str(str): ("a text", lambda value: isinstance(value, str)),
+    str(bool): ("true or false", lambda value: isinstance(value, bool)),
+    str(int): ("a whole number", _whole),
+    str(float): ("a number", _number),
+    str(int | None): ("a whole number", lambda value: value is None or _whole(value)),
+    str(float | None): ("a number", lambda value: value is None or _number(value)),
+}

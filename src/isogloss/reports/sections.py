@@ -1,0 +1,202 @@
+"""The sections of a report, in reading order; one without numbers is empty, and the page names it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from isogloss.reports.claims import Claim, claims
+from isogloss.reports.drawing import Figure
+from isogloss.reports.gather import Gathered, rows_of, run_rows
+from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
+from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
+from isogloss.reports.path_figures import aggregate_figures, pair_figures
+from isogloss.reports.paths import lines
+from isogloss.reports.plane_figures import plane_figures
+from isogloss.reports.rows import (
+    KNOWN_DIAGNOSTICS,
+    Delta,
+    Epoch,
+    Gap,
+    PathPoint,
+    PlanePoint,
+    PretrainStep,
+    Retrieval,
+    Score,
+    SeedSpread,
+)
+from isogloss.reports.seeds import gaps, seed_spreads
+from isogloss.reports.tables import Table, plain_table
+from isogloss.reports.training_figures import fine_tune_figures, pretrain_figure
+from isogloss.reports.words import slug
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading, a sentence on what to look at, and what there is to see."""
+
+    id: str
+    title: str
+    text: str
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Return whether there is nothing to see."""
+        return not (self.figures or self.tables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """The typed rows of all records."""
+
+    scores: list[Score]
+    points: list[PathPoint]
+    plane: list[PlanePoint]
+    deltas: list[Delta]
+    variances: list[SeedSpread]
+    gaps: list[Gap]
+    retrieval: list[Retrieval]
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Test the paper's claims on these rows."""
+        return claims(self.points, self.scores, self.variances, self.deltas)
+
+
+def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
+    """Read the rows of every known diagnostic; also say what was left out, and why."""
+    notes: list[str] = []
+
+    def read(kind: type[T]) -> list[T]:
+        rows, left_out = rows_of(gathered, kind)
+        notes.extend(left_out)
+        return rows
+
+    found = Findings(
+        scores=read(Score),
+        points=read(PathPoint),
+        plane=read(PlanePoint),
+        deltas=read(Delta),
+        variances=read(SeedSpread),
+        gaps=read(Gap),
+        retrieval=read(Retrieval),
+    )
+    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
+    notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
+    return found, notes
+
+
+def sections(gathered: Gathered, found: Findings) -> list[Section]:
+    """Return every section, empty ones included, in reading order."""
+    return [
+        _scores(found),
+        _paths(found),
+        _plane(found),
+        _deltas(found),
+        _seeds(found),
+        _gaps(found),
+        _retrieval(found),
+        _training(gathered),
+        _others(gathered),
+    ]
+
+
+def _scores(found: Findings) -> Section:
+    return Section(
+        id="scores",
+        title="Scores per language",
+        text="How each method does on each language. Small differences within the spread mean nothing.",
+        tables=score_tables(found.scores),
+    )
+
+
+def _paths(found: Findings) -> Section:
+    along = lines(found.points)
+    return Section(
+        id="paths",
+        title="From one language to two: the paths between models",
+        text=(
+            "If the source score stays level while the target score climbs, many models are equally good on "
+            "the source, and nothing in the source's labels says which of them is good on the target."
+        ),
+        figures=(
+            *aggregate_figures(along),
+            *pair_figures(along, normalised=False),
+            *pair_figures(along, normalised=True),
+        ),
+    )
+
+
+def _plane(found: Findings) -> Section:
+    return Section(
+        id="plane",
+        title="The plane through three models",
+        text="Wide, even areas are flat: there, small differences between trainings cost little.",
+        figures=plane_figures(found.plane),
+    )
+
+
+def _deltas(found: Findings) -> Section:
+    return Section(
+        id="deltas",
+        title="How far apart the models lie",
+        text="Lengths of the ways from the bilingual model to the single-language ones, and their angle.",
+        figures=delta_figure(found.deltas),
+        tables=delta_table(found.deltas),
+    )
+
+
+def _seeds(found: Findings) -> Section:
+    rows = seed_spreads(found.scores, found.variances)
+    return Section(
+        id="seeds",
+        title="Variance of source and target over seeds",
+        text="How much the score changes when nothing but the seed does.",
+        figures=seed_figure(rows),
+        tables=seed_table(rows),
+    )
+
+
+def _gaps(found: Findings) -> Section:
+    return Section(
+        id="transfer-gap",
+        title="Transfer gap",
+        text="What is lost on the way from the source to the target languages.",
+        tables=gap_table(gaps(found.scores, found.gaps)),
+    )
+
+
+def _retrieval(found: Findings) -> Section:
+    return Section(
+        id="retrieval",
+        title="Translation retrieval",
+        text="Whether sentences that mean the same lie close together before any fine-tuning.",
+        figures=retrieval_figure(found.retrieval),
+        tables=retrieval_table(found.retrieval),
+    )
+
+
+def _training(gathered: Gathered) -> Section:
+    return Section(
+        id="training",
+        title="Training curves",
+        text="Whether the trainings had settled.",
+        figures=(
+            *pretrain_figure(gathered.finished("pretrain")),
+            *fine_tune_figures(gathered.finished("fine-tune")),
+        ),
+    )
+
+
+def _others(gathered: Gathered) -> Section:
+    names = [name for name in gathered.diagnostics() if name not in KNOWN_DIAGNOSTICS]
+    return Section(
+        id="others",
+        title="Other measurements",
+        text="Diagnostics without a form of their own in this report.",
+        tables=[
+            plain_table(slug("other", name), name, rows) for name in names if (rows := gathered.raw(name))
+        ],
+    )

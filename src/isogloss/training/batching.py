@@ -1,0 +1,86 @@
+"""Batches as a sequence: batch i is a function of (seed, i), so any step can be made without the ones before.
+
+That is what makes resuming exact: a training that goes on at step 500 asks for batch 500.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from isogloss.core.seeds import derive
+
+SORTED_TOGETHER = 50
+"""Batches whose rows are sorted by length together: enough to waste little padding, few enough to stay random."""
+
+Item = TypeVar("Item")
+Made = TypeVar("Made", covariant=True)
+
+
+class Batches(Protocol[Made]):
+    """What ``fit`` takes: a length and a batch for each step."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, step: int, /) -> Made: ...
+
+
+@dataclass(frozen=True)
+class Bucketed(Generic[Item, Made]):
+    """Batches of rows of similar length, every row once an epoch, each batch from one group.
+
+    ``groups`` are the rows (one group a language, since a batch holds one language); ``length`` tells a
+    row's length; ``size`` is the number of rows a batch.
+    """
+
+    groups: Sequence[Sequence[Item]]
+    length: Callable[[Item], int]
+    size: int
+    epochs: int
+    seed: int
+    make: Callable[[list[Item]], Made]
+    _plan: list[tuple[int, np.ndarray]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return self.epochs * self.steps_per_epoch
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of batches in one pass over all groups."""
+        return sum(-(-len(group) // self.size) for group in self.groups)
+
+    def __getitem__(self, step: int) -> Made:
+        if not 0 <= step < len(self):
+            raise IndexError(step)
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if not self._plan or self._plan[0][0] != epoch:
+            self._plan[:] = [(epoch, np.empty(0))] + self._epoch(epoch)
+        group, rows = self._plan[place + 1]
+        return self.make([self.groups[group][row] for row in rows])
+
+    def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
+        rng = np.random.Generator(np.random.PCG64(derive(self.seed, "batches", epoch)))
+        batches: list[tuple[int, np.ndarray]] = []
+        for number, group in enumerate(self.groups):
+            order = rng.permutation(len(group))
+            lengths = np.array([self.length(group[row]) for row in order])
+            for start in range(0, len(order), self.size * SORTED_TOGETHER):
+                chunk = slice(start, start + self.size * SORTED_TOGETHER)
+                together = order[chunk][np.argsort(lengths[chunk], kind="stable")]
+                batches += [(number, together[i : i + self.size]) for i in range(0, len(together), self.size)]
+        return [batches[place] for place in rng.permutation(len(batches))]
+
+
+def by_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Cut rows, sorted by length, into batches whose padded size stays under a budget of subwords.
+
+    For evaluation, where order does not matter; a row longer than the budget is a batch of its own.
+    """
+    batches: list[list[int]] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batches and (len(batches[-1]) + 1) * lengths[row] <= budget:
+            batches[-1].append(row)
+        else:
+            batches.append([row])
+    return batches

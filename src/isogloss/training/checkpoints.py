@@ -1,0 +1,106 @@
+"""Checkpoints: everything a training needs to go on to the very same result, as safetensors and JSON.
+
+A checkpoint is written under a temporary name and renamed, and only then the one before it is removed:
+whenever the process dies, one whole checkpoint (or none, before the first) is there.
+"""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from isogloss.core.records import storage_error
+
+_MODEL, _OPTIMIZER, _BEST, _STATE = (
+    "model.safetensors",
+    "optimizer.safetensors",
+    "best.safetensors",
+    "state.json",
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a training is: the next step, the best weights so far, and what was noted on the way."""
+
+    step: int
+    notes: dict[str, Any]
+    best: dict[str, Tensor] | None
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Checkpoints of one run under ``folder``, written every ``every`` steps (0: never)."""
+
+    folder: Path
+    every: int
+
+    def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State) -> None:
+        """Write a whole checkpoint, then remove the one before."""
+        final = self.folder / f"checkpoint-{state.step:09d}"
+        temporary = self.folder / f".{final.name}.tmp"
+        try:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+            save_file(_own(dict(model.named_parameters())), temporary / _MODEL)
+            save_file(_own(_flat(optimizer)), temporary / _OPTIMIZER)
+            if state.best is not None:
+                save_file(_own(state.best), temporary / _BEST)
+            (temporary / _STATE).write_text(json.dumps({"step": state.step, "notes": state.notes}))
+            temporary.rename(final)
+        except (OSError, SafetensorError) as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise storage_error(
+                final, error if isinstance(error, OSError) else OSError(str(error))
+            ) from error
+        for old in self._all():
+            if old != final:
+                shutil.rmtree(old, ignore_errors=True)
+
+    def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
+        """Put the last checkpoint's weights and moments back and return where it was; None without one."""
+        found = self._all()
+        if not found:
+            return None
+        last = found[-1]
+        with torch.no_grad():
+            weights = load_file(last / _MODEL)
+            for name, weight in model.named_parameters():
+                weight.copy_(weights[name])
+        _restore(optimizer, load_file(last / _OPTIMIZER))
+        body = json.loads((last / _STATE).read_text())
+        best = load_file(last / _BEST) if (last / _BEST).exists() else None
+        return State(body["step"], body["notes"], best)
+
+    def clear(self) -> None:
+        """Remove all checkpoints: the run is finished."""
+        for folder in [*self._all(), *self.folder.glob(".checkpoint-*.tmp")]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _all(self) -> list[Path]:
+        return sorted(self.folder.glob("checkpoint-*"))
+
+
+def _own(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Give each tensor memory of its own, as safetensors demands."""
+    return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+
+
+def _flat(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    state = optimizer.state_dict()["state"]
+    return {f"{number}/{key}": value for number, parts in state.items() for key, value in parts.items()}
+
+
+def _restore(optimizer: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:
+    whole = optimizer.state_dict()
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in flat.items():
+        number, key = name.split("/")
+        state.setdefault(int(number), {})[key] = value
+    optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})

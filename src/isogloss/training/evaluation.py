@@ -1,0 +1,106 @@
+"""Scoring models on data that was encoded once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from isogloss.core.runs import Optimization
+from isogloss.data.examples import Example
+from isogloss.tasks import Task
+from isogloss.tasks.batch import Batch, EncodedRow, collate
+from isogloss.training.batching import by_length
+from isogloss.training.precision import autocast
+
+BUDGET = 8192
+"""Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Examples of one language, encoded and batched once, that score any model of the task."""
+
+    task: Task
+    examples: Sequence[Example]
+    rows: Sequence[EncodedRow]
+    batches: Sequence[tuple[list[int], Batch]]
+    """Row numbers and their batch."""
+    gold: list[Any]
+    precision: str = "auto"
+    baseline: float | None = None
+    """Score of always saying the commonest label of the training data."""
+
+    @property
+    def metric(self) -> str:
+        """Name of the task's metric."""
+        return self.task.metric
+
+    def score(self, model: Any) -> float:
+        """Return the task's metric for a model."""
+        return self.task.score(self.gold, self.predict(model))
+
+    def predict(self, model: Any) -> list[Any]:
+        """Return what a model predicts for each example, in their order."""
+        return self.task.decode(self.examples, self.rows, self.scores(model))
+
+    def scores(self, model: Any) -> list[Tensor]:
+        """Return the raw scores [label class] of each row, in their order, in float32 on the CPU."""
+        device = next(model.parameters()).device
+        found: list[Tensor] = [torch.empty(0)] * len(self.rows)
+        model.eval()
+        with torch.inference_mode(), autocast(device, self.precision):
+            for numbers, batch in self.batches:
+                scores = self.task.scores(model, batch.to(device)).float().cpu()
+                counts = torch.bincount(batch.rows, minlength=len(numbers)).tolist()
+                for number, part in zip(numbers, scores.split(counts), strict=True):
+                    found[number] = part
+        return found
+
+
+def evaluation(
+    task: Task,
+    examples: Sequence[Example],
+    tokenizer: Any,
+    optimization: Optimization,
+    *,
+    baseline: float | None = None,
+) -> Evaluation:
+    """Encode and batch examples for scoring."""
+    rows = task.encode(examples, tokenizer, limit=optimization.limit, overlap=optimization.overlap)
+    groups = by_length([len(row.subwords) for row in rows], BUDGET)
+    batches = [
+        (group, collate([rows[row] for row in group], padding=tokenizer.pad_token_id)) for group in groups
+    ]
+    return Evaluation(
+        task=task,
+        examples=examples,
+        rows=rows,
+        batches=batches,
+        gold=task.gold(examples),
+        precision=optimization.precision,
+        baseline=baseline,
+    )
+
+
+def sentence_states(
+    model: nn.Module, tokenizer: Any, texts: Sequence[str], *, layer: int = -1, limit: int = 128
+) -> Float[Tensor, "sentence dim"]:
+    """Return the mean of each text's states in one layer, special subwords left out."""
+    ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
+    device = next(model.parameters()).device
+    found: list[Tensor] = [torch.empty(0)] * len(texts)
+    model.eval()
+    encoder: Any = model.base_model
+    for group in by_length([len(row) for row in ids["input_ids"]], BUDGET):
+        padded = tokenizer.pad({name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt")
+        given = {name: padded[name].to(device) for name in ("input_ids", "attention_mask")}
+        with torch.inference_mode(), autocast(device, "auto"):
+            states = encoder(**given, output_hidden_states=True).hidden_states[layer].float()
+        real = (given["attention_mask"] * (1 - padded["special_tokens_mask"].to(device))).unsqueeze(2)
+        pooled = (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
+        for row, vector in zip(group, pooled.cpu(), strict=True):
+            found[row] = vector
+    return torch.stack(found)

@@ -1,0 +1,47 @@
+"""AdamW with linear warm-up and linear decay, decay on matrices only."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How a model's weights are updated."""
+
+    learning_rate: float
+    warmup: float = 0.1
+    """Share of the steps with linear warm-up; then the rate falls linearly to 0."""
+    weight_decay: float = 0.01
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    clip: float = 1.0
+    """Largest gradient norm; 0 switches clipping off."""
+
+
+def adamw(model: nn.Module, schedule: Schedule) -> torch.optim.AdamW:
+    """Return fused AdamW; biases and layer norms (everything below two dimensions) do not decay."""
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    groups = [
+        {
+            "params": [weight for weight in trained if weight.dim() >= 2],
+            "weight_decay": schedule.weight_decay,
+        },
+        {"params": [weight for weight in trained if weight.dim() < 2], "weight_decay": 0.0},
+    ]
+    betas = (0.9, schedule.beta2)
+    return torch.optim.AdamW(groups, lr=schedule.learning_rate, betas=betas, eps=schedule.epsilon, fused=True)
+
+
+def linear_rate(schedule: Schedule, steps: int) -> Callable[[int], float]:
+    """Return the rate of each step: up over the warm-up share, then down to 0 after the last step."""
+    rising = max(1, round(schedule.warmup * steps))
+
+    def rate(step: int) -> float:
+        up = (step + 1) / rising
+        down = (steps - step) / max(1, steps - rising + 1)
+        return schedule.learning_rate * min(up, down, 1.0)
+
+    return rate

@@ -1,0 +1,54 @@
+"""Which precision pays on this machine, found by multiplying once, not by asking for a processor's name."""
+
+from functools import cache
+from time import perf_counter
+
+import torch
+from torch import nn
+
+from isogloss.core.errors import ConfigError, did_you_mean
+
+PRECISIONS = ("auto", "float32", "bfloat16")
+WORTH = 1.5
+"""bfloat16 must multiply this many times faster to be chosen: below that, conversions eat the gain."""
+
+_SHAPE = (2048, 256, 1024)
+"""Rows and widths of the trial product: the feed-forward layer of a small encoder."""
+
+
+def check_precision(name: str, where: str) -> str:
+    """Return the name if it is known; ConfigError otherwise."""
+    if name not in PRECISIONS:
+        raise ConfigError(
+            f"{where}: no precision {name!r}.{did_you_mean(name, PRECISIONS)} Known: {', '.join(PRECISIONS)}."
+        )
+    return name
+
+
+@cache
+def measured_precision(device: str) -> str:
+    """Return bfloat16 where it multiplies at least ``WORTH`` times faster than float32, else float32."""
+    full, half = matrix_speed(device, torch.float32), matrix_speed(device, torch.bfloat16)
+    return "bfloat16" if half >= WORTH * full else "float32"
+
+
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """Return the context in which a model is scored: in bfloat16 where that was chosen, else as it is."""
+    chosen = measured_precision(device.type) if precision == "auto" else precision
+    return torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bfloat16")
+
+
+def matrix_speed(device: str, dtype: torch.dtype, *, rounds: int = 7) -> float:
+    """Measure floating-point operations a second of a linear layer (best of several rounds)."""
+    rows, wide, out = _SHAPE
+    layer = nn.Linear(wide, out, bias=False, device=device, dtype=dtype)
+    x = torch.ones(rows, wide, device=device, dtype=dtype)
+    best = float("inf")
+    with torch.inference_mode():
+        for _ in range(rounds):
+            start = perf_counter()
+            layer(x)
+            if x.is_cuda:
+                torch.cuda.synchronize()
+            best = min(best, perf_counter() - start)
+    return 2 * rows * wide * out / best

@@ -1,0 +1,45 @@
+"""What a method is given: the run's parts as things to use, and nothing about where they came from."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from isogloss.core.progress import Tell, silent
+from isogloss.core.runs import Architecture, Optimization
+from isogloss.data.examples import Example, Translation
+from isogloss.tasks import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSetting:
+    """What a pretraining method is given."""
+
+    text: Callable[[str], Iterator[str]]
+    """Lines of one language."""
+    translations: Callable[[str, str], Iterator[Translation]] | None
+    """Translations between two languages; None when the run names no bitext."""
+    languages: tuple[str, ...]
+    architecture: Architecture
+    folder: Path
+    """A folder of its own, kept until the run is finished."""
+    seed: int
+    tell: Tell = silent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a fine-tuning method is given."""
+
+    task: Task
+    encoder: str
+    """Folder or name of the encoder."""
+    train: Callable[[str], list[Example]]
+    """Training examples of one language."""
+    dev: Callable[[str], list[Example]]
+    """Development examples of one language."""
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    optimization: Optimization
+    folder: Path
+    seed: int
+    tell: Tell = silent

@@ -1,0 +1,148 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.bitext import Bitext
+from isogloss.data.examples import Translation
+from isogloss.data.word_links import flipped
+
+
+def read(folder, pair, split="train", **fields):
+    return list(Bitext(**fields).read(folder, pair, split))
+
+
+def test_two_files_and_their_alignments_are_read(fixtures):
+    first, second = read(fixtures, "en-fr")
+    assert first == Translation(
+        id="1", first="the cat sleeps", second="le chat dort", links=((0, 0), (1, 1), (2, 2))
+    )
+    assert (second.links, second.possible) == (((1, 1),), ((0, 0),))
+
+
+def test_gold_alignments_are_counted_from_one(fixtures):
+    first, second = read(fixtures, "en-fr", "test", collection="word-alignment")
+    assert (first.first, first.links, first.possible) == ("the cat sleeps", ((0, 0), (1, 1)), ((2, 2),))
+    assert second.links == ((0, 0), (1, 1))
+
+
+def test_three_letter_names_are_found_by_two_letter_codes(fixtures):
+    pairs = read(fixtures, "de-en", "test", collection="tatoeba")
+    assert [pair.first for pair in pairs] == ["Guten Tag.", "Es regnet."]
+    assert [pair.second for pair in pairs] == ["Good day.", "It is raining."]
+
+
+@pytest.mark.parametrize(
+    ("pair", "split", "collection"),
+    [
+        ("en-fr", "train", "bitext"),
+        ("en-fr", "test", "word-alignment"),
+        ("de-en", "test", "tatoeba"),
+        ("en-sw", "train", "bible"),
+    ],
+)
+def test_exchanged_languages_give_exchanged_pairs(fixtures, pair, split, collection):
+    first, second = pair.split("-")
+    straight = read(fixtures, pair, split, collection=collection)
+    assert read(fixtures, f"{second}-{first}", split, collection=collection) == list(map(flipped, straight))
+
+
+def test_known_test_set_is_no_training_data_unless_said(fixtures):
+    with pytest.raises(
+        DataError, match="collection 'tico19' has no train split of bitext 'en-hi'; it has test"
+    ):
+        read(fixtures, "en-hi", collection="tico19")
+    assert len(read(fixtures, "en-hi", collection="tico19", whole="train")) == 1
+
+
+def test_split_that_is_not_named_is_not_taken_from_another(fixtures):
+    with pytest.raises(DataError, match="has no dev split of bitext 'en-fr'; it has train"):
+        read(fixtures, "en-fr", "dev")
+
+
+def test_own_files_without_split_names_are_train_and_several_are_joined(put):
+    folder = put({f"mine/{n}.en-fr.{side}": f"{n}\n" for n in "ab" for side in ("en", "fr")})
+    assert [pair.id for pair in read(folder, "en-fr", collection="mine")] == ["a.en-fr.en:1", "b.en-fr.en:1"]
+
+
+def test_missing_pair_names_the_collections_that_have_it(fixtures):
+    with pytest.raises(DataError) as caught:
+        read(fixtures, "en-hi")
+    assert "no bitext 'en-hi' in collection 'bitext'" in str(caught.value)
+    assert "Collections that have 'en-hi': tico19; say collection = 'tico19'" in str(caught.value)
+
+
+@pytest.mark.parametrize("pair", ["en", "en-", "-fr", "en-fr-de", "en-en"])
+def test_what_is_no_pair_is_refused(fixtures, pair):
+    with pytest.raises(ConfigError, match="is no pair of languages"):
+        read(fixtures, pair)
+
+
+def files(english="a b\nc\n", french="x\ny z\n", links="0-0\n0-1\n"):
+    return {
+        "bitext/train.en-fr.en": english,
+        "bitext/train.en-fr.fr": french,
+        "bitext/train.en-fr.align": links,
+    }
+
+
+@pytest.mark.parametrize(
+    ("broken", "place", "said"),
+    [
+        (files(french="x\n"), "train.en-fr.fr:2: ", "the file ends; expected the partner of line 2"),
+        (files(english="a b\n"), "train.en-fr.en:2: ", "the file ends"),
+        (files(links="0-0\n"), "train.en-fr.align:2: ", "the file ends"),
+        (files(french="x\n \n"), "train.en-fr.fr:2: ", "an empty line"),
+        (files(links="0-0\n0:1\n"), "train.en-fr.align:2: ", "link '0:1'"),
+        (files(links="0-0\n1-1\n"), "train.en-fr.align:2: ", "link '1-1'; expected i-j"),
+        (files(links="0-1\n0-0\n"), "train.en-fr.align:1: ", "from 0 for 2 and 1 words"),
+        ({"bitext/train.en-fr.en": "a\n"}, "train.en-fr.en: ", "is not there; expected both"),
+        (
+            {"bitext/en-fr.train.tsv": "id\ten\tfr\tlinks\n1\ta\tb\t0-1\n"},
+            "en-fr.train.tsv:2: ",
+            "link '0-1'",
+        ),
+        ({"bitext/en-fr.train.tsv": "id\ten\tfr\n1\t\tb\n"}, "en-fr.train.tsv:1: ", "the split is empty"),
+    ],
+)
+def test_broken_line_names_file_and_line(message, broken, place, said):
+    text = message(Bitext(), broken, "en-fr")
+    assert place in text
+    assert said in text
+
+
+def test_broken_gold_line_names_file_and_line(message):
+    corpus = Bitext(collection="gold", whole="train")
+    assert "enfr.src-tgt:1: 1 sides" in message(corpus, {"gold/enfr.src-tgt": "a b\n"}, "en-fr")
+    said = message(corpus, {"gold/enfr.src-tgt": "a ||| b\n", "gold/enfr.gold": "0-1\n"}, "en-fr")
+    assert "enfr.gold:1: link '0-1'; expected i-j (or ipj, only possible) from 1" in said
+
+
+text = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1).filter(
+    str.strip
+)
+
+
+@st.composite
+def translations(draw):
+    first, second = draw(text), draw(text)
+    links = [(i, j) for i in range(len(first.split())) for j in range(len(second.split()))]
+    if draw(st.booleans()):
+        return Translation(id="", first=first, second=second)
+    sure = draw(st.lists(st.sampled_from(links), unique=True))
+    possible = draw(st.lists(st.sampled_from(links), unique=True))
+    return Translation(id="", first=first, second=second, links=tuple(sure), possible=tuple(possible))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(translations(), min_size=1))
+def test_what_is_written_reads_back(again, pairs):
+    pairs = [replace(pair, id=str(number)) for number, pair in enumerate(pairs)]
+    assert again(Bitext(), pairs, "en-fr") == pairs
+
+
+def test_pair_with_an_empty_text_is_not_written():
+    with pytest.raises(DataError, match="a text is empty"):
+        list(Bitext().write([Translation(id="1", first="a", second=" ")], "en-fr"))

@@ -1,0 +1,106 @@
+from itertools import product
+
+import pytest
+
+from isogloss.core.errors import DataError
+from isogloss.data import CORPORA
+from isogloss.data.bitext import Bitext
+from isogloss.data.built_in import MADE_AS, BuiltInFolder, Maker, folder_for
+from isogloss.data.corpora import SPLITS
+from isogloss.data.examples import (
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.files import DiskFolder
+from isogloss.data.word_links import flipped
+
+MADE = {
+    "ud": ParsedSentence(
+        id="1", words=("ba", "du"), tags=("NOUN", "VERB"), heads=(2, 0), relations=("nsubj", "root")
+    ),
+    "wikiann": TaggedSentence(id="1", words=("Ba",), tags=("B-PER",)),
+    "xnli": SentencePair(id="1", first="ba du", second="du", label="neutral"),
+    "pawsx": SentencePair(id="1", first="ba du", second="du ba", label="1"),
+    "squad": Question(id="1", passage="ba du", question="ba?", answers=((3, "du"),)),
+    "text": TextLine(id="train:1", text="ba du"),
+}
+
+
+def fake(calls=None):
+    def examples(corpus, language, split):
+        if calls is not None:
+            calls.append((corpus, language, split))
+        return iter([MADE[corpus]])
+
+    def translations(first, second, split):
+        return iter([Translation(id="1", first=f"{first} a", second=second, links=((0, 0), (1, 0)))])
+
+    return Maker(languages=("qaa", "qab", "qac"), version=3, examples=examples, translations=translations)
+
+
+@pytest.mark.parametrize("name", MADE_AS)
+def test_every_corpus_is_read_through_its_native_format(name):
+    (example,) = CORPORA[name].read(BuiltInFolder(fake()), "qab", "train")
+    expected = MADE[MADE_AS[name]]
+    assert [getattr(example, field) for field in expected.__slots__ if field != "lines"] == [
+        getattr(expected, field) for field in expected.__slots__ if field != "lines"
+    ]
+
+
+def test_bitext_is_given_in_both_directions():
+    folder = BuiltInFolder(fake())
+    (pair,) = Bitext().read(folder, "qaa-qac", "dev")
+    assert pair == Translation(id="1", first="qaa a", second="qac", links=((0, 0), (1, 0)))
+    assert list(Bitext().read(folder, "qac-qaa", "dev")) == [flipped(pair)]
+
+
+def test_export_reads_back_the_very_same(tmp_path):
+    told = []
+    folder = BuiltInFolder(fake())
+    folder.export(tmp_path, told.append)
+    disk = DiskFolder(tmp_path)
+    for name in MADE_AS:
+        for language, split in product(("qaa", "qac"), SPLITS):
+            here = list(CORPORA[name].read(folder, language, split))
+            assert list(CORPORA[name].read(disk, language, split)) == here
+    assert list(Bitext().read(disk, "qab-qaa", "test")) == list(Bitext().read(folder, "qab-qaa", "test"))
+    assert told[-1].done == told[-1].total == len(told) - 1
+
+
+def test_finding_and_fingerprints_make_no_example():
+    calls = []
+    (file,) = CORPORA["ud"].files(BuiltInFolder(fake(calls)), "qaa", "train")
+    assert file.fingerprint() == "built-in-3-ud/UD_qaa-BuiltIn/qaa_builtin-ud-train.conllu"
+    assert calls == []
+
+
+def test_star_stays_within_one_folder():
+    folder = BuiltInFolder(fake())
+    assert folder.find(["*.conllu"]) == []
+    assert len(folder.find(["ud/*/*-ud-train.conllu"])) == 3
+    assert folder.inside() == ["bitext", "panx", "pawsx", "rawtext", "squad", "ud", "xnli"]
+
+
+def test_unknown_built_in_language_lists_those_there_are():
+    with pytest.raises(DataError, match="wikiann has train for: qaa, qab, qac"):
+        CORPORA["wikiann"].read(BuiltInFolder(fake()), "qtz", "train")
+
+
+def test_real_language_is_read_from_the_users_folder(tmp_path):
+    disk = DiskFolder(tmp_path)
+    assert folder_for("en", disk) is disk
+    assert folder_for("en-fr", disk) is disk
+
+
+def test_real_language_without_a_folder_says_give_data():
+    with pytest.raises(DataError, match=r"en-sw: English and Swahili must be read .* Give --data DIR"):
+        folder_for("en-sw", None)
+
+
+def test_pair_of_a_built_in_and_a_real_language_is_refused(tmp_path):
+    with pytest.raises(DataError, match="one of the two is a built-in language"):
+        folder_for("qaa-en", DiskFolder(tmp_path))

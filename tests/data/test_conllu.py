@@ -1,0 +1,128 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.core.errors import DataError
+from isogloss.data.conllu import UPOS, read_conllu, write_conllu
+from isogloss.data.examples import ParsedSentence
+from isogloss.data.files import File
+
+WORD = "{0}\t{1}\t_\t{2}\t_\t_\t{3}\t{4}\t_\t_"
+
+
+def file_of(*lines):
+    return File(name="x.conllu", read=lambda: iter([line + "\n" for line in lines]), fingerprint=str)
+
+
+def word(number=1, form="w", tag="NOUN", head=0, relation="root"):
+    return WORD.format(number, form, tag, head, relation)
+
+
+def broken(*lines):
+    with pytest.raises(DataError) as caught:
+        list(read_conllu(file_of(*lines)))
+    return str(caught.value)
+
+
+def test_fields_are_those_of_the_words_alone(fixtures):
+    first, second = read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0])
+    assert first.id == "fixture-1"
+    assert first.words == ("She", "'ll", "read", ",", "and", "he", "books", ".")
+    assert first.heads == (3, 3, 0, 6, 6, 3, 6, 3)
+    assert first.tags[:3] == ("PRON", "AUX", "VERB")
+    assert second.relations == ("root", "advmod:lmod")
+
+
+def test_file_is_written_back_byte_for_byte(fixtures):
+    for file in fixtures.find(["ud*/*/*.conllu"]):
+        written = "".join(line + "\n" for line in write_conllu(read_conllu(file), "ud"))
+        assert written == "".join(file.read())
+
+
+def test_changed_fields_are_written_into_the_old_lines(fixtures):
+    sentence = next(read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0]))
+    changed = replace(sentence, tags=("X", *sentence.tags[1:]), relations=("dep", *sentence.relations[1:]))
+    written = list(write_conllu([changed], "ud"))
+    assert written[4] == "1\tShe\tshe\tX\tPRP\tCase=Nom|Number=Sing\t3\tdep\t3:nsubj\t_"
+    assert written[:4] + written[5:] == [*sentence.lines[:4], *sentence.lines[5:], ""]
+
+
+forms = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
+
+
+@given(st.lists(st.tuples(forms, st.sampled_from(sorted(UPOS))), min_size=1))
+def test_sentence_without_lines_is_made_anew_and_reads_back(tagged):
+    heads = tuple(range(len(tagged)))  # a chain
+    sentence = ParsedSentence(
+        id="a", words=tuple(w for w, _ in tagged), tags=tuple(t for _, t in tagged), heads=heads,
+        relations=("root",) + ("dep",) * (len(tagged) - 1),
+    )  # fmt: skip
+    (read,) = read_conllu(file_of(*write_conllu([sentence], "ud")))
+    assert replace(read, lines=()) == sentence
+
+
+def test_lines_that_lost_a_word_are_refused(fixtures):
+    sentence = next(read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0]))
+    with pytest.raises(DataError, match="its lines do not have its 8 words"):
+        list(write_conllu([replace(sentence, lines=sentence.lines[:-1])], "ud"))
+
+
+def test_sentence_without_sent_id_is_called_by_its_number_and_a_second_one_by_its_count():
+    file = file_of(word(), "", "# sent_id = a", word(), "", "# sent_id = a", word())
+    assert [sentence.id for sentence in read_conllu(file)] == ["1", "a", "a#2"]
+
+
+def test_old_tag_of_version_1_is_kept_as_found():
+    assert next(read_conllu(file_of(word(tag="CONJ")))).tags == ("CONJ",)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("2\tw\t_\tNOUN\t_\t_\t1\tnsubj\t_", "9 columns"),
+        ("2 w _ NOUN _ _ 1 nsubj _ _", "1 columns"),
+        (word(3, head=1), "word number 3; expected 2, the next of the sentence"),
+        (word("²", head=1), "ID '²'; expected a word number"),
+        (word("2-", head=1), "ID '2-'"),
+        (word(2, form="", head=1), "an empty FORM"),
+        (word(2, tag="NN", head=1), "UPOS 'NN'; expected one of ADJ, ADP"),
+        (word(2, tag="_", head=1), "UPOS '_'"),
+        (word(2, head="_"), "HEAD '_'; expected 0 for the root"),
+        (word(2, head=-1), "HEAD '-1'"),
+        (word(2, head=9), "HEAD 9; expected at most 2"),
+        (word(2, head=1, relation="_"), "DEPREL '_'"),
+        (word(2, head=0), "2 words with HEAD 0 in the sentence; expected one root"),
+        (word(2, head=2, relation="x"), "a word that is below itself (a cycle)"),
+    ],
+)
+def test_broken_line_names_file_line_and_what_was_found(line, said):
+    message = broken("# text = w w", word(), line)
+    assert message.startswith("x.conllu:3: ")
+    assert said in message
+
+
+def test_sentence_without_root_and_comments_without_words_are_errors():
+    assert broken(word(head=2), word(2, head=1)).startswith("x.conllu:1: 0 words with HEAD 0")
+    assert broken(word(), "", "# alone", "").startswith("x.conllu:3: comments without words")
+
+
+@given(st.data())
+def test_heads_are_accepted_just_when_every_word_leads_to_the_one_root(data):
+    size = data.draw(st.integers(1, 6))
+    heads = data.draw(st.lists(st.integers(0, size), min_size=size, max_size=size))
+
+    def reaches_root(node):
+        for _ in range(size + 1):
+            if node == 0:
+                return True
+            node = heads[node - 1]
+        return False
+
+    is_tree = heads.count(0) == 1 and all(reaches_root(node) for node in range(1, size + 1))
+    lines = [word(number, head=head) for number, head in enumerate(heads, start=1)]
+    if is_tree:
+        assert next(read_conllu(file_of(*lines))).heads == tuple(heads)
+    else:
+        broken(*lines)

@@ -1,0 +1,102 @@
+import gzip
+import lzma
+from hashlib import sha256
+
+import pytest
+
+from isogloss.core.errors import DataError
+from isogloss.data.files import DiskFolder
+
+TEXT = "eins\nzwei\ndrei\n"
+
+
+def lines(folder, name="a.txt"):
+    return [line for _, line in folder.find([name])[0].lines()]
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_file_is_found_plain_or_compressed(put, suffix, pack):
+    folder = put({"a.txt" + suffix: pack(TEXT.encode())})
+    assert lines(folder) == ["eins", "zwei", "drei"]
+    assert folder.find(["a.txt"])[0].plain_name.endswith("/a.txt")
+
+
+def test_plain_file_counts_before_its_compressed_copy(put):
+    folder = put(
+        {"a.txt": "plain\n", "a.txt.gz": gzip.compress(b"packed\n"), "b.txt.xz": lzma.compress(b"b\n")}
+    )
+    assert [file.name.rpartition("/")[2] for file in folder.find(["*.txt"])] == ["a.txt", "b.txt.xz"]
+
+
+def test_first_pattern_that_matches_counts(put):
+    folder = put({"old/a.txt": "old\n", "new/a.txt": "new\n"})
+    assert lines(folder, "old/a.txt") == ["old"]
+    assert [next(file.read()) for file in folder.find(["none/*", "new/*.txt", "old/*.txt"])] == ["new\n"]
+    assert folder.find(["none/*"]) == []
+
+
+@pytest.mark.parametrize("text", ["﻿eins\nzwei", "eins\r\nzwei\r\n"])
+def test_byte_order_mark_and_windows_line_ends_are_no_text(put, text):
+    assert lines(put({"a.txt": text})) == ["eins", "zwei"]
+
+
+def test_only_newline_ends_a_line(put):
+    assert lines(put({"a.txt": "a\u2028b\x0cc\u0085d\n"})) == ["a\u2028b\x0cc\u0085d"]
+
+
+def test_text_that_is_no_utf8_names_file_and_line(put):
+    with pytest.raises(DataError, match=r"a\.txt:2: byte 0xfc at byte 2 of the line is not UTF-8"):
+        lines(put({"a.txt": b"eins\nf\xfcnf\n"}))
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_truncated_file_says_fetch_again(put, suffix, pack):
+    whole = pack(("eine Zeile\n" * 5 + TEXT).encode())
+    for end in (len(whole) - 9, len(whole) // 2, 3):
+        with pytest.raises(DataError, match=r"a\.txt\.\wz:\d+: the file ends too early .*Fetch it again"):
+            lines(put({"a.txt" + suffix: whole[:end]}))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_file_that_is_not_compressed_at_all_is_a_data_error(put, suffix):
+    with pytest.raises(DataError, match="is damaged"):
+        lines(put({"a.txt" + suffix: TEXT}))
+
+
+def test_damaged_bytes_inside_are_a_data_error(put):
+    whole = bytearray(gzip.compress(bytes(range(256)) * 40))
+    whole[40:60] = b"\x00" * 20
+    with pytest.raises(DataError, match="is damaged"):
+        lines(put({"a.txt.gz": bytes(whole)}))
+
+
+def test_fingerprint_is_the_hash_of_the_bytes_on_disk(put):
+    packed = gzip.compress(TEXT.encode())
+    file = put({"a.txt.gz": packed}).find(["a.txt"])[0]
+    assert file.fingerprint() == sha256(packed).hexdigest()
+
+
+def test_fingerprint_follows_the_file(put):
+    file = put({"a.txt": "eins"}).find(["a.txt"])[0]
+    before = file.fingerprint()
+    put({"a.txt": "something longer"})
+    assert file.fingerprint() == sha256(b"something longer").hexdigest() != before
+
+
+def test_missing_folder_names_its_parent_and_the_nearest(put, tmp_path):
+    put({"corpora/a.txt": "", "models/b.txt": ""})
+    with pytest.raises(DataError) as caught:
+        DiskFolder(tmp_path / "corpra")
+    assert f"{tmp_path / 'corpra'}: no such folder. Did you mean 'corpora'?" in str(caught.value)
+    assert "has: corpora, models" in str(caught.value)
+
+
+def test_file_in_the_place_of_a_folder_is_said_to_be_one(put, tmp_path):
+    put({"a.txt": ""})
+    with pytest.raises(DataError, match="this is a file; --data needs the folder"):
+        DiskFolder(tmp_path / "a.txt")
+
+
+def test_lines_come_before_the_file_is_read_whole(put):
+    file = put({"a.txt.gz": gzip.compress(b"first\n" + b"\xff" * 200_000)}).find(["a.txt"])[0]
+    assert next(file.lines()) == (1, "first")

@@ -1,0 +1,71 @@
+"""Spearman equals scipy, ties included; the exact p-value equals counting every order."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from isogloss.core.errors import InputError
+from isogloss.metrics.correlation import ranks, spearman
+
+FEW = st.integers(0, 6)
+
+
+def pairs(least, most):
+    return st.lists(st.tuples(FEW, FEW), min_size=least, max_size=most).filter(
+        lambda rows: len({x for x, _ in rows}) > 1 and len({y for _, y in rows}) > 1
+    )
+
+
+@given(st.lists(FEW, min_size=1, max_size=20))
+def test_ranks_equal_scipy_with_ties(values):
+    assert ranks(values).tolist() == stats.rankdata(values).tolist()
+
+
+@given(pairs(8, 30))
+def test_spearman_equals_scipy_for_many_pairs(rows):
+    x, y = zip(*rows, strict=True)
+    found, expected = spearman(x, y), stats.spearmanr(x, y)
+    assert found.rho == pytest.approx(expected.statistic, abs=1e-12)
+    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-9)
+
+
+@given(pairs(4, 12))
+def test_interval_equals_fisher_z_of_the_ranks(rows):
+    x, y = zip(*rows, strict=True)
+    found = spearman(x, y)
+    if abs(found.rho) < 1 - 1e-9:
+        interval = stats.pearsonr(stats.rankdata(x), stats.rankdata(y)).confidence_interval()
+        assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+
+
+@given(pairs(3, 5))
+def test_p_value_of_few_pairs_counts_every_order(rows):
+    x, y = zip(*rows, strict=True)
+    strength = [abs(stats.spearmanr(x, order).statistic) for order in permutations(y)]
+    observed = abs(stats.spearmanr(x, y).statistic)
+    share = np.mean([value >= observed - 1e-9 for value in strength])
+    assert spearman(x, y).p_value == pytest.approx(share)
+
+
+def test_a_perfect_order_has_correlation_one():
+    found = spearman(range(10), [value**3 for value in range(10)])
+    assert (found.rho, found.p_value, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
+
+
+def test_reversing_one_side_turns_the_sign():
+    x, y = [1, 5, 2, 8, 3, 9], [2, 4, 4, 7, 1, 6]
+    assert spearman(x, y).rho == pytest.approx(-spearman(x, [-value for value in y]).rho)
+
+
+def test_a_constant_side_has_no_correlation():
+    assert math.isnan(spearman([1, 1, 1], [1, 2, 3]).rho)
+
+
+def test_unequal_lengths_are_named():
+    with pytest.raises(InputError, match=r"3 and 2 values\. Give two equally long lists"):
+        spearman([1, 2, 3], [1, 2])
