@@ -4,7 +4,7 @@ NLI asks whether a premise entails a hypothesis (XNLI); paraphrase, whether two 
 (PAWS-X).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -48,16 +48,7 @@ class PairClassification:
         del overlap
         if not examples:
             return []
-        encoded = tokenizer(
-            [example.first for example in examples],
-            [example.second for example in examples],
-            truncation="longest_first",
-            max_length=limit,
-            padding=False,
-            return_attention_mask=False,
-            return_token_type_ids=True,
-            verbose=False,
-        )
+        encoded = _encoded(examples, tokenizer, limit)
         numbers = numbering(self.labels)
         return [
             EncodedRow(
@@ -115,6 +106,22 @@ class PairClassification:
 
     def _label(self, example: SentencePair) -> tuple[str, ...]:
         return (example.label,) if example.label else ()
+
+
+def _encoded(
+    examples: Sequence[SentencePair], tokenizer: "PreTrainedTokenizerFast", limit: int
+) -> Mapping[str, list[list[int]]]:
+    encoded: Mapping[str, list[list[int]]] = tokenizer(
+        [example.first for example in examples],
+        [example.second for example in examples],
+        truncation="longest_first",
+        max_length=limit,
+        padding=False,
+        return_attention_mask=False,
+        return_token_type_ids=True,
+        verbose=False,
+    )
+    return encoded
 
 
 NLI = PairClassification(name="nli", labels=("entailment", "neutral", "contradiction"))

@@ -38,11 +38,7 @@ def sentence_rows(
     Rows have at most ``limit`` subwords with the special ones; neighbouring windows share ``overlap``.
     Rows come in the order of sentences and words; sentences without words have none.
     """
-    if not 0 <= overlap < limit - SPECIAL:
-        raise ValueError(
-            f"rows of {limit} subwords, {SPECIAL} of them special, cannot overlap by {overlap}: "
-            f"use an overlap of 0 to {limit - SPECIAL - 1}."
-        )
+    _check_overlap(limit, overlap)
     opening, closing = special_subwords(tokenizer)
     rows: list[EncodedRow] = []
     for example, (split, labels) in enumerate(zip(split_words(sentences, tokenizer), gold, strict=True)):
@@ -87,3 +83,11 @@ def merge(lengths: Sequence[int], rows: Sequence[EncodedRow], values: Sequence[i
 def _owned(first: list[int], window: Window) -> slice:
     """Return the words whose first subword a window owns."""
     return slice(bisect_left(first, window.own_start), bisect_left(first, window.own_stop))
+
+
+def _check_overlap(limit: int, overlap: int) -> None:
+    if not 0 <= overlap < limit - SPECIAL:
+        raise ValueError(
+            f"rows of {limit} subwords, {SPECIAL} of them special, cannot overlap by {overlap}: "
+            f"use an overlap of 0 to {limit - SPECIAL - 1}."
+        )
