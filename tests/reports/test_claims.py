@@ -144,7 +144,9 @@ def test_the_better_encoder_is_compared_by_slope(high, verdict, slope):
     better = points(World(encoders=("maxi",), low=0.7, high=high))
     claim = better_is_flatter([*worse, *better])
     assert claim.verdict == verdict
-    assert claim.number == f"mini: zero-shot 60.0, slope 0.300; maxi: zero-shot 70.0, slope {slope:.3f}"
+    assert claim.number == (
+        f"mini: zero-shot 60.0, slope 0.300 ± 0.018; maxi: zero-shot 70.0, slope {slope:.3f} ± 0.018"
+    )
 
 
 def test_encoders_are_compared_on_what_they_share():

@@ -165,8 +165,9 @@ def better_is_flatter(points: Sequence[PathPoint]) -> Claim:
     sentence = "The better encoder has the flatter target surface."
     how = (
         "Flatness: mean |dscore/dα| of the target over α in [0, 1] of Eq. 1; better: higher target score at "
-        "α = 0 (zero-shot). Means over the pairs and tasks all encoders share. Supported when every better "
-        "encoder is flatter. The two are not independent: a high start leaves less to climb."
+        "α = 0 (zero-shot). Means (± standard deviation) over the pairs, tasks and seeds all encoders share. "
+        "Supported when every better encoder is flatter, however little. The two are not independent: a high "
+        "start leaves less to climb."
     )
     paths = [path for path in _paths(points, "target") if len(path.alphas) > 1]
     by_encoder = grouped(paths, lambda path: path.curve.encoder)
@@ -178,13 +179,12 @@ def better_is_flatter(points: Sequence[PathPoint]) -> Claim:
     found = []
     for encoder, group in by_encoder.items():
         alike = [path for path in group if _about(path) in shared]
-        start = spread([path.scores[0] for path in alike]).mean
-        found.append((start, spread([_slope(path) for path in alike]).mean, encoder))
-    found.sort()
-    number = "; ".join(
-        f"{encoder}: zero-shot {100 * start:.1f}, slope {slope:.3f}" for start, slope, encoder in found
-    )
-    flatter = all(worse[1] > better[1] for worse, better in pairwise(found))
+        start, slope = spread([path.scores[0] for path in alike]), spread([_slope(path) for path in alike])
+        tail = f" ± {slope.std:.3f}" if slope.n > 1 else ""
+        text = f"{encoder}: zero-shot {100 * start.mean:.1f}, slope {slope.mean:.3f}{tail}"
+        found.append((start.mean, slope.mean, text))
+    number = "; ".join(text for _, _, text in sorted(found))
+    flatter = all(worse[1] > better[1] for worse, better in pairwise(sorted(found)))
     return Claim("e", sentence, number, _verdict(flatter), how)
 
 

@@ -144,6 +144,13 @@ def head(axis: "Axes", text: str) -> None:
     axis.set_title(text if len(text) <= room else f"{text[: room - 1]}…", loc="left")
 
 
+def what_differs(keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a short name for each panel: the parts of its key that are not the same in all of them."""
+    differing = [len(set(part)) > 1 for part in zip(*keys, strict=True)]
+    shown = differing if any(differing) else [True] * len(differing)
+    return [", ".join(part for part, keep in zip(key, shown, strict=True) if keep and part) for key in keys]
+
+
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
     """Put one legend for all panels at the top left; equal labels appear once."""
     handles: dict[str, Artist] = {}

@@ -19,6 +19,7 @@ from isogloss.reports.drawing import (
     head,
     legend,
     panels,
+    what_differs,
     whole_numbers,
 )
 from isogloss.reports.paths import grouped
@@ -37,15 +38,16 @@ def seed_figure(rows: Sequence[SeedSpread]) -> list[Figure]:
     shown = [row for row in rows if row.seeds > 1]
     if not shown:
         return []
-    groups = list(grouped(shown, lambda row: (row.corpus, row.task, row.encoder, row.metric)).items())
+    groups = grouped(shown, lambda row: (row.task, row.encoder, row.corpus, row.metric))
+    names = what_differs(list(groups))
     methods = list(dict.fromkeys(row.method for row in shown))
 
     def paint() -> "Canvas":
         canvas, axes = panels(len(groups), height=0.35 + 0.4 * len(methods))
         canvas.subplots_adjust(left=1.0 / canvas.get_figwidth())
-        for axis, (about, members) in zip(axes, groups, strict=True):
+        for axis, name, members in zip(axes, names, groups.values(), strict=True):
             _draw_spreads(axis, members, methods)
-            head(axis, "{} {}, {}, {}".format(*about))
+            head(axis, name)
             axis.set_yticks(range(len(methods)), methods)
             axis.set_ylim(len(methods) - 0.5, -0.5)
             axis.set_xlim(left=-3 * max(row.std for row in shown) - 0.01)

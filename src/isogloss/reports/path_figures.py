@@ -20,6 +20,7 @@ from isogloss.reports.drawing import (
     head,
     legend,
     panels,
+    what_differs,
 )
 from isogloss.reports.paths import Aggregate, Line, aggregate, grouped
 from isogloss.reports.words import EQUATIONS, count, joined, slug
@@ -171,13 +172,14 @@ _AGGREGATE = {
 
 def _aggregate_figure(curves: Sequence[Aggregate], *, by_task: bool) -> Figure:
     unit, label = _UNITS[curves[0].measure]
-    groups = list(grouped(curves, lambda c: (c.encoder, c.source, c.start, c.task)).items())
+    groups = grouped(curves, lambda c: (f"from {c.start}", c.source, c.task, c.encoder))
+    names = what_differs(list(groups))
 
     def paint() -> "Canvas":
         canvas, axes = panels(len(groups))
-        for axis, ((encoder, source, start, task), members) in zip(axes, groups, strict=True):
+        for axis, name, members in zip(axes, names, groups.values(), strict=True):
             _draw(axis, [(c.role, c.alphas, *_interval(c.spreads, unit)) for c in members])
-            head(axis, ", ".join(filter(None, (f"from {start}", source, task, encoder))))
+            head(axis, name)
         legend(canvas, axes)
         half_steps((axis.xaxis for axis in axes), [alpha for curve in curves for alpha in curve.alphas])
         axis_labels(canvas, ALPHA, label)
