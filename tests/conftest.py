@@ -1,4 +1,4 @@
-"""What all tests share: where the real corpora are, and tiny encoders of both families (random, no network)."""
+"""What all tests share: where the real corpora are, and tiny random encoders of both families."""
 
 from collections.abc import Callable
 from pathlib import Path

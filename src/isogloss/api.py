@@ -45,7 +45,7 @@ class Model:
     overlap: int = 64
 
     def predict(self, inputs: Sequence[Any]) -> list[Any]:
-        """Predict for sentences (sequences of words; one label each word) or pairs (first, second; one label)."""
+        """Predict a label for each word of sentences (sequences of words), or for pairs (first, second)."""
         return self.predict_examples([_example(self.task, one, number) for number, one in enumerate(inputs)])
 
     def predict_examples(self, examples: Sequence[Example]) -> list[Any]:
@@ -105,15 +105,12 @@ def load_model(run_folder: str | Path) -> Model:
 
 
 def _example(task: Task, one: Any, number: int) -> Example:
-    """Make an example without a label: the task's first one stands in, for it is not looked at."""
-    label = task.labels[0]
-    if isinstance(one, TaggedSentence | SentencePair):
-        return one
+    """Make an example without labels."""
     if task.name in PAIR_TASKS:
         first, second = one
-        return SentencePair(id=str(number), first=first, second=second, label=label)
+        return SentencePair(id=str(number), first=first, second=second, label="")
     words = tuple(one.split() if isinstance(one, str) else one)
-    return TaggedSentence(id=str(number), words=words, tags=tuple(label for _ in words))
+    return TaggedSentence(id=str(number), words=words, tags=())
 
 
 PAIR_TASKS = frozenset({"nli", "paraphrase"})

@@ -205,7 +205,7 @@ def export(
 
     with Display(quiet=quiet) as display:
         BuiltInFolder().export(folder, display.tell)
-    print(folder)  # noqa: T201 (results go to standard output)
+    print(folder)
 
 
 ENGINES = ("serial", "processes")
@@ -214,4 +214,4 @@ ENGINES = ("serial", "processes")
 def _explain(message: str, debug: bool) -> None:
     if debug:
         traceback.print_exc()
-    print(f"isogloss: {message}", file=sys.stderr)  # noqa: T201 (errors go to standard error)
+    print(f"isogloss: {message}", file=sys.stderr)

@@ -84,10 +84,10 @@ class Pretrained:
     name: ClassVar[str] = "pretrained"
 
     source: str
-    """ "shipped", a folder, or a hub name."""
+    """shipped, a folder, or a hub name."""
 
     data: str = ""
-    """Fingerprint of its files; the plan fills it in, so that equal weights in two folders are one encoder."""
+    """Fingerprint of its files: other weights in the same folder are another encoder."""
 
 
 @dataclass(frozen=True, kw_only=True)

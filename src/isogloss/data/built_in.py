@@ -48,7 +48,7 @@ class Maker:
 
 def built_in_maker() -> Maker:
     """Give the maker of this package's languages."""
-    from isogloss.data import languages  # noqa: PLC0415  # the lexicon is only needed where it is used
+    from isogloss.data import languages  # the lexicon is only needed where it is used
 
     return Maker(tuple(languages.LANGUAGES), languages.VERSION, languages.examples, languages.translations)
 

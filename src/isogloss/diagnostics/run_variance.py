@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.core.records import Row
+from isogloss.core.records import Row, Value
 from isogloss.diagnostics.look import Look
 from isogloss.metrics.spread import spread
 
@@ -27,7 +27,7 @@ class RunVariance:
 
 def run_variance(scores: Iterable[Row]) -> list[Row]:
     """Return mean and unbiased standard deviation of the scores of each language over seeds."""
-    groups: dict[tuple[tuple[str, object], ...], list[float]] = {}
+    groups: dict[tuple[tuple[str, Value], ...], list[float]] = {}
     for row in scores:
         role = "source" if row["language"] in str(row["source"]).split("+") else "target"
         kept = ("corpus", "task", "encoder", "method", "source", "target", "language")
@@ -38,5 +38,5 @@ def run_variance(scores: Iterable[Row]) -> list[Row]:
     rows: list[Row] = []
     for key_items, values in groups.items():
         over = spread(values)
-        rows.append({**dict(key_items), "seeds": over.n, "mean": over.mean, "std": over.std})  # type: ignore[dict-item]
+        rows.append({**dict(key_items), "seeds": over.n, "mean": over.mean, "std": over.std})
     return rows

@@ -1,6 +1,7 @@
 """A model's weights by part, and other weights standing in for them for a while."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
@@ -33,24 +34,18 @@ def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
     return [there[name].detach() for name in names]
 
 
-class standing_in:  # noqa: N801 (reads as a statement: with standing_in(model, weights))
+@contextmanager
+def standing_in(model: nn.Module, weights: dict[str, nn.Parameter]) -> Iterator[None]:
     """Let other tensors stand in for a model's parameters for a while."""
-
-    def __init__(self, model: nn.Module, weights: dict[str, nn.Parameter]) -> None:
-        """Remember what is there."""
-        self.places = [(*_owner(model, name), weight) for name, weight in weights.items()]
-        self.before: list[nn.Parameter] = []
-
-    def __enter__(self) -> None:
-        """Put the other tensors in."""
-        self.before = [getattr(owner, name) for owner, name, _ in self.places]
-        for owner, name, weight in self.places:
-            setattr(owner, name, weight)
-
-    def __exit__(self, *_: object) -> None:
-        """Put the model's own back."""
-        for (owner, name, _), weight in zip(self.places, self.before, strict=True):
-            setattr(owner, name, weight)
+    places = [(*_owner(model, name), weight) for name, weight in weights.items()]
+    before = [getattr(owner, name) for owner, name, _ in places]
+    for owner, name, weight in places:
+        setattr(owner, name, weight)
+    try:
+        yield
+    finally:
+        for (owner, name, _), own in zip(places, before, strict=True):
+            setattr(owner, name, own)
 
 
 def _owner(model: nn.Module, name: str) -> tuple[nn.Module, str]:

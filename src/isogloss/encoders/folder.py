@@ -94,7 +94,7 @@ def _shards(folder: Path) -> list[Path]:
 
 
 def _check_safetensors(path: Path) -> None:
-    from safetensors import SafetensorError, safe_open  # noqa: PLC0415
+    from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="pt"):  # Reads the header and compares it with the file's length.

@@ -19,8 +19,8 @@ def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bo
 
 
 def _cached(name: str, patterns: Sequence[str]) -> Path | None:
-    from huggingface_hub import snapshot_download  # noqa: PLC0415
-    from huggingface_hub.errors import LocalEntryNotFoundError  # noqa: PLC0415
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(name, allow_patterns=list(patterns), local_files_only=True))
@@ -29,7 +29,7 @@ def _cached(name: str, patterns: Sequence[str]) -> Path | None:
 
 
 def _download(name: str, patterns: Sequence[str]) -> Path:
-    from huggingface_hub import snapshot_download  # noqa: PLC0415
+    from huggingface_hub import snapshot_download
 
     try:
         # Subfolders hold the same weights in other formats.
@@ -39,7 +39,7 @@ def _download(name: str, patterns: Sequence[str]) -> Path:
 
 
 def _download_error(name: str, error: Exception) -> IsoglossError:
-    from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError  # noqa: PLC0415
+    from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError
 
     if isinstance(error, RepositoryNotFoundError):
         return ModelError(

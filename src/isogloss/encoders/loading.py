@@ -44,7 +44,7 @@ _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     """Load the tokenizer of a folder or hub name."""
-    from transformers import AutoTokenizer  # noqa: PLC0415
+    from transformers import AutoTokenizer
 
     folder = _find(source, _TOKENIZER_FILES, folders.has_tokenizer)
     folders.read_config(folder)
@@ -141,7 +141,7 @@ def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", f
 
     A folder of this name is replaced.
     """
-    from safetensors import SafetensorError  # noqa: PLC0415
+    from safetensors import SafetensorError
 
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
@@ -170,7 +170,7 @@ def _find(source: str | Path, patterns: Sequence[str], complete: Callable[[Path]
 
 
 def _config(folder: Path) -> "PreTrainedConfig":
-    from transformers import AutoConfig  # noqa: PLC0415
+    from transformers import AutoConfig
 
     content = folders.read_config(folder)
     family_named(str(content.get("model_type", "")), str(folder / folders.CONFIG))
@@ -181,7 +181,7 @@ def _read_model(
     folder: Path, auto_class: AutoClass, config: "PreTrainedConfig", attention: str
 ) -> tuple["PreTrainedModel", set[str], set[str]]:
     """Return the model and which of its parameters the weights do not hold, or hold in another shape."""
-    import transformers  # noqa: PLC0415
+    import transformers
 
     folders.check_weights(folder, auto_class)
     options = {
@@ -235,7 +235,7 @@ def _some(names: set[str]) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep transformers' bars and remarks from the terminal: what matters is raised as an error here."""
-    from transformers.utils import logging  # noqa: PLC0415
+    from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -34,5 +34,4 @@ def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int) -> Any
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = AutoModelForMaskedLM.from_config(config, attn_implementation="eager")
-    return model
+        return AutoModelForMaskedLM.from_config(config, attn_implementation="eager")

@@ -41,5 +41,6 @@ def encoder_label(encoder: Encoder) -> str:
     """Name an encoder in tables: its folder's or hub name, or how it was pretrained."""
     if isinstance(encoder, Pretrain):
         shape = encoder.architecture
-        return f"{shape.family} {shape.layers}x{shape.dim} on {'+'.join(encoder.languages)} ({run_id(encoder)[:6]})"
+        languages = "+".join(encoder.languages)
+        return f"{shape.family} {shape.layers}x{shape.dim} on {languages} ({run_id(encoder)[:6]})"
     return Path(encoder.source).name or encoder.source

@@ -138,10 +138,7 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         columns=_columns(run),
         load=lambda subject: _load(shop, subject.run),
         evaluation=lambda language: _evaluation(shop, run, language),
-        lines=lambda pair: [
-            (one.first, one.second)
-            for one in shop.sources.examples(run.corpus, pair, run.split, examples=run.examples)  # type: ignore[arg-type]
-        ],
+        lines=lambda pair: _pairs(shop, run, pair),
         tell=shop.tell,
     )
     diagnostic: Any = run.diagnostic
@@ -159,6 +156,11 @@ def _examples(
     shop: Workshop, run: FineTune | Measure, language: str, split: Any, count: int
 ) -> list[Example]:
     return shop.sources.examples(run.corpus, language, split, treebanks=run.treebanks, examples=count)
+
+
+def _pairs(shop: Workshop, run: Measure, pair: str) -> list[tuple[str, str]]:
+    examples = shop.sources.examples(run.corpus, pair, run.split, examples=run.examples)  # type: ignore[arg-type]
+    return [(one.first, one.second) for one in examples if isinstance(one, Translation)]
 
 
 def _load(shop: Workshop, run: Run) -> Any:

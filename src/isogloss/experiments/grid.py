@@ -108,8 +108,8 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         raise unknown_name(f"{here}.architecture", "encoder family", table.architecture.family, FAMILIES)
     if table.architecture.dim % table.architecture.heads:
         raise ConfigError(
-            f"{here}.architecture: {table.architecture.heads} heads do not divide dim {table.architecture.dim}. "
-            f"Choose dim as a multiple of heads."
+            f"{here}.architecture: {table.architecture.heads} heads do not divide dim "
+            f"{table.architecture.dim}. Choose dim as a multiple of heads."
         )
     values = {key: value for key, value in table.method.items() if key != "name"}
     method = checked(PRETRAINING[name], values, f"{here}.method")
@@ -150,7 +150,8 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
         if key not in own | shared | set(NOT_METHODS):
             known = sorted(own | shared | set(NOT_METHODS))
             raise ConfigError(
-                f"{where}: {key}: no such field of {name}.{did_you_mean(key, known)} Fields: {', '.join(known)}."
+                f"{where}: {key}: no such field of {name}.{did_you_mean(key, known)} "
+                f"Fields: {', '.join(known)}."
             )
     targets = tuple(table.get("targets", ()))
     for target in targets:

@@ -103,7 +103,7 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
             languages,
         )
         groups.setdefault(key, []).append(_measure(scores, (model,), languages, cell, sources))
-    for key, subjects in groups.items():
+    for subjects in groups.values():
         if len(subjects) < 2:
             raise ConfigError(
                 f"{chosen.where}: {chosen.diagnostic.name} compares seeds, and there is only one. "
@@ -113,7 +113,7 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
             diagnostic=chosen.diagnostic,
             subjects=tuple(subjects),
             languages=subjects[0].languages,
-            corpus=str(key[1]) if isinstance(key, tuple) else "",
+            corpus=subjects[0].corpus,
             split=chosen.split,
         )
 
@@ -195,7 +195,7 @@ def _measure(
 
 
 def _scores(chosen: Chosen) -> Chosen:
-    """The measurement whose rows a diagnostic over scores reads."""
+    """Give the measurement whose rows a diagnostic over scores reads."""
     return Chosen(
         DIAGNOSTICS["scores"](),
         chosen.split,

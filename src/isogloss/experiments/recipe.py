@@ -6,7 +6,7 @@ match, wrong types and ranges with what was found.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,8 @@ def read_recipe(
         changes = {**scales[scale], **(changes or {})}
     for key, value in (changes or {}).items():
         _set(body, key.split("."), value, where)
-    return checked(Recipe, body, where)
+    recipe: Recipe = checked(Recipe, body, where)
+    return recipe
 
 
 def read_recipe_file(
@@ -148,7 +149,7 @@ def _forbid_unknown(kind: type[Any]) -> None:
     strict = ConfigDict(extra="forbid", allow_inf_nan=False)
     for part in (kind, PretrainTable, EncoderTable, GridTable, Architecture):
         if "__pydantic_config__" not in vars(part):
-            part.__pydantic_config__ = strict
+            setattr(part, "__pydantic_config__", strict)  # noqa: B010 (pydantic's name for it)
 
 
 def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
@@ -161,7 +162,8 @@ def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
     name = ".".join(place) or kind.__name__
     if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         known = _fields_at(kind, first["loc"])
-        return f"{where}: {name}: no such field.{did_you_mean(place[-1], known)} Fields: {', '.join(sorted(known))}."
+        near = did_you_mean(place[-1], known)
+        return f"{where}: {name}: no such field.{near} Fields: {', '.join(sorted(known))}."
     if first["type"] in {"missing", "missing_argument"}:
         return f"{where}: {name}: this field is missing. Add it to the recipe."
     return f"{where}: {name}: found {first['input']!r}; {first['msg'][0].lower()}{first['msg'][1:]}."
@@ -181,8 +183,7 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
         "architecture": Architecture,
     }
     inner = [tables[part] for part in place[:-1] if part in tables]
-    fields: dict[str, Any] = (inner[-1] if inner else kind).__dataclass_fields__
-    return list(fields)
+    return [field.name for field in fields(inner[-1] if inner else kind)]
 
 
 def _set(body: Table, path: list[str], value: object, where: str) -> None:

@@ -44,7 +44,7 @@ class MaskedLanguageModelling:
     """Share of the subwords that are predicted."""
 
     temperature: float = 1.43
-    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions (XLM-R used 1/0.7 … 1/0.3)."""
+    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
 
     mixed: bool = False
     """True: rows of one batch come from all languages; False: a batch holds one language (paper 4)."""
@@ -91,9 +91,9 @@ class MaskedLanguageModelling:
                 weight_decay=self.weight_decay,
                 beta2=0.98,
                 epsilon=1e-6,
+                precision=self.precision,
             ),
             seed=setting.seed,
-            precision=self.precision,
             watch=Watch(
                 checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
                 tell=setting.tell,

@@ -68,7 +68,7 @@ def _exact_p_value(x: Array, y: Array, rho: float) -> float:
 
 
 def _t_p_value(rho: float, n: int) -> float:
-    from scipy.special import stdtr  # noqa: PLC0415  (scipy.stats takes ten times longer to import)
+    from scipy.special import stdtr
 
     if abs(rho) == 1:
         return 0.0

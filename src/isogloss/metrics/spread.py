@@ -43,6 +43,6 @@ def spread(values: Sequence[float]) -> Spread:
 @cache
 def _t_quantile(freedom: int) -> float:
     """Return the two-sided quantile of Student's t; a report asks for few different ones, often."""
-    from scipy.special import stdtrit  # noqa: PLC0415  (scipy.stats takes ten times longer to import)
+    from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + LEVEL) / 2))

@@ -87,7 +87,7 @@ class Words:
 
 def drawn(words: Words, data: Sequence[Row], paint: Callable[[], "Canvas"]) -> Figure:
     """Draw with the house style and return the figure as SVG and PDF."""
-    import matplotlib as mpl  # noqa: PLC0415
+    import matplotlib as mpl
 
     with mpl.rc_context():
         mpl.rcdefaults()  # a reader's own matplotlibrc must not change the figures
@@ -112,7 +112,7 @@ def panels(count: int, *, height: float = 1.6, labels: Sequence[str] = ()) -> tu
 
     Sizes are in inches, so no layout pass is needed.
     """
-    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415
+    from matplotlib.figure import Figure as Canvas
 
     across = min(count, COLUMNS)
     down = ceil(count / across)
@@ -177,7 +177,7 @@ def _legend_columns(labels: Sequence[str], width: float) -> int:
 
 def whole_numbers(axes: Sequence["Axes"]) -> None:
     """Put ticks at whole numbers only: there is no epoch 1.5 and no layer 0.5."""
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator
 
     for panel in axes:
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))

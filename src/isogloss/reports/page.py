@@ -31,8 +31,8 @@ class Page:
 
 def render(page: Page) -> str:
     """Return the page as HTML."""
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
-    from markupsafe import Markup  # noqa: PLC0415
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
 
     here = files("isogloss.reports")
     environment = Environment(

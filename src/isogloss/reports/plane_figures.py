@@ -123,7 +123,7 @@ def _figure(about: tuple[str, ...], surfaces: Sequence[Surface], number: int) ->
 
 def _levels(surfaces: Sequence[Surface]) -> npt.NDArray[np.float64]:
     """Return round levels that cover every surface of a figure."""
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator
 
     low = min(float(np.nanmin(surface.values()[2])) for surface in surfaces)
     high = max(float(np.nanmax(surface.values()[2])) for surface in surfaces)
@@ -147,8 +147,8 @@ def _draw(axis: "Axes", surface: Surface, levels: npt.NDArray[np.float64]) -> No
 
 def _light_map() -> "Colormap":
     """Return the lighter part of a map even to colour-blind readers: dark numbers stay readable."""
-    import matplotlib as mpl  # noqa: PLC0415
-    from matplotlib.colors import ListedColormap  # noqa: PLC0415
+    import matplotlib as mpl
+    from matplotlib.colors import ListedColormap
 
     return ListedColormap(mpl.colormaps["cividis"](np.linspace(0.35, 1.0, 256)))
 

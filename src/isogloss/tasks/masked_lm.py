@@ -82,7 +82,7 @@ class Masking:
     """Number of the first position: 0 for BERT, 2 for XLM-R."""
 
     def batch(self, rows: Sequence[Sequence[np.ndarray]], *, seed: int) -> MaskedBatch:
-        """Join each row's texts ([CLS] a [SEP] or [CLS] a [SEP] b [SEP]), pad, and hide a share of subwords."""
+        """Join each row's texts (as [CLS] a [SEP] b [SEP]), pad, and hide a share of the subwords."""
         joined = [self._join(texts) for texts in rows]
         longest = max(len(subwords) for subwords, _ in joined)
         ids = np.full((len(joined), longest), self.vocabulary.padding, dtype=np.int64)

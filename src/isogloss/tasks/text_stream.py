@@ -34,15 +34,15 @@ class TextStream:
 def write_stream(lines: Iterable[str], tokenizer: Any, folder: Path, *, longest: int) -> TextStream:
     """Tokenize lines into ``folder`` (under temporary names, renamed when whole); return the stream."""
     folder.mkdir(parents=True, exist_ok=True)
-    starts, total = [], 0
+    starts: list[int] = []
+    total = 0
     temporary = folder / ".subwords.tmp"
     with temporary.open("wb") as file:
         for ids in subwords_of(lines, tokenizer):
-            if not ids:
-                continue
-            starts += range(total, total + len(ids), longest)
-            np.array([*ids, tokenizer.sep_token_id], dtype=np.int32).tofile(file)
-            total += len(ids) + 1
+            if ids:
+                starts += range(total, total + len(ids), longest)
+                file.write(np.array([*ids, tokenizer.sep_token_id], dtype=np.int32).tobytes())
+                total += len(ids) + 1
     with (folder / ".starts.tmp").open("wb") as file:
         np.array(starts, dtype=np.int64).tofile(file)
     (folder / ".starts.tmp").rename(folder / "starts.bin")
@@ -65,4 +65,5 @@ def subwords_of(lines: Iterable[str], tokenizer: Any) -> Iterator[list[int]]:
     """Tokenize lines in groups, without special subwords."""
     rest = iter(lines)
     while group := list(islice(rest, LINES_AT_ONCE)):
-        yield from tokenizer(group, add_special_tokens=False, verbose=False)["input_ids"]
+        encodings = tokenizer.backend_tokenizer.encode_batch_fast(group, add_special_tokens=False)
+        yield from (encoding.ids for encoding in encodings)

@@ -12,7 +12,7 @@ import numpy as np
 from isogloss.core.seeds import derive
 
 SORTED_TOGETHER = 50
-"""Batches whose rows are sorted by length together: enough to waste little padding, few enough to stay random."""
+"""Batches whose rows are sorted by length together: little padding, still random."""
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", covariant=True)
@@ -55,7 +55,7 @@ class Bucketed(Generic[Item, Made]):
             raise IndexError(step)
         epoch, place = divmod(step, self.steps_per_epoch)
         if not self._plan or self._plan[0][0] != epoch:
-            self._plan[:] = [(epoch, np.empty(0))] + self._epoch(epoch)
+            self._plan[:] = [(epoch, np.empty(0)), *self._epoch(epoch)]
         group, rows = self._plan[place + 1]
         return self.make([self.groups[group][row] for row in rows])
 

@@ -55,7 +55,7 @@ class Evaluation:
             for numbers, batch in self.batches:
                 scores = self.task.scores(model, batch.to(device)).float().cpu()
                 counts = torch.bincount(batch.rows, minlength=len(numbers)).tolist()
-                for number, part in zip(numbers, scores.split(counts), strict=True):
+                for number, part in zip(numbers, torch.split(scores, counts), strict=True):
                     found[number] = part
         return found
 

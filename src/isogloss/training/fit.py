@@ -59,14 +59,13 @@ def fit(
     *,
     schedule: Schedule,
     seed: int,
-    precision: str = "auto",
     watch: Watch | None = None,
 ) -> Fitted:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
 
     Raises DivergedError, with the step, when the loss is no longer a finite number.
     """
-    return _Fit(model, batches, loss, how=(schedule, seed, precision), watch=watch or Watch()).run()
+    return _Fit(model, batches, loss, schedule=schedule, seed=seed, watch=watch or Watch()).run()
 
 
 class _Objective(nn.Module):
@@ -89,13 +88,13 @@ class _Fit:
         batches: Batches[Any],
         loss: Loss,
         *,
-        how: tuple[Schedule, int, str],
+        schedule: Schedule,
+        seed: int,
         watch: Watch,
     ) -> None:
-        self.schedule, self.seed, precision = how
+        self.schedule, self.seed = schedule, seed
         self.model, self.batches, self.watch = model, batches, watch
-        schedule = self.schedule
-        self.accelerator = accelerator(precision)
+        self.accelerator = accelerator(schedule.precision)
         self.optimizer = adamw(model, schedule)
         self.rate = linear_rate(schedule, len(batches))
         model.to(self.accelerator.device)
@@ -135,14 +134,15 @@ class _Fit:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return value.detach()
+        detached: Tensor = value.detach()
+        return detached
 
     def _look(self, done: int, total: int, seen: list[Tensor]) -> None:
         mean = float(torch.stack(seen).float().mean())
         if not math.isfinite(mean):
             raise DivergedError(
-                f"{self.watch.what}: the loss is {mean} within steps {done - len(seen) + 1} to {done} of {total}. "
-                f"Lower learning_rate (now {self.schedule.learning_rate:g}) or raise warmup, "
+                f"{self.watch.what}: the loss is {mean} within steps {done - len(seen) + 1} to {done} "
+                f"of {total}. Lower learning_rate (now {self.schedule.learning_rate:g}) or raise warmup, "
                 f"or set precision to float32."
             )
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})

@@ -19,6 +19,8 @@ class Schedule:
     epsilon: float = 1e-8
     clip: float = 1.0
     """Largest gradient norm; 0 switches clipping off."""
+    precision: str = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
 
 
 def adamw(model: nn.Module, schedule: Schedule) -> torch.optim.AdamW:

@@ -65,9 +65,9 @@ def fine_tune(setting: Setting, languages: tuple[str, ...]) -> Trained:
             weight_decay=optimization.weight_decay,
             beta2=optimization.beta2,
             clip=optimization.clip,
+            precision=optimization.precision,
         ),
         seed=setting.seed,
-        precision=optimization.precision,
         watch=Watch(
             evaluate=lambda done: selection.notes(model, done),
             evaluate_at=tuple(batches.steps_per_epoch * (epoch + 1) for epoch in range(optimization.epochs)),
@@ -131,8 +131,9 @@ class _Selection:
             )
             if best <= (one.baseline or 0.0) + ABOVE_CHANCE:
                 found.append(
-                    f"stuck at chance: the best {one.metric} on {language} dev is {best:.3f}, and always saying the "
-                    f"commonest label gives {one.baseline:.3f}. Try a lower learning_rate or more epochs."
+                    f"stuck at chance: the best {one.metric} on {language} dev is {best:.3f}, and always "
+                    f"saying the commonest label gives {one.baseline:.3f}. "
+                    f"Try a lower learning_rate or more epochs."
                 )
         return tuple(found)
 
