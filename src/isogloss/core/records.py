@@ -6,7 +6,8 @@ bytes); when, where and how long is written beside it in ``made.json``.
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,15 +63,24 @@ def read_record(folder: Path) -> Record:
 def write_text(path: Path, text: str) -> None:
     """Write a file under a temporary name, flush it to the disk, then rename it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the disk says about writing a file into a StorageError."""
+    try:
+        yield
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise storage_error(path, error) from error
 
 
