@@ -118,7 +118,9 @@ class Masking:
         places = np.sort(rng.choice(open_places, size=count, replace=False))
         gold = flat[places].copy()
         draw = rng.random(count)
-        replaced = rng.integers(len(self.vocabulary.special), self.vocabulary.size, size=count)
+        replaced = rng.integers(self.vocabulary.size - len(self.vocabulary.special), size=count)
+        for special in sorted(self.vocabulary.special):
+            replaced += replaced >= special  # Count on past each: no special subword stands in for a word.
         flat[places[draw >= KEPT]] = self.vocabulary.mask
         chosen = (draw >= KEPT) & (draw < KEPT + RANDOM)
         flat[places[chosen]] = replaced[chosen]
