@@ -54,7 +54,7 @@ def read_tokenizer(path: Path, *, family: str) -> Any:
     try:
         vocabulary = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
         return _MAKERS[family](vocabulary)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
 
 
