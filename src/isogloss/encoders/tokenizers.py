@@ -135,7 +135,7 @@ def _counts(tokenizer: Any, words: Counter[str], size: int) -> np.ndarray:
 def _weighed(pieces: Sequence[str], counts: np.ndarray) -> list[tuple[str, float]]:
     """Give each piece its log probability; one that no split uses is as if used once."""
     used = np.maximum(counts, 1)
-    total = math.log(used.sum())
+    total = math.log(max(1, used.sum()))
     special = [(name, 0.0) for name in _XLM_R]
     return special + [(piece, math.log(count) - total) for piece, count in zip(pieces, used, strict=True)]
 
