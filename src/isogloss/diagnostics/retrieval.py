@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from isogloss.core.errors import DataError
 from isogloss.core.records import Row
 from isogloss.diagnostics.look import Look
 from isogloss.training.evaluation import sentence_states
@@ -37,6 +38,10 @@ class Retrieval:
         first, *others = look.languages
         for other in others:
             pairs = look.lines(f"{first}-{other}")
+            if not pairs:
+                raise DataError(
+                    f"{self.name}: no translations {first}-{other} to look for. Choose another split."
+                )
             forward, backward = self._accuracy(loaded, pairs)
             where = {"encoder": look.columns["encoder"], "first": first, "second": other, "layer": self.layer}
             found = {"candidates": len(pairs), "accuracy_forward": forward, "accuracy_backward": backward}

@@ -5,7 +5,7 @@ That is what makes resuming exact: a training that goes on at step 500 asks for 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,7 @@ Item = TypeVar("Item")
 Made = TypeVar("Made", covariant=True)
 
 
+@runtime_checkable
 class Batches(Protocol[Made]):
     """What ``fit`` takes: a length and a batch for each step."""
 
