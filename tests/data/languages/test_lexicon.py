@@ -1,7 +1,9 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from isogloss.core.errors import ConfigError
 from isogloss.data.languages import LANGUAGES
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.lexicon import CONTENT, HOMONYMS, all_forms, lexicon
@@ -56,3 +58,12 @@ def test_names_are_one_to_three_words_spelled_in_the_script():
             assert tuple(form.text for form in spelled[concept]) == tuple(
                 spell(w, language.script) for w in name
             )
+
+
+def test_all_words_may_be_shared_and_where_they_cannot_it_is_said():
+    twin = lexicon(replace(LANGUAGES["qac"], code="qay", shared=1.0))
+    assert all(twin.roots[concept] == SOURCE.roots[concept] for concept in CONTENT)
+    with pytest.raises(
+        ConfigError, match=r"language qaz: shared is 1\.0, but .* Set shared to 0\.9\d or less"
+    ):
+        lexicon(replace(LANGUAGES["qai"], code="qaz", shared=1.0))

@@ -1,13 +1,16 @@
 from itertools import islice, permutations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.languages import LANGUAGES, Translator, examples, translations
+from isogloss.data.languages import LANGUAGES, Language, Translator, examples, translations
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.parsing import parse
-from isogloss.data.languages.rendering import render
+from isogloss.data.languages.reading import sentences_in
+from isogloss.data.languages.rendering import render, say
 from isogloss.data.languages.sampling import Rates, Sampler
 
 
@@ -26,6 +29,39 @@ def test_parsing_gives_back_what_was_said(code):
     for _ in range(500):
         sentence = sampler.sentence()
         assert parse([word.form.text for word in render(sentence, words)], words) == sentence
+
+
+SIDES = st.sampled_from(["before", "after"])
+MARKINGS = st.sampled_from(["suffix", "prefix", "particle"])
+SPACED = st.sampled_from(["latin", "cyrillic", "greek", "devanagari", "arabic"])
+DIALS = {
+    "order": st.sampled_from(["SVO", "SOV", "VSO"]),
+    **dict.fromkeys(("adjective", "adposition", "relative", "determiner"), SIDES),
+    "shared": st.sampled_from([0.0, 0.5]),
+    "seed": st.integers(0, 2**31),
+}
+AFFIXES = {
+    "script": SPACED,
+    **dict.fromkeys(("number", "tense", "negation"), MARKINGS),
+    "case": MARKINGS | st.just("none"),
+    "agreement": st.booleans(),
+}
+PARTICLES = {
+    "script": st.just("han"),
+    **dict.fromkeys(("number", "tense", "negation"), st.just("particle")),
+    "case": st.sampled_from(["particle", "none"]),
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.fixed_dictionaries(DIALS | AFFIXES) | st.fixed_dictionaries(DIALS | PARTICLES))
+def test_text_of_any_setting_of_the_dials_can_be_read_back(dials):
+    words = lexicon(Language(code="qtz", name="Any", **dials))
+    sampler = Sampler(Draws(dials["seed"]), INVOLVED)
+    for _ in range(30):
+        sentence = sampler.sentence()
+        [read] = sentences_in(say(sentence, words), words)
+        assert parse(read, words) == sentence
 
 
 @pytest.mark.parametrize(("source", "target"), list(permutations(LANGUAGES, 2)))
