@@ -72,11 +72,26 @@ class Made:
 def title_of(run: Run) -> str:
     """Say in a few words what a run is."""
     if isinstance(run, Measure):
-        return f"{run.diagnostic.name}: {' '.join(run.languages)} {run.split}".strip()
+        return f"{run.diagnostic.name}: {_about(run)}{' '.join(run.languages)} {run.split}"
     if isinstance(run, FineTune):
         languages = "+".join((*run.source, *run.target))
         return f"{run.method.name}: {run.corpus} {run.task} {languages}, seed {run.seed}"
     return f"encoder {encoder_label(run)}"
+
+
+def _about(run: Measure) -> str:
+    """Name the methods and seeds a measurement looks at, through other measurements where need be."""
+    subjects: list[Run] = list(run.subjects)
+    while any(isinstance(subject, Measure) for subject in subjects):
+        subjects = [
+            part
+            for subject in subjects
+            for part in (subject.subjects if isinstance(subject, Measure) else (subject,))
+        ]
+    models = [subject for subject in subjects if isinstance(subject, FineTune)]
+    methods = " to ".join(dict.fromkeys(model.method.name for model in models))
+    seeds = " ".join(dict.fromkeys(str(model.seed) for model in models))
+    return f"{methods}, seed {seeds}, " if models else ""
 
 
 def _pretrain(shop: Workshop, run: Pretrain) -> Made:
