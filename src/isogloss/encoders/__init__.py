@@ -11,7 +11,7 @@ from isogloss.encoders.loading import (
 )
 from isogloss.encoders.new import new_encoder
 from isogloss.encoders.table import FAMILIES, family_of
-from isogloss.encoders.tokenizers import train_tokenizer
+from isogloss.encoders.tokenizers import read_tokenizer, train_tokenizer, write_tokenizer
 
 __all__ = [
     "FAMILIES",
@@ -24,6 +24,8 @@ __all__ = [
     "load_tokenizer",
     "load_with_new_head",
     "new_encoder",
+    "read_tokenizer",
     "save_model",
     "train_tokenizer",
+    "write_tokenizer",
 ]

@@ -6,10 +6,12 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
+from isogloss.encoders import family_of
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
@@ -86,9 +88,21 @@ def evaluation(
 
 
 def sentence_states(
-    model: nn.Module, tokenizer: Any, texts: Sequence[str], *, layer: int = -1, limit: int = 128
+    model: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    *,
+    layer: int = -1,
+    limit: int = 128,
+    precision: str = "auto",
 ) -> Float[Tensor, "sentence dim"]:
-    """Return the mean of each text's states in one layer, special subwords left out."""
+    """Return the mean of each text's states in one layer, special subwords left out.
+
+    Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or where the encoder has
+    no more positions; one without subwords is all zeros.
+    """
+    _check_layer(model, layer)
+    limit = min(limit, family_of(model).longest_text(model.config))
     ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
     device = next(model.parameters()).device
     found: list[Tensor] = [torch.empty(0)] * len(texts)
@@ -97,10 +111,19 @@ def sentence_states(
     for group in by_length([len(row) for row in ids["input_ids"]], BUDGET):
         padded = tokenizer.pad({name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt")
         given = {name: padded[name].to(device) for name in ("input_ids", "attention_mask")}
-        with torch.inference_mode(), autocast(device, "auto"):
+        with torch.inference_mode(), autocast(device, precision):
             states = encoder(**given, output_hidden_states=True).hidden_states[layer].float()
         real = (given["attention_mask"] * (1 - padded["special_tokens_mask"].to(device))).unsqueeze(2)
         pooled = (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
         for row, vector in zip(group, pooled.cpu(), strict=True):
             found[row] = vector
     return torch.stack(found)
+
+
+def _check_layer(model: Any, layer: int) -> None:
+    last = model.config.num_hidden_layers
+    if not -last - 1 <= layer <= last:
+        raise ConfigError(
+            f"no layer {layer}: this encoder has {last} layers: use 0 (the embeddings) to {last}, "
+            f"or -1 (the last)."
+        )
