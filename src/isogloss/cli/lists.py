@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from isogloss.core.errors import StorageError
 from isogloss.core.version import VERSION
 
 Rows = Sequence[Sequence[str]]
@@ -72,6 +73,8 @@ def _recipes(_: Path) -> Listing:
 def _runs(folder: Path) -> Listing:
     from isogloss.core.records import RECORD, read_record
 
+    if not folder.is_dir():
+        raise StorageError(f"{folder}: there is no such folder of runs. Name one with --in.")
     records = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
     return ("run", "kind", "what"), [(one.id, one.kind, one.title) for one in records]
 
