@@ -64,7 +64,8 @@ def _status(given: list[str], *, debug: bool) -> int:
         return _explain(_usage(error, given), 2, debug)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
-    except BrokenPipeError:  # Whoever read has enough; what is still in the buffer must not complain.
+    except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
+        # Whoever read has enough; what is still in the buffer must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

@@ -87,7 +87,11 @@ class Display:
         table = Table(*heads, box=box.SIMPLE_HEAD)
         for row in rows:
             table.add_row(*(Text(str(cell)) for cell in row))
-        Console(width=None if sys.stdout.isatty() else 120).print(table)
+        console = Console(width=None if sys.stdout.isatty() else 120)
+        if console.measure(table).minimum > console.width:
+            _print_cards(heads, rows)  # Cut words are no use to anyone.
+        else:
+            console.print(table)
 
     def _draws(self) -> bool:
         return not self.quiet and not self.as_json and sys.stderr.isatty()
@@ -130,6 +134,14 @@ def show_record(record: Record, *, as_json: bool) -> None:
         display.table(heads, [[_cell(row.get(name)) for name in heads] for row in shown])
     if len(record.rows) > len(shown):
         print(f"… {len(record.rows) - len(shown)} more rows; --json shows all.")
+
+
+def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print rows that are too wide for a table one below the other."""
+    for first, *others in rows:
+        print(f"\n{first}")
+        for head, cell in zip(heads[1:], others, strict=True):
+            print(f"  {head}: {cell}")
 
 
 def _cell(value: object) -> str:

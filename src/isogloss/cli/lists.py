@@ -25,9 +25,7 @@ def _languages(_: Path) -> Listing:
 
     cards = {code: card(code) for code in LANGUAGES}
     heads = list(next(iter(cards.values())))
-    return ["language", *heads], [
-        [code, *(one.get(head, "") for head in heads)] for code, one in cards.items()
-    ]
+    return ["code", *heads], [[code, *(one.get(head, "") for head in heads)] for code, one in cards.items()]
 
 
 def _tasks(_: Path) -> Listing:

@@ -19,25 +19,23 @@ def predict_lines(model: Path, file: Path, *, as_json: bool) -> None:
     from isogloss.api import load_model
 
     loaded = load_model(model)
-    display = Display(as_json=as_json)
+    show = _emit if as_json else _print
     with _opened(file) as stream:
         numbered = enumerate(_text_lines(stream, str(file)), start=1)
         while together := list(islice(numbered, LINES_TOGETHER)):
-            full = [(number, _parts(line, f"{file}:{number}", loaded.pairs)) for number, line in together]
-            predicted = iter(loaded.predict([parts for _, parts in full if parts]))
-            for (number, line), (_, parts) in zip(together, full, strict=True):
-                answer = next(predicted) if parts else None
-                _print(display, number, line, parts, answer)
+            full = [_parts(line, f"{file}:{number}", loaded.pairs) for number, line in together]
+            predicted = iter(loaded.predict([parts for parts in full if parts]))
+            for (number, line), parts in zip(together, full, strict=True):
+                show(number, line, parts, next(predicted) if parts else None, loaded.pairs)
 
 
-def _print(display: Display, number: int, line: str, parts: list[str], answer: Any) -> None:
-    if display.as_json:
-        label = {"label": answer} if isinstance(answer, str) else {"labels": list(answer or ())}
-        display.emit({"line": number, "words" if "labels" in label else "texts": parts, **label})
-    elif not parts:
-        print(line)
-    else:
-        print(f"{line}\t{answer if isinstance(answer, str) else ' '.join(answer)}")
+def _print(_number: int, line: str, parts: list[str], answer: Any, pairs: bool) -> None:
+    print(f"{line}\t{answer if pairs else ' '.join(answer)}" if parts else line, flush=True)
+
+
+def _emit(number: int, _line: str, parts: list[str], answer: Any, pairs: bool) -> None:
+    labels = {"texts": parts, "label": answer} if pairs else {"words": parts, "labels": list(answer or ())}
+    Display(as_json=True).emit({"line": number, **labels})
 
 
 def _parts(line: str, where: str, pairs: bool) -> list[str]:
