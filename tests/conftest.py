@@ -126,3 +126,15 @@ def _saved(factory: pytest.TempPathFactory, name: str, make: Callable[[], object
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of finished runs of the tiny recipe, made once; read it, do not write into it."""
+    import isogloss
+    from tiny import tiny
+
+    folder = tmp_path_factory.mktemp("tiny")
+    result = isogloss.run(tiny(folder), out=folder / "runs", jobs=1)
+    assert not result.outcome.failed
+    return result.out
