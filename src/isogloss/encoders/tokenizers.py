@@ -54,7 +54,7 @@ def read_tokenizer(path: Path, *, family: str) -> Any:
     try:
         vocabulary = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
         return _MAKERS[family](vocabulary)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
 
 
@@ -135,7 +135,7 @@ def _counts(tokenizer: Any, words: Counter[str], size: int) -> np.ndarray:
 def _weighed(pieces: Sequence[str], counts: np.ndarray) -> list[tuple[str, float]]:
     """Give each piece its log probability; one that no split uses is as if used once."""
     used = np.maximum(counts, 1)
-    total = math.log(used.sum())
+    total = math.log(max(1, used.sum()))
     special = [(name, 0.0) for name in _XLM_R]
     return special + [(piece, math.log(count) - total) for piece, count in zip(pieces, used, strict=True)]
 

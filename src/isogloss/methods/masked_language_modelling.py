@@ -136,7 +136,7 @@ class MaskedLanguageModelling:
 
         What an interrupted run has read already is used as it is.
         """
-        lines = {language: setting.text(language) for language in setting.languages}
+        lines = {language: iter(setting.text(language)) for language in setting.languages}
         kept, family = setting.folder / "tokenizer" / "tokenizer.json", setting.architecture.family
         if kept.exists():
             tokenizer = read_tokenizer(kept, family=family)
