@@ -13,6 +13,9 @@ from isogloss.core.records import Record
 EVERY = 5.0
 """Seconds between progress lines where there is no terminal to draw on."""
 
+ROOM = 10_000
+"""Columns of a terminal that holds any table."""
+
 ROWS_SHOWN = 40
 """Rows of a record that are worth a terminal; --json gives all."""
 
@@ -29,6 +32,7 @@ class Display:
 
     def __enter__(self) -> "Display":
         """Begin to draw if someone looks."""
+        self._last = time.monotonic()
         if self._draws():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -84,11 +88,14 @@ class Display:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(*heads, box=box.SIMPLE_HEAD)
+        table = Table(box=box.SIMPLE_HEAD)
+        for head in heads:
+            table.add_column(head, overflow="fold")
         for row in rows:
             table.add_row(*(Text(str(cell)) for cell in row))
         console = Console(width=None if sys.stdout.isatty() else 120)
-        if console.measure(table).minimum > console.width:
+        least = console.measure(table, options=console.options.update(max_width=ROOM)).minimum
+        if least > console.width:
             _print_cards(heads, rows)  # Cut words are no use to anyone.
         else:
             console.print(table)

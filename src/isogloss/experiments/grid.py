@@ -96,10 +96,6 @@ def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) ->
             if cell.target in (entry.choice.targets or grid.targets)
         }
         found.append(replace(cell, models=models))
-    if not found:
-        raise ConfigError(
-            f"{where}: grid.targets: {list(grid.targets)} holds only the source. Name another language."
-        )
     return found
 
 
@@ -134,6 +130,10 @@ def _check_lists(grid: GridTable, where: str) -> None:
         check_language(code, f"{where}.source")
     for code in grid.targets:
         check_language(code, f"{where}.targets")
+    if all(code in source.split("+") for source in _many(grid.source) for code in grid.targets):
+        raise ConfigError(
+            f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
+        )
     for code in grid.treebanks:
         if code not in (*sources, *grid.targets):
             raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *grid.targets])

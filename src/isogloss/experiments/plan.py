@@ -143,7 +143,8 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
             languages,
         )
         groups.setdefault(key, []).append(_measure(scores, (model,), languages, cell, sources))
-    for subjects in groups.values():
+    for group in groups.values():
+        subjects = sorted(group, key=lambda one: [part.seed for part in one.subjects])  # type: ignore[union-attr]
         if len(subjects) < 2:
             raise ConfigError(
                 f"{chosen.where}: {chosen.diagnostic.name} compares seeds, and there is only one. "
@@ -224,14 +225,15 @@ _MEASURES: dict[str, Callable[[Chosen, list[Encoder], list[Cell], Sources], Iter
 
 def _models(chosen: Chosen, grid: list[Cell]) -> Iterator[tuple[FineTune, tuple[str, ...], Cell]]:
     """Give each model once with the languages it is looked at in: its cell's source and all its targets."""
-    found: dict[FineTune, tuple[list[str], Cell]] = {}
+    found: dict[FineTune, tuple[set[str], Cell]] = {}
     for cell in grid:
         for label, model in cell.models.items():
             if chosen.takes(cell) and (not chosen.choice.methods or label in chosen.choice.methods):
-                languages, _ = found.setdefault(model, ([*cell.source], cell))
-                languages.append(cell.target)
-    for model, (languages, cell) in found.items():
-        yield model, tuple(dict.fromkeys(languages)), cell
+                targets, _ = found.setdefault(model, (set(), cell))
+                targets.add(cell.target)
+    for model, (targets, cell) in found.items():
+        # Sorted, so that a recipe with its lists in another order asks for the same runs.
+        yield model, (*cell.source, *sorted(targets - {*cell.source})), cell
 
 
 def _measure(

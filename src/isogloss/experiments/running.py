@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import StorageError, unknown_name
-from isogloss.core.progress import Tell, silent
+from isogloss.core.languages import is_built_in
+from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.runs import Pretrained, Run
 from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
 from isogloss.experiments.execute import Workshop
 from isogloss.experiments.grid import encoder_entries
 from isogloss.experiments.plan import plan
+from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
 from isogloss.experiments.sources import Sources
 from isogloss.experiments.store import Store
@@ -92,6 +94,7 @@ def make(
     """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for)."""
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
     _fetch(missing)
+    _read_once(missing, planned.sources, tell)
     shop = Workshop(store=planned.store, sources=planned.sources, tell=tell, threads=threads)
     if missing:
         shop = replace(shop, precision=_precision(planned.store))
@@ -106,6 +109,20 @@ def _fetch(runs: Sequence[Run]) -> None:
     parts = [part for run in runs for part in (getattr(run, "encoder", None), *getattr(run, "subjects", ()))]
     for source in sorted({part.source for part in parts if isinstance(part, Pretrained)}):
         fetch(source)
+
+
+def _read_once(runs: Sequence[Run], sources: Sources, tell: Tell) -> None:
+    """Read what will be read from disk once, so that a broken line is found before anything trains."""
+    splits = dict.fromkeys(split for run in runs for split in splits_read(run))
+    on_disk = [split for split in splits if not is_built_in(split.language[:3])]
+    for done, split in enumerate(on_disk):
+        tell(Progress("reading", done, len(on_disk), f"{split.corpus} {split.language} {split.split}"))
+        for _ in sources.stream(
+            split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
+        ):
+            pass
+    if on_disk:
+        tell(Progress("reading", len(on_disk), len(on_disk)))
 
 
 def _precision(store: Store) -> str:
