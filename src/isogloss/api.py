@@ -66,14 +66,15 @@ def run(
     data: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
-    jobs: int = 0,
+    jobs: int = 1,
     tell: Tell = silent,
     announce: Announce = lambda *_: None,
     command: str = "",
 ) -> Result:
     """Run a recipe (a TOML file or the name of a packaged one); what has a record is not made again.
 
-    ``changes`` are dotted keys of the recipe and their values; ``jobs`` 0 chooses for this machine.
+    ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: one
+    for each core); from 2 on, a script needs ``if __name__ == "__main__":`` around this call.
     """
     folder = Path(out) if out else None
     planned = plan_recipe(
