@@ -35,7 +35,7 @@ from training_speed import contest
 
 RESULTS = Path(__file__).parent / "results"
 
-SIZES = {"small": (12, 3, 128, 21), "base": (2, 1, 32, 5)}
+SIZES = {"small": (24, 2, 192, 21), "base": (2, 1, 32, 5)}
 """Steps of an epoch, rounds, sentences and points of the path."""
 QUICK = (1, 1, 4, 2)
 

@@ -13,6 +13,7 @@ from isogloss.diagnostics.interpolation import COARSE, Interpolation
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
+from isogloss.training.supervised import attention_for_training
 from material import Material
 
 WEIGHTS = "model.safetensors"
@@ -83,7 +84,7 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         languages=("qaa",),
         split="dev",
         columns={},
-        load=lambda subject: UPOS.head(subject.folder, seed=0),
+        load=lambda subject: UPOS.head(subject.folder, seed=0, attention=attention_for_training()),
         evaluation=lambda _: evaluation(
             UPOS, material.sentences, material.tokenizer, material.optimization(precision)
         ),

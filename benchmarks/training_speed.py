@@ -35,16 +35,15 @@ class Contestant:
 
 def contest(material: Material, *, rounds: int) -> dict[str, Contestant]:
     """Let everyone train in turns, so that whatever else the machine does slows all alike."""
+    for one in _contestants(Material(material.folder, material.sentences[:BATCH])):
+        one.prepare()()  # One step of each warms caches and kernels up.
     contestants = _contestants(material)
-    for number in range(rounds + 1):
+    for _ in range(rounds):
         for one in contestants:
             train = one.prepare()
             start = time.process_time()
-            loss = train()
-            seconds = time.process_time() - start
-            if number:  # The first round warms caches and kernels up.
-                one.speeds.append(material.subwords / seconds)
-                one.losses.append(loss)
+            one.losses.append(train())
+            one.speeds.append(material.subwords / (time.process_time() - start))
     return {one.name: one for one in contestants}
 
 

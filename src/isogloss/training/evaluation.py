@@ -18,6 +18,9 @@ from isogloss.training.precision import autocast
 BUDGET = 8192
 """Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
 
+CALL = 64
+"""Subwords a CPU computes in about the time one more batch costs: more padding than that is not worth it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
@@ -70,7 +73,7 @@ def evaluation(
 ) -> Evaluation:
     """Encode and batch examples for scoring."""
     rows = task.encode(examples, tokenizer, limit=optimization.limit, overlap=optimization.overlap)
-    groups = by_length([len(row.subwords) for row in rows], BUDGET)
+    groups = _groups([len(row.subwords) for row in rows])
     batches = [
         (group, collate([rows[row] for row in group], padding=tokenizer.pad_token_id)) for group in groups
     ]
@@ -94,7 +97,7 @@ def sentence_states(
     found: list[Tensor] = [torch.empty(0)] * len(texts)
     model.eval()
     encoder: Any = model.base_model
-    for group in by_length([len(row) for row in ids["input_ids"]], BUDGET):
+    for group in _groups([len(row) for row in ids["input_ids"]]):
         padded = tokenizer.pad({name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt")
         given = {name: padded[name].to(device) for name in ("input_ids", "attention_mask")}
         with torch.inference_mode(), autocast(device, "auto"):
@@ -104,3 +107,8 @@ def sentence_states(
         for row, vector in zip(group, pooled.cpu(), strict=True):
             found[row] = vector
     return torch.stack(found)
+
+
+def _groups(lengths: Sequence[int]) -> list[list[int]]:
+    """Batch rows: many small batches with little padding on a CPU, few large ones on a GPU."""
+    return by_length(lengths, BUDGET, padding=None if torch.cuda.is_available() else CALL)

@@ -18,6 +18,7 @@ from isogloss.core.errors import DivergedError
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
+from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
@@ -106,6 +107,14 @@ class _Fit:
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
         self.model.train()
+        with quick_dropout(self.model):
+            self._steps(start, total)
+        if self.best is not None:
+            _put(self.model, self.best)
+        self.model.eval()
+        return Fitted(self.rows)
+
+    def _steps(self, start: int, total: int) -> None:
         seen: list[Tensor] = []
         for step in range(start, total):
             seen.append(self._update(step))
@@ -117,10 +126,6 @@ class _Fit:
                 self._evaluate(done)
             if kept:
                 self._keep(done)
-        if self.best is not None:
-            _put(self.model, self.best)
-        self.model.eval()
-        return Fitted(self.rows)
 
     def _update(self, step: int) -> Tensor:
         torch.manual_seed(derive(self.seed, "step", step))

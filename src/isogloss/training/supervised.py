@@ -8,7 +8,7 @@ from torch import Tensor
 
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders import load_tokenizer, offer_explicit_attention
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed
 from isogloss.training.checkpoints import Checkpoints
@@ -82,7 +82,7 @@ def fine_tune(setting: Setting, languages: tuple[str, ...]) -> Trained:
 
 def attention_for_training() -> str:
     """Name the attention that trains fastest: fused on a GPU; on a CPU its backward pass is the slow part."""
-    return "sdpa" if torch.cuda.is_available() else "eager"
+    return "sdpa" if torch.cuda.is_available() else offer_explicit_attention()
 
 
 def _loss(setting: Setting, model: Any, batch: Batch) -> Tensor:
