@@ -13,7 +13,7 @@ from isogloss.data.examples import Example
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
-from isogloss.training.precision import autocast
+from isogloss.training.precision import scoring
 
 BUDGET = 8192
 """Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
@@ -51,10 +51,9 @@ class Evaluation:
 
     def scores(self, model: Any) -> list[Tensor]:
         """Return the raw scores [label class] of each row, in their order, in float32 on the CPU."""
-        device = next(model.parameters()).device
         found: list[Tensor] = [torch.empty(0)] * len(self.rows)
         model.eval()
-        with torch.inference_mode(), autocast(device, self.precision):
+        with scoring(model, self.precision) as device:
             for numbers, batch in self.batches:
                 scores = self.task.scores(model, batch.to(device)).float().cpu()
                 counts = torch.bincount(batch.rows, minlength=len(numbers)).tolist()
@@ -93,19 +92,20 @@ def sentence_states(
 ) -> Float[Tensor, "sentence dim"]:
     """Return the mean of each text's states in one layer, special subwords left out."""
     ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
-    device = next(model.parameters()).device
     found: list[Tensor] = [torch.empty(0)] * len(texts)
     model.eval()
     encoder: Any = model.base_model
-    for group in _groups([len(row) for row in ids["input_ids"]]):
-        padded = tokenizer.pad({name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt")
-        given = {name: padded[name].to(device) for name in ("input_ids", "attention_mask")}
-        with torch.inference_mode(), autocast(device, "auto"):
+    with scoring(encoder, "auto") as device:
+        for group in _groups([len(row) for row in ids["input_ids"]]):
+            padded = tokenizer.pad(
+                {name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt"
+            ).to(device)
+            given = {name: padded[name] for name in ("input_ids", "attention_mask")}
             states = encoder(**given, output_hidden_states=True).hidden_states[layer].float()
-        real = (given["attention_mask"] * (1 - padded["special_tokens_mask"].to(device))).unsqueeze(2)
-        pooled = (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-        for row, vector in zip(group, pooled.cpu(), strict=True):
-            found[row] = vector
+            real = (given["attention_mask"] * (1 - padded["special_tokens_mask"])).unsqueeze(2)
+            pooled = (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
+            for row, vector in zip(group, pooled.cpu(), strict=True):
+                found[row] = vector
     return torch.stack(found)
 
 

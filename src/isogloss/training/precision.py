@@ -1,5 +1,7 @@
 """Which precision pays on this machine, found by multiplying once, not by asking for a processor's name."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
 
@@ -32,10 +34,37 @@ def measured_precision(device: str) -> str:
     return "bfloat16" if half >= WORTH * full else "float32"
 
 
-def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Return the context in which a model is scored: in bfloat16 where that was chosen, else as it is."""
+@contextmanager
+def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
+    """Let a model score: without gradients, in bfloat16 where that was chosen. Gives the model's device."""
+    device = next(model.parameters()).device
     chosen = measured_precision(device.type) if precision == "auto" else precision
-    return torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bfloat16")
+    with ExitStack() as contexts:
+        contexts.enter_context(torch.inference_mode())
+        if chosen == "bfloat16":
+            contexts.enter_context(matrices_converted(model, torch.bfloat16))
+            contexts.enter_context(torch.autocast(device.type, torch.bfloat16))
+        yield device
+
+
+@contextmanager
+def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
+    """Let a model's linear layers hold their weights in another type for a while.
+
+    Autocast gives the same numbers, but converts every weight anew in every batch.
+    """
+    layers = [part for part in model.modules() if type(part) is nn.Linear]
+    kept = [(layer.weight, layer.bias) for layer in layers]
+    for layer, parts in zip(layers, kept, strict=True):
+        layer.weight, layer.bias = (
+            None if part is None else nn.Parameter(part.detach().to(dtype), requires_grad=False)
+            for part in parts
+        )
+    try:
+        yield
+    finally:
+        for layer, parts in zip(layers, kept, strict=True):
+            layer.weight, layer.bias = parts
 
 
 def matrix_speed(device: str, dtype: torch.dtype, *, rounds: int = 7) -> float:
