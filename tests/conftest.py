@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from isogloss.core.runs import Optimization
 from isogloss.data.files import DiskFolder
+from isogloss.tasks import TASKS
+from isogloss.training.setting import Setting
+from made_up import TEXT, tagged
 
-TEXT = (
-    "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy with the "
-    "unbelievable lower casing things that happened slowly there yesterday"
-)
 WORD_PIECES = ("s", "ed", "ing", "ly", "al", "un", "happen", "cas", "low", "slow")
 
 
@@ -70,6 +70,43 @@ def encoder_folder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(f"{request.param.replace('-', '_')}_folder")
 
 
+@pytest.fixture
+def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
+    """Make what a fine-tuning method is given: UPOS on made-up sentences in any languages."""
+
+    def make(
+        source: tuple[str, ...] = ("en",),
+        target: tuple[str, ...] = (),
+        *,
+        seed: int = 0,
+        folder: Path | None = None,
+        encoder: Path | None = None,
+        **optimization: object,
+    ) -> Setting:
+        how = {
+            "epochs": 2,
+            "learning_rate": 1e-3,
+            "batch_size": 8,
+            "limit": 48,
+            "overlap": 8,
+            "precision": "float32",
+            "checkpoint_every": 3,
+        }
+        return Setting(
+            task=TASKS["upos"],
+            encoder=str(encoder or bert_folder),
+            train=lambda language: tagged(language, 40),
+            dev=lambda language: tagged(language, 20, seed=1),
+            source=source,
+            target=target,
+            optimization=Optimization(**(how | optimization)),
+            folder=folder or tmp_path / "work",
+            seed=seed,
+        )
+
+    return make
+
+
 def _sizes(vocabulary: int) -> dict[str, int | float]:
     return {
         "vocab_size": vocabulary,
@@ -89,3 +126,15 @@ def _saved(factory: pytest.TempPathFactory, name: str, make: Callable[[], object
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of finished runs of the tiny recipe, made once; read it, do not write into it."""
+    import isogloss
+    from tiny import tiny
+
+    folder = tmp_path_factory.mktemp("tiny")
+    result = isogloss.run(tiny(folder), out=folder / "runs", jobs=1)
+    assert not result.outcome.failed
+    return result.out

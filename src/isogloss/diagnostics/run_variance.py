@@ -38,5 +38,6 @@ def run_variance(scores: Iterable[Row]) -> list[Row]:
     rows: list[Row] = []
     for key_items, values in groups.items():
         over = spread(values)
-        rows.append({**dict(key_items), "seeds": over.n, "mean": over.mean, "std": over.std})
+        std = over.std if over.n > 1 else None  # One seed has no spread.
+        rows.append({**dict(key_items), "seeds": over.n, "mean": over.mean, "std": std})
     return rows

@@ -12,7 +12,7 @@ from isogloss.encoders.loading import (
 )
 from isogloss.encoders.new import new_encoder
 from isogloss.encoders.table import FAMILIES, family_of
-from isogloss.encoders.tokenizers import train_tokenizer
+from isogloss.encoders.tokenizers import read_tokenizer, train_tokenizer, write_tokenizer
 
 __all__ = [
     "FAMILIES",
@@ -26,6 +26,8 @@ __all__ = [
     "load_with_new_head",
     "new_encoder",
     "offer_explicit_attention",
+    "read_tokenizer",
     "save_model",
     "train_tokenizer",
+    "write_tokenizer",
 ]

@@ -1,4 +1,7 @@
-"""Which precision pays on this machine, found by multiplying once, not by asking for a processor's name."""
+"""Where this machine computes, and in which precision.
+
+Which precision pays is found by multiplying once, not by asking for a processor's name.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,6 +30,16 @@ def check_precision(name: str, where: str) -> str:
     return name
 
 
+def device() -> torch.device:
+    """Return the GPU where there is one, else the processor."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def settled_precision(name: str, device: torch.device) -> str:
+    """Return what "auto" comes to on a device; any other name as it is."""
+    return measured_precision(device.type) if name == "auto" else name
+
+
 @cache
 def measured_precision(device: str) -> str:
     """Return bfloat16 where it multiplies at least ``WORTH`` times faster than float32, else float32."""
@@ -38,12 +51,11 @@ def measured_precision(device: str) -> str:
 def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
     """Let a model score: without gradients, in bfloat16 where that was chosen. Gives the model's device."""
     device = next(model.parameters()).device
-    chosen = measured_precision(device.type) if precision == "auto" else precision
     with ExitStack() as contexts:
         contexts.enter_context(torch.inference_mode())
-        if chosen == "bfloat16":
+        if settled_precision(precision, device) == "bfloat16":
             contexts.enter_context(matrices_converted(model, torch.bfloat16))
-            contexts.enter_context(torch.autocast(device.type, torch.bfloat16))
+        contexts.enter_context(autocast(device, precision))
         yield device
 
 
@@ -67,16 +79,22 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
             layer.weight, layer.bias = parts
 
 
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """Return the context in which a model is trained or scored: in bfloat16 where that was chosen."""
+    half = settled_precision(precision, device) == "bfloat16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=half)
+
+
 def matrix_speed(device: str, dtype: torch.dtype, *, rounds: int = 7) -> float:
     """Measure floating-point operations a second of a linear layer (best of several rounds)."""
     rows, wide, out = _SHAPE
-    layer = nn.Linear(wide, out, bias=False, device=device, dtype=dtype)
+    weight = torch.ones(out, wide, device=device, dtype=dtype)
     x = torch.ones(rows, wide, device=device, dtype=dtype)
     best = float("inf")
     with torch.inference_mode():
         for _ in range(rounds):
             start = perf_counter()
-            layer(x)
+            nn.functional.linear(x, weight)
             if x.is_cuda:
                 torch.cuda.synchronize()
             best = min(best, perf_counter() - start)
