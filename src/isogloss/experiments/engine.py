@@ -6,15 +6,18 @@ the machine is busy. Both leave the same records.
 """
 
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from queue import Empty
+from types import ModuleType
 from typing import Any
 
 from isogloss.core.errors import RunError
@@ -76,7 +79,8 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
                 for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
                     waiting.remove(run)
                     announce(run, outcome.ended + len(running) + 1, len(runs))
-                    running[pool.submit(_make, quiet, run)] = run
+                    with _main_left_alone():
+                        running[pool.submit(_make, quiet, run)] = run
                 _collect(shop, running, outcome)
                 _tell(told, shop.tell)
         except BaseException:
@@ -144,6 +148,17 @@ def _tell(told: "Queue[Progress]", tell: Tell) -> None:
 
 _channel: list[Any] = []
 """The queue of this process, set once when it begins (a process of the pool serves one engine)."""
+
+
+@contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Keep a new process from running the user's script again: it needs nothing of that."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _begin(told: "Queue[Progress]", parent: int) -> None:

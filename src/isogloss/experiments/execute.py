@@ -34,6 +34,7 @@ from isogloss.experiments.store import Store
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.setting import Setting, TextSetting
+from isogloss.training.supervised import attention_for_training
 
 WORK = "work"
 """What only an unfinished run needs: checkpoints, tokenized text."""
@@ -204,7 +205,7 @@ def _pairs(shop: Workshop, run: Measure, pair: str) -> list[tuple[str, str]]:
 def _load(shop: Workshop, run: Run) -> Any:
     """Give a fine-tuned model, or an encoder with its tokenizer."""
     if isinstance(run, FineTune):
-        model = TASKS[run.task].head(shop.store.model(run), seed=0)
+        model = TASKS[run.task].head(shop.store.model(run), seed=0, attention=attention_for_training())
         return model.to(_device()).eval()
     if isinstance(run, Measure):
         raise TypeError("a measurement has no weights")

@@ -19,6 +19,7 @@ from isogloss.core.errors import DivergedError
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
+from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
@@ -109,7 +110,7 @@ class _Fit:
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
         self.model.train()
-        with _randomness_given_back(self.device):
+        with quick_dropout(self.model), _randomness_given_back(self.device):
             self._train(start, total)
         if self.best is not None:
             _put(self.model, self.best)
