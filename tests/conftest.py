@@ -5,12 +5,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 from isogloss.core.runs import Optimization
 from isogloss.data.files import DiskFolder
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from made_up import TEXT, tagged
+
+# A busy machine is no broken law.
+settings.register_profile("isogloss", deadline=None)
+settings.load_profile("isogloss")
 
 WORD_PIECES = ("s", "ed", "ing", "ly", "al", "un", "happen", "cas", "low", "slow")
 
