@@ -5,12 +5,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 from isogloss.core.runs import Optimization
 from isogloss.data.files import DiskFolder
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from made_up import TEXT, tagged
+
+# A busy machine is no broken law.
+settings.register_profile("isogloss", deadline=None)
+settings.load_profile("isogloss")
 
 WORD_PIECES = ("s", "ed", "ing", "ly", "al", "un", "happen", "cas", "low", "slow")
 
@@ -126,3 +131,15 @@ def _saved(factory: pytest.TempPathFactory, name: str, make: Callable[[], object
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of finished runs of the tiny recipe, made once; read it, do not write into it."""
+    import isogloss
+    from tiny import tiny
+
+    folder = tmp_path_factory.mktemp("tiny")
+    result = isogloss.run(tiny(folder), out=folder / "runs", jobs=1)
+    assert not result.outcome.failed
+    return result.out

@@ -6,21 +6,22 @@
 >>> model.predict([["tuki", "mirne", "baboza", "."]])               # doctest: +SKIP
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ModelError
+from isogloss.core.errors import DataError, ModelError
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example, SentencePair, TaggedSentence
 from isogloss.encoders import load_tokenizer
 from isogloss.experiments.engine import Announce, Outcome
-from isogloss.experiments.running import default_jobs, make, plan_recipe
+from isogloss.experiments.running import make, plan_recipe
 from isogloss.reports import Report, write_report
 from isogloss.tasks import TASKS, Task
+from isogloss.tasks.pair_classification import PairClassification
 from isogloss.training.evaluation import evaluation
 
 
@@ -44,9 +45,18 @@ class Model:
     limit: int = 128
     overlap: int = 64
 
-    def predict(self, inputs: Sequence[Any]) -> list[Any]:
-        """Predict a label for each word of sentences (sequences of words), or for pairs (first, second)."""
-        return self.predict_examples([_example(self.task, one, number) for number, one in enumerate(inputs)])
+    @property
+    def pairs(self) -> bool:
+        """Tell whether it labels pairs of texts, not words."""
+        return isinstance(self.task, PairClassification)
+
+    def predict(self, inputs: Iterable[Sequence[str] | str]) -> list[Any]:
+        """Predict a label for each word of sentences, or one for each pair of texts.
+
+        A sentence is its words, or a text whose words are parted by spaces; a pair is two texts.
+        """
+        make = _pair if self.pairs else _sentence
+        return self.predict_examples([make(one, number) for number, one in enumerate(inputs)])
 
     def predict_examples(self, examples: Sequence[Example]) -> list[Any]:
         """Predict for examples of a corpus; their labels are not looked at."""
@@ -67,22 +77,27 @@ def run(
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
     jobs: int = 0,
+    threads: int = 1,
     tell: Tell = silent,
     announce: Announce = lambda *_: None,
     command: str = "",
 ) -> Result:
     """Run a recipe (a TOML file or the name of a packaged one); what has a record is not made again.
 
-    ``changes`` are dotted keys of the recipe and their values; ``jobs`` 0 chooses for this machine.
+    ``changes`` are dotted keys of the recipe and their values. ``jobs`` runs are made side by side (0: as
+    many as this machine has cores for), each with ``threads`` threads; records are the same for any number
+    of jobs, and for the same number of threads.
     """
     folder = Path(out) if out else None
     planned = plan_recipe(
         str(recipe), out=folder, data=Path(data) if data else None, changes=changes, scale=scale
     )
-    planned.write(command or f"isogloss run {Path(recipe).name}")
-    outcome = make(planned, jobs=jobs or default_jobs(planned.runs), announce=announce, tell=tell)
+    with planned.store.lock():
+        planned.write(command or f"isogloss run {Path(recipe).name}")
+        outcome = make(planned, jobs=jobs, threads=threads, announce=announce, tell=tell)
+        report = write_report(planned.store.root)
     records = [planned.store.record(one) for one in planned.runs if planned.store.is_finished(one)]
-    return Result(planned.store.root, outcome, write_report(planned.store.root), records)
+    return Result(planned.store.root, outcome, report, records)
 
 
 def load_model(run_folder: str | Path) -> Model:
@@ -104,15 +119,21 @@ def load_model(run_folder: str | Path) -> Model:
     return Model(network, tokenizer, task, how["limit"], how["overlap"])
 
 
-def _example(task: Task, one: Any, number: int) -> Example:
-    """Make an example without labels."""
-    if task.name in PAIR_TASKS:
-        first, second = one
-        return SentencePair(id=str(number), first=first, second=second, label="")
-    words = tuple(one.split() if isinstance(one, str) else one)
-    return TaggedSentence(id=str(number), words=words, tags=())
+def _pair(texts: Sequence[str] | str, number: int) -> SentencePair:
+    """Make a pair without a label."""
+    if isinstance(texts, str) or len(texts) != 2:
+        raise DataError(f"input {number}: expected two texts (first, second), found {str(texts)[:60]!r}.")
+    first, second = texts
+    return SentencePair(id=str(number), first=first, second=second, label="")
 
 
-PAIR_TASKS = frozenset({"nli", "paraphrase"})
+def _sentence(words: Sequence[str] | str, number: int) -> TaggedSentence:
+    """Make a sentence without labels."""
+    split = tuple(words.split() if isinstance(words, str) else words)
+    for word in split:
+        if not isinstance(word, str) or not word.strip():
+            raise DataError(f"input {number}: expected words, found {word!r} among {str(words)[:60]!r}.")
+    return TaggedSentence(id=str(number), words=split, tags=())
+
 
 __all__ = ["Model", "Result", "load_model", "run"]

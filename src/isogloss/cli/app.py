@@ -1,22 +1,26 @@
 """The verbs of the command line; each turns words into values and calls what does the work."""
 
+import os
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from isogloss.core.errors import IsoglossError, unknown_name
+from isogloss.core.errors import IsoglossError, did_you_mean, unknown_name
 
 app = typer.Typer(
     name="isogloss",
     help="Cross-lingual transfer: how well a model transfers, how reliably, and why.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
+    suggest_commands=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-languages_app = typer.Typer(help="The built-in languages.", invoke_without_command=True)
+languages_app = typer.Typer(
+    help="The built-in languages.", invoke_without_command=True, suggest_commands=False
+)
 app.add_typer(languages_app, name="languages")
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
@@ -25,34 +29,72 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but resu
 Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each core.")]
+Threads = Annotated[
+    int,
+    typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")]
 Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
 Engine = Annotated[
     str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
 ]
+Folder = Annotated[Path, typer.Option("--in", help="The folder of runs.")]
+
+INTERRUPTED = 130
+"""What shells call the end by Ctrl-C (128 + SIGINT)."""
+
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+"""The class of all mistakes in the use of verbs and options, wherever this typer keeps it."""
 
 
-def main() -> None:
-    """Run the command line: 0 done, 1 some runs failed, 2 the input is wrong."""
-    debug = "--debug" in sys.argv
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end: 0 done, 1 some runs failed, 2 the input is wrong."""
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    sys.exit(_status(given, debug="--debug" in given))
+
+
+def _status(given: list[str], *, debug: bool) -> int:
     try:
-        app(standalone_mode=True)
+        status = int(app(given, prog_name="isogloss", standalone_mode=False) or 0)
+        sys.stdout.flush()
     except IsoglossError as error:
-        _explain(str(error), debug)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        _explain("interrupted. Finished runs are kept; the same command goes on where it stopped.", debug)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(0)
+        return _explain(str(error), error.exit_code, debug)
+    except _USAGE_ERROR as error:
+        return _explain(_usage(error, given), 2, debug)
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
+        # Whoever read has enough; what is still in the buffer must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:
-        _explain(
-            f"this should not have happened ({type(error).__name__}: {error}). "
-            f"Run again with --debug and report what it prints.",
-            debug,
-        )
-        sys.exit(1)
+        message = f"this should not have happened ({type(error).__name__}: {error}). "
+        return _explain(message + "Run again with --debug and report what it prints.", 1, debug)
+    if status == INTERRUPTED:
+        message = "interrupted. Finished runs are kept; the same command goes on where it stopped."
+        return _explain(message, status, debug)
+    return status
+
+
+def _explain(message: str, status: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    print(f"isogloss: {' '.join(message.splitlines())}", file=sys.stderr)
+    return status
+
+
+def _usage(error: Any, given: Sequence[str]) -> str:
+    """Say a mistake in the use of verbs and options in one line, with the nearest match."""
+    verb = error.ctx.command_path if error.ctx else "isogloss"
+    message = error.format_message().strip().partition(" (Possible")[0].rstrip(".")
+    known: list[str] = [name for part in error.ctx.command.params for name in part.opts] if error.ctx else []
+    wrong = getattr(error, "option_name", "")
+    if message.startswith("No such command"):
+        known = list(error.ctx.command.commands)
+        wrong = next((word for word in given if repr(word) in message), "")
+    near = did_you_mean(wrong, known) if wrong else ""
+    return f"{message[:1].lower()}{message[1:]}.{near} See: {verb} --help"
 
 
 @app.command()
@@ -79,6 +121,7 @@ def run(
     scale: Scale = "",
     engine: Engine = "processes",
     jobs: Jobs = 0,
+    threads: Threads = 1,
     dry_run: DryRun = False,
     change: Set = None,
     quiet: Quiet = False,
@@ -91,9 +134,7 @@ def run(
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     if dry_run:
-        print_plan(
-            recipe, out=out, data=data, scale=scale, changes=change or [], quiet=quiet, as_json=as_json
-        )
+        print_plan(recipe, out=out, data=data, scale=scale, changes=change or [], as_json=as_json)
         return
     run_and_report(
         recipe,
@@ -102,6 +143,7 @@ def run(
         scale=scale,
         changes=change or [],
         jobs=1 if engine == "serial" else jobs,
+        threads=threads,
         quiet=quiet,
         as_json=as_json,
         command=f"isogloss {' '.join(sys.argv[1:])}",
@@ -116,7 +158,7 @@ def report(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Write the report of a folder of runs again, from its records alone."""
-    from isogloss.cli.runs import show_report
+    from isogloss.cli.display import show_report
     from isogloss.reports import write_report
 
     written = write_report(folder)
@@ -130,14 +172,16 @@ def report(
 @app.command()
 def show(
     run_id: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
-    folder: Annotated[Path, typer.Option("--in", help="The folder of runs.")] = Path("runs/quickstart"),
+    folder: Folder = Path("runs/quickstart"),
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Show what a finished run was, what it needed and the rows it made."""
-    from isogloss.cli.runs import show_run
+    from isogloss.cli.display import show_record
+    from isogloss.core.records import read_record
+    from isogloss.experiments.store import Store
 
-    show_run(folder, run_id, as_json=as_json)
+    show_record(read_record(Store(folder).find(run_id)), as_json=as_json)
 
 
 @app.command(name="list")
@@ -146,7 +190,7 @@ def list_(
         str,
         typer.Argument(help="tasks, corpora, languages, encoders, methods, diagnostics, recipes or runs."),
     ],
-    folder: Annotated[Path, typer.Option("--in", help="The folder of runs.")] = Path("runs/quickstart"),
+    folder: Folder = Path("runs/quickstart"),
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
@@ -164,14 +208,18 @@ def list_(
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a finished fine-tuning run.")],
     file: Annotated[
-        Path, typer.Argument(help="Text, one sentence a line, words separated by spaces; pairs by a tab.")
+        Path,
+        typer.Argument(
+            help="A sentence (words parted by spaces) or pair (by a tab) a line; - is standard input."
+        ),
     ],
+    as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
-    """Predict a label for each word of each sentence, or for each pair of texts."""
-    from isogloss.cli.runs import predict_file
+    """Predict a label for each word of each sentence, or for each pair of texts, line by line."""
+    from isogloss.cli.predictions import predict_lines
 
-    predict_file(model, file)
+    predict_lines(model, file, as_json=as_json)
 
 
 @app.command()
@@ -184,7 +232,11 @@ def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> No
 
 
 @languages_app.callback()
-def languages(context: typer.Context, as_json: Json = False) -> None:
+def languages(
+    context: typer.Context,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
     """List the built-in languages."""
     if context.invoked_subcommand is None:
         from isogloss.cli.display import Display
@@ -209,9 +261,3 @@ def export(
 
 
 ENGINES = ("serial", "processes")
-
-
-def _explain(message: str, debug: bool) -> None:
-    if debug:
-        traceback.print_exc()
-    print(f"isogloss: {message}", file=sys.stderr)

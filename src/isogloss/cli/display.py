@@ -8,9 +8,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from isogloss.core.progress import Progress
+from isogloss.core.records import Record
 
 EVERY = 5.0
 """Seconds between progress lines where there is no terminal to draw on."""
+
+ROOM = 10_000
+"""Columns of a terminal that holds any table."""
+
+ROWS_SHOWN = 40
+"""Rows of a record that are worth a terminal; --json gives all."""
 
 
 @dataclass
@@ -25,6 +32,7 @@ class Display:
 
     def __enter__(self) -> "Display":
         """Begin to draw if someone looks."""
+        self._last = time.monotonic()
         if self._draws():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -69,7 +77,7 @@ class Display:
         """Write one JSON line, for machines."""
         print(json.dumps(event, ensure_ascii=False), flush=True)
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print a table of results on standard output; JSON lines for machines."""
         if self.as_json:
             for row in rows:
@@ -80,10 +88,17 @@ class Display:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(*heads, box=box.SIMPLE_HEAD)
+        table = Table(box=box.SIMPLE_HEAD)
+        for head in heads:
+            table.add_column(head, overflow="fold")
         for row in rows:
             table.add_row(*(Text(str(cell)) for cell in row))
-        Console(width=None if sys.stdout.isatty() else 120).print(table)
+        console = Console(width=None if sys.stdout.isatty() else 120)
+        least = console.measure(table, options=console.options.update(max_width=ROOM)).minimum
+        if least > console.width:
+            _print_cards(heads, rows)  # Cut words are no use to anyone.
+        else:
+            console.print(table)
 
     def _draws(self) -> bool:
         return not self.quiet and not self.as_json and sys.stderr.isatty()
@@ -95,3 +110,46 @@ class Display:
         self._bars.update(bar, completed=progress.done, total=progress.total, remark=progress.remark)
         if progress.done >= progress.total:
             self._bars.remove_task(self._tasks.pop(progress.what))
+
+
+def show_report(report: Any, *, as_json: bool) -> None:
+    """Print where the report is and the short table of what was found."""
+    display = Display(as_json=as_json)
+    if as_json:
+        claims = [
+            {"claim": one.letter, "verdict": one.verdict, "number": one.number} for one in report.claims
+        ]
+        display.emit(
+            {"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims}
+        )
+        return
+    display.table(("what", "found"), report.summary)
+    print(f"Report: {report.html}")
+
+
+def show_record(record: Record, *, as_json: bool) -> None:
+    """Print a record: what the run was, what it needed, its first rows."""
+    display = Display(as_json=as_json)
+    if as_json:
+        display.emit({name: getattr(record, name) for name in Record.__dataclass_fields__})
+        return
+    about = [("id", record.id), ("title", record.title), ("needs", " ".join(record.needs) or "nothing")]
+    display.table(("what", "value"), [*about, *(("warning", text) for text in record.warnings)])
+    heads = tuple(dict.fromkeys(name for row in record.rows for name in row))
+    shown = record.rows[:ROWS_SHOWN]
+    if shown:
+        display.table(heads, [[_cell(row.get(name)) for name in heads] for row in shown])
+    if len(record.rows) > len(shown):
+        print(f"… {len(record.rows) - len(shown)} more rows; --json shows all.")
+
+
+def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print rows that are too wide for a table one below the other."""
+    for first, *others in rows:
+        print(f"\n{first}")
+        for head, cell in zip(heads[1:], others, strict=True):
+            print(f"  {head}: {cell}")
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)

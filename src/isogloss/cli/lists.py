@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from isogloss.core.errors import StorageError
 from isogloss.core.version import VERSION
 
 Rows = Sequence[Sequence[str]]
@@ -24,9 +25,7 @@ def _languages(_: Path) -> Listing:
 
     cards = {code: card(code) for code in LANGUAGES}
     heads = list(next(iter(cards.values())))
-    return ["language", *heads], [
-        [code, *(one.get(head, "") for head in heads)] for code, one in cards.items()
-    ]
+    return ["code", *heads], [[code, *(one.get(head, "") for head in heads)] for code, one in cards.items()]
 
 
 def _tasks(_: Path) -> Listing:
@@ -72,6 +71,8 @@ def _recipes(_: Path) -> Listing:
 def _runs(folder: Path) -> Listing:
     from isogloss.core.records import RECORD, read_record
 
+    if not folder.is_dir():
+        raise StorageError(f"{folder}: there is no such folder of runs. Name one with --in.")
     records = [read_record(path.parent) for path in sorted(folder.glob(f"*/{RECORD}"))]
     return ("run", "kind", "what"), [(one.id, one.kind, one.title) for one in records]
 

@@ -5,9 +5,29 @@ of higher floors; here they are only known to be frozen dataclasses with a ``nam
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
+
+from pydantic import Field
 
 from isogloss.core.identity import identity
+
+Whole = Annotated[int, Field(strict=True)]
+"""A whole number; a truth value or a text is none."""
+
+Count = Annotated[int, Field(strict=True, ge=0)]
+"""A number of things, possibly none."""
+
+Positive = Annotated[int, Field(strict=True, ge=1)]
+"""A number of things, at least one."""
+
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+"""A part of a whole."""
+
+Rate = Annotated[float, Field(strict=True, gt=0)]
+"""A step's size."""
+
+Weight = Annotated[float, Field(strict=True, ge=0)]
+"""A factor that may be 0."""
 
 
 @runtime_checkable
@@ -27,25 +47,25 @@ class Architecture:
     family: str = "bert"
     """Encoder family: bert or xlm-roberta."""
 
-    layers: int = 4
+    layers: Positive = 4
     """Transformer layers."""
 
-    dim: int = 256
+    dim: Positive = 256
     """Width of the states; 64 to a head unless heads says otherwise."""
 
-    heads: int = 4
+    heads: Positive = 4
     """Attention heads; must divide dim."""
 
-    feed_forward: int = 1024
+    feed_forward: Positive = 1024
     """Width of the feed-forward layer."""
 
-    vocabulary: int = 12000
+    vocabulary: Positive = 12000
     """Subwords in the vocabulary that is trained on the text."""
 
-    positions: int = 512
+    positions: Positive = 512
     """Longest input, in subwords."""
 
-    dropout: float = 0.1
+    dropout: Share = 0.1
     """Dropout of the encoder when it is fine-tuned; pretraining on this much text uses none."""
 
 
@@ -70,7 +90,7 @@ class Pretrain:
     bitext: str = ""
     """Corpus of translations for translation LM; none when empty."""
 
-    seed: int = 0
+    seed: Whole = 0
     """Seed of initial weights, order and masks."""
 
     data: str = ""
@@ -94,37 +114,37 @@ class Pretrained:
 class Optimization:
     """How a model is fine-tuned; the defaults are the seed paper's (Appendix A)."""
 
-    epochs: int = 5
+    epochs: Positive = 5
     """Passes over the training data."""
 
-    learning_rate: float = 2e-5
+    learning_rate: Rate = 2e-5
     """Highest rate, reached after the warm-up; then linear decay to 0."""
 
-    batch_size: int = 32
+    batch_size: Positive = 32
     """Sentences (or pairs) a step."""
 
-    warmup: float = 0.1
+    warmup: Share = 0.1
     """Share of the steps with linear warm-up."""
 
-    weight_decay: float = 0.01
+    weight_decay: Weight = 0.01
     """AdamW's decay, on matrices only."""
 
-    beta2: float = 0.999
+    beta2: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.999
     """Adam's second moment decay (the paper's released code used 0.99)."""
 
-    clip: float = 1.0
+    clip: Weight = 1.0
     """Largest gradient norm; 0 switches clipping off."""
 
-    limit: int = 128
+    limit: Positive = 128
     """Longest input in subwords, special ones included; longer sentences become overlapping windows."""
 
-    overlap: int = 64
+    overlap: Count = 64
     """Subwords shared by neighbouring windows."""
 
     precision: str = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
 
-    checkpoint_every: int = 200
+    checkpoint_every: Count = 200
     """Steps between checkpoints; 0 for none."""
 
 
@@ -158,13 +178,13 @@ class FineTune:
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
 
-    examples: int = 0
+    examples: Count = 0
     """Training examples of each language, the first ones of the file; 0 for all."""
 
-    dev_examples: int = 0
+    dev_examples: Count = 0
     """Development examples of each language that choose the epoch, the first ones; 0 for all."""
 
-    seed: int = 0
+    seed: Whole = 0
     """Seed of the head's initial weights, the order of the data and dropout."""
 
     data: str = ""
@@ -195,7 +215,7 @@ class Measure:
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several."""
 
-    examples: int = 0
+    examples: Count = 0
     """Examples of each language; 0 for all."""
 
     data: str = ""

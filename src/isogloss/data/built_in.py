@@ -6,6 +6,7 @@ a run would have read.
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -153,5 +154,6 @@ def _write(path: Path, lines: Iterator[str]) -> None:
             stream.writelines(lines)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # Where a folder should be there may be a file.
+            temporary.unlink()
         raise storage_error(path, error) from error

@@ -1,5 +1,6 @@
 """Floor 2: encoder families, subword-to-word maps and windows."""
 
+from isogloss.encoders.attention import offer_explicit_attention
 from isogloss.encoders.family import EncoderFamily, Site
 from isogloss.encoders.loading import (
     load_encoder_config,
@@ -24,6 +25,7 @@ __all__ = [
     "load_tokenizer",
     "load_with_new_head",
     "new_encoder",
+    "offer_explicit_attention",
     "read_tokenizer",
     "save_model",
     "train_tokenizer",

@@ -1,40 +1,66 @@
-"""Encoders that exist already: where the shipped one is, and a fingerprint that knows equal weights again."""
+"""Encoders that exist already: the shipped one, a folder, or a name on the Hugging Face hub."""
 
+import re
+from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-from isogloss.core.errors import ModelError
-from isogloss.core.runs import Encoder, Pretrain, run_id
+from isogloss.core.runs import Encoder, Pretrain, Pretrained, run_id
+from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders.folder import check_tokenizer, check_weights, existing_folder, read_config
 
 SHIPPED = "shipped"
+HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
-def encoder_folder(source: str) -> str:
-    """Return the folder or hub name of an encoder that exists already."""
-    return str(files("isogloss") / "shipped") if source == SHIPPED else source
+def pretrained(source: str) -> Pretrained:
+    """Name an encoder that exists already, without the place where this machine keeps it.
 
-
-def fingerprint_of(source: str) -> str:
-    """Return a fingerprint of an encoder's configuration, weights and tokenizer.
-
-    A name on the hub is its own fingerprint: its files are not here yet.
+    Its files are looked at (ModelError when one is missing or damaged) and their fingerprint taken. A name
+    on the hub is its own fingerprint: its files are not here yet.
     """
-    folder = Path(encoder_folder(source))
-    if not folder.is_dir():
-        if source.startswith((".", "/", "~")) or "\\" in source:
-            raise ModelError(
-                f"encoder: there is no folder {source!r}. Give an existing folder or a hub name."
-            )
-        return ""
-    digest = sha256()
-    for path in sorted(folder.iterdir()):
-        if path.suffix in {".json", ".safetensors", ".model", ".txt"}:
-            digest.update(path.name.encode())
-            with path.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
-    return digest.hexdigest()[:16]
+    folder = local_folder(source)
+    if folder is None:
+        return Pretrained(source=source)
+    read_config(folder)
+    check_tokenizer(folder)
+    check_weights(folder, "AutoModel")
+    # A run's model lies in a folder "model": the run's id says more.
+    name = folder.parent.name if folder.name == "model" else folder.name
+    return Pretrained(source=source if source == SHIPPED else name, data=_fingerprint(folder))
+
+
+def local_folder(source: str) -> Path | None:
+    """Return the folder of an encoder; None for a name on the hub, ModelError for a folder that is not."""
+    if source == SHIPPED:
+        return Path(str(files("isogloss") / "shipped"))
+    folder = Path(source).expanduser()
+    is_name = HUB_NAME.fullmatch(source) and not source.startswith(".")
+    if folder.exists() or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
+        return existing_folder(folder).resolve()
+    return None
+
+
+def places(sources: Iterable[str]) -> dict[str, str]:
+    """Return where encoders are on this machine, by fingerprint."""
+    folders = [(pretrained(source).data, local_folder(source)) for source in sources]
+    return {data: str(folder) for data, folder in folders if folder is not None}
+
+
+def most_subwords(encoder: Encoder, where: str) -> int | None:
+    """Return the longest text an encoder has positions for; None when it is not known yet."""
+    if isinstance(encoder, Pretrain):
+        return encoder.architecture.positions
+    return _positions(where, encoder.data) if where else None
+
+
+def fetch(source: str) -> None:
+    """Make sure that an encoder of the hub is whole on this machine, downloading what is missing."""
+    if local_folder(source) is None:
+        load_tokenizer(source)
+        load_model(source)
 
 
 def encoder_label(encoder: Encoder) -> str:
@@ -44,3 +70,29 @@ def encoder_label(encoder: Encoder) -> str:
         languages = "+".join(encoder.languages)
         return f"{shape.family} {shape.layers}x{shape.dim} on {languages} ({run_id(encoder)[:6]})"
     return Path(encoder.source).name or encoder.source
+
+
+@lru_cache(maxsize=64)
+def _positions(folder: str, _data: str) -> int:
+    config = load_encoder_config(folder)
+    return FAMILIES[config.model_type].longest_text(config)
+
+
+def _fingerprint(folder: Path) -> str:
+    kinds = {".json", ".safetensors", ".model", ".txt"}
+    found = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
+    digest = sha256()
+    for path in found:
+        digest.update(path.name.encode())
+        digest.update(_digest(path, path.stat().st_size, path.stat().st_mtime_ns))
+    return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, _size: int, _changed: int) -> bytes:
+    """Hash a file; size and time of change are there so that a changed file is hashed anew."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.digest()

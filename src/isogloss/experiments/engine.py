@@ -1,25 +1,29 @@
 """Engines: make what has no record yet. A failure stops only the runs that need the failed one.
 
 ``run_serially`` works in this process. ``run_in_processes`` makes independent runs side by side, each
-with its share of the cores: for small models that is faster than many threads in one, and it does not
-suffer when the machine is busy. Both leave the same records.
+with few threads: for small models that is faster than many threads in one, and it does not suffer when
+the machine is busy. Both leave the same records.
 """
 
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from queue import Empty
+from types import ModuleType
 from typing import Any
 
 from isogloss.core.errors import RunError
 from isogloss.core.progress import Progress, Tell
 from isogloss.core.runs import Run, needs, run_id
-from isogloss.experiments.execute import Workshop
+from isogloss.experiments.execute import WORK, Workshop
 
 LOOK_AGAIN = 0.2
 """Seconds between looks at what the processes tell, and at whether the parent still lives."""
@@ -39,8 +43,8 @@ class Outcome:
         return len(self.made) + len(self.done) + len(self.failed)
 
 
-Announce = Callable[[Run, Outcome, int], None]
-"""Called before a run starts, with what became of the others and how many there are."""
+Announce = Callable[[Run, int, int], None]
+"""Called before a run starts, with its number, counted from 1, and how many there are."""
 
 
 def run_serially(shop: Workshop, runs: Sequence[Run], announce: Announce) -> Outcome:
@@ -49,7 +53,7 @@ def run_serially(shop: Workshop, runs: Sequence[Run], announce: Announce) -> Out
     for run in _missing(shop, runs, outcome):
         if _blocked(shop, run, outcome):
             continue
-        announce(run, outcome, len(runs))
+        announce(run, outcome.ended + 1, len(runs))
         try:
             shop.make(run)
         except _excusable() as error:
@@ -67,16 +71,16 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
         return outcome
     context = get_context("spawn")
     told: Queue[Progress] = context.Queue()
-    threads = max(1, (os.cpu_count() or 1) // jobs)
     quiet = replace(shop, tell=_put)
     running: dict[Future[None], Run] = {}
-    with ProcessPoolExecutor(jobs, context, _begin, (told, threads, os.getpid())) as pool:
+    with ProcessPoolExecutor(jobs, context, _begin, (told, os.getpid())) as pool:
         try:
             while waiting or running:
                 for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
                     waiting.remove(run)
-                    announce(run, outcome, len(runs))
-                    running[pool.submit(_make, quiet, run)] = run
+                    announce(run, outcome.ended + len(running) + 1, len(runs))
+                    with _main_left_alone():
+                        running[pool.submit(_make, quiet, run)] = run
                 _collect(shop, running, outcome)
                 _tell(told, shop.tell)
         except BaseException:
@@ -93,6 +97,7 @@ def _missing(shop: Workshop, runs: Sequence[Run], outcome: Outcome) -> list[Run]
     for run in runs:
         if shop.store.is_finished(run):
             shop.store.record(run)
+            shop.store.remove_leftovers(run, WORK)
             outcome.done.append(run_id(run))
         else:
             missing.append(run)
@@ -124,6 +129,11 @@ def _collect(shop: Workshop, running: dict[Future[None], Run], outcome: Outcome)
             future.result()
         except _excusable() as error:
             _fail(shop, run, outcome, error)
+        except BrokenProcessPool as error:
+            raise RunError(
+                f"run {run_id(run)}: its process was ended from outside (did the memory run out?). "
+                f"Finished runs are kept; run the same command again, with fewer --jobs."
+            ) from error
         else:
             outcome.made.append(run_id(run))
 
@@ -140,11 +150,19 @@ _channel: list[Any] = []
 """The queue of this process, set once when it begins (a process of the pool serves one engine)."""
 
 
-def _begin(told: "Queue[Progress]", threads: int, parent: int) -> None:
-    """Prepare a process: its share of the cores, its channel, and an end when the parent dies."""
-    import torch
+@contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Keep a new process from running the user's script again: it needs nothing of that."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
-    torch.set_num_threads(threads)
+
+def _begin(told: "Queue[Progress]", parent: int) -> None:
+    """Prepare a process: its channel, and an end when the parent dies."""
     _channel[:] = [told]
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

@@ -2,7 +2,8 @@
 
 import platform
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -12,17 +13,28 @@ import torch
 from isogloss.core.identity import content
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Record, Row, Value
-from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Pretrained, Run, needs, run_id
+from isogloss.core.runs import (
+    Encoder,
+    FineTune,
+    Measure,
+    Optimization,
+    Pretrain,
+    Pretrained,
+    Run,
+    needs,
+    run_id,
+)
 from isogloss.core.version import VERSION
 from isogloss.data.examples import Example, Translation
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
-from isogloss.experiments.encoders import encoder_folder, encoder_label
+from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.sources import Sources
 from isogloss.experiments.store import Store
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.setting import Setting, TextSetting
+from isogloss.training.supervised import attention_for_training
 
 WORK = "work"
 """What only an unfinished run needs: checkpoints, tokenized text."""
@@ -30,17 +42,23 @@ WORK = "work"
 
 @dataclass(frozen=True, kw_only=True)
 class Workshop:
-    """Where runs are made: the store, the data, and someone to tell."""
+    """Where runs are made: the store, the data, someone to tell, and what all runs have in common."""
 
     store: Store
     sources: Sources
     tell: Tell = silent
+    threads: int = 1
+    """Threads of a run on the processor. Sums depend on it in their last bits, so it follows neither from
+    the machine nor from how many runs are made side by side."""
+    precision: str = "auto"
+    """What "auto" comes to."""
 
     def make(self, run: Run) -> Record:
         """Make one run whose needs are finished, and record it."""
         self.store.start(run)
         start = perf_counter()
-        made = _MAKERS[run.name](self, run)
+        with _threads(self.threads):
+            made = _MAKERS[run.name](self, run)
         record = Record(
             id=run_id(run),
             kind=run.name,
@@ -50,15 +68,19 @@ class Workshop:
             rows=made.rows,
             warnings=made.warnings,
         )
-        self.store.finish(record, _how(perf_counter() - start))
+        self.store.finish(record, _how(perf_counter() - start, self, run))
         self.store.remove_leftovers(run, WORK)
         return record
 
     def encoder(self, encoder: Encoder) -> str:
         """Return the folder (or hub name) of an encoder."""
         if isinstance(encoder, Pretrained):
-            return encoder_folder(encoder.source)
+            return self.sources.encoder(encoder)
         return str(self.store.model(encoder))
+
+    def settled(self, precision: str) -> str:
+        """Return the precision a run is made in."""
+        return self.precision if precision == "auto" else precision
 
 
 @dataclass(frozen=True)
@@ -72,11 +94,26 @@ class Made:
 def title_of(run: Run) -> str:
     """Say in a few words what a run is."""
     if isinstance(run, Measure):
-        return f"{run.diagnostic.name}: {' '.join(run.languages)} {run.split}".strip()
+        return f"{run.diagnostic.name}: {_about(run)}{' '.join(run.languages)} {run.split}"
     if isinstance(run, FineTune):
         languages = "+".join((*run.source, *run.target))
         return f"{run.method.name}: {run.corpus} {run.task} {languages}, seed {run.seed}"
     return f"encoder {encoder_label(run)}"
+
+
+def _about(run: Measure) -> str:
+    """Name the methods and seeds a measurement looks at, through other measurements where need be."""
+    subjects: list[Run] = list(run.subjects)
+    while any(isinstance(subject, Measure) for subject in subjects):
+        subjects = [
+            part
+            for subject in subjects
+            for part in (subject.subjects if isinstance(subject, Measure) else (subject,))
+        ]
+    models = [subject for subject in subjects if isinstance(subject, FineTune)]
+    methods = " to ".join(dict.fromkeys(model.method.name for model in models))
+    seeds = " ".join(dict.fromkeys(str(model.seed) for model in models))
+    return f"{methods}, seed {seeds}, " if models else ""
 
 
 def _pretrain(shop: Workshop, run: Pretrain) -> Made:
@@ -98,6 +135,7 @@ def _pretrain(shop: Workshop, run: Pretrain) -> Made:
         tell=shop.tell,
     )
     method: Any = run.method
+    method = replace(method, precision=shop.settled(method.precision))
     model, tokenizer, fitted = method.train(setting)
     save_model(model, tokenizer, shop.store.model(run))
     return Made(fitted.rows)
@@ -111,7 +149,7 @@ def _fine_tune(shop: Workshop, run: FineTune) -> Made:
         dev=lambda language: _examples(shop, run, language, "dev", run.dev_examples),
         source=run.source,
         target=run.target,
-        optimization=run.optimization,
+        optimization=_settled(shop, run.optimization),
         folder=shop.store.folder(run) / WORK,
         seed=run.seed,
         tell=shop.tell,
@@ -139,6 +177,7 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         load=lambda subject: _load(shop, subject.run),
         evaluation=lambda language: _evaluation(shop, run, language),
         lines=lambda pair: _pairs(shop, run, pair),
+        precision=shop.precision,
         tell=shop.tell,
     )
     diagnostic: Any = run.diagnostic
@@ -166,7 +205,7 @@ def _pairs(shop: Workshop, run: Measure, pair: str) -> list[tuple[str, str]]:
 def _load(shop: Workshop, run: Run) -> Any:
     """Give a fine-tuned model, or an encoder with its tokenizer."""
     if isinstance(run, FineTune):
-        model = TASKS[run.task].head(shop.store.model(run), seed=0)
+        model = TASKS[run.task].head(shop.store.model(run), seed=0, attention=attention_for_training())
         return model.to(_device()).eval()
     if isinstance(run, Measure):
         raise TypeError("a measurement has no weights")
@@ -186,7 +225,11 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     ]
     tokenizer = load_tokenizer(str(shop.store.model(model)))
     baseline = task.majority(seen, examples)
-    return evaluation(task, examples, tokenizer, model.optimization, baseline=baseline)
+    return evaluation(task, examples, tokenizer, _settled(shop, model.optimization), baseline=baseline)
+
+
+def _settled(shop: Workshop, optimization: Optimization) -> Optimization:
+    return replace(optimization, precision=shop.settled(optimization.precision))
 
 
 def _columns(run: Measure) -> dict[str, Value]:
@@ -212,14 +255,35 @@ def _device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _how(seconds: float) -> dict[str, object]:
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Compute with a number of threads for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _how(seconds: float, shop: Workshop, run: Run) -> dict[str, object]:
     """Say when and on what a run was made."""
     on_gpu = torch.cuda.is_available()
-    names = ("torch", "transformers", "tokenizers", "accelerate")
+    names = ("torch", "transformers", "tokenizers")
     return {
         "seconds": round(seconds, 3),
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(),
+        "threads": shop.threads,
+        "precision": shop.settled(_asked_precision(run)),
         "versions": {"isogloss": VERSION, "python": platform.python_version()}
         | {name: version(name) for name in names},
     }
+
+
+def _asked_precision(run: Run) -> str:
+    """Return the precision a run's values ask for; a measurement is made in that of its models."""
+    if isinstance(run, FineTune):
+        return run.optimization.precision
+    if isinstance(run, Measure):
+        return next((_asked_precision(subject) for subject in run.subjects), "auto")
+    return str(getattr(getattr(run, "method", None), "precision", "auto"))

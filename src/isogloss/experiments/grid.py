@@ -3,22 +3,34 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
+from typing import Any
 
-from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.runs import Encoder, FineTune, Optimization, Pretrain, Pretrained
+from isogloss.core.runs import Architecture, Encoder, FineTune, Optimization, Pretrain, Pretrained
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
 from isogloss.encoders import FAMILIES
-from isogloss.experiments.encoders import fingerprint_of
-from isogloss.experiments.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table, checked
+from isogloss.experiments.encoders import encoder_label, most_subwords, pretrained
+from isogloss.experiments.recipe import (
+    EncoderTable,
+    GridTable,
+    MethodTable,
+    PretrainTable,
+    Recipe,
+    Table,
+    checked,
+    located,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
 from isogloss.experiments.sources import Sources, Treebanks, joined
 from isogloss.methods import METHODS, PRETRAINING, Method
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
 
-NOT_METHODS = ("name", "label", "targets")
-"""Fields of a method's table that are neither the method's nor the optimization's."""
+SPECIAL = 2
+"""Subwords of every row that no window may overlap: the one that opens it and the one that closes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,24 +44,38 @@ class Cell:
     target: str
     seed: int
     treebanks: Treebanks
+    where: str = ""
+    """The recipe, for messages."""
     models: Mapping[str, FineTune] = field(default_factory=dict)
     """By the label of their method."""
+
+    def fingerprint(self, sources: Sources, language: str, split: Split) -> str:
+        """Return a fingerprint of the files of a split; errors say that the grid asked for it."""
+        with located(f"{self.where}: grid"):
+            return sources.fingerprint(self.corpus, language, split, treebanks=self.treebanks)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodEntry:
     """A method of the grid with what it changes of the optimization."""
 
+    choice: MethodTable
     label: str
     method: Method
-    targets: tuple[str, ...]
     changes: Table
+    where: str
 
 
 def encoders(recipe: Recipe, sources: Sources, where: str) -> list[Encoder]:
     """Build the recipe's encoders."""
-    listed = recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
-    return [_encoder(entry, sources, where) for entry in listed]
+    found = [_encoder(entry, sources, where) for entry in encoder_entries(recipe)]
+    refuse_empty_or_twice([encoder_label(encoder) for encoder in found], f"{where}: encoder")
+    return found
+
+
+def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
+    """List what a recipe says of its encoders."""
+    return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
 
 
 def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) -> list[Cell]:
@@ -57,71 +83,98 @@ def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) ->
     grid = recipe.grid
     if grid is None:
         return []
+    _check_lists(grid, f"{where}: grid")
     entries = [
         _entry(table, grid, f"{where}: grid.method[{place}]") for place, table in enumerate(grid.method)
     ]
-    _check_labels(entries, where)
-    treebanks = tuple(sorted(grid.treebanks.items()))
+    refuse_empty_or_twice([entry.label for entry in entries], f"{where}: grid.method")
     found = []
-    for encoder, corpus, source in product(built, _many(grid.corpus), _many(grid.source)):
-        task = _task(grid, corpus, where)
-        languages = tuple(check_language(code, f"{where}: grid.source") for code in source.split("+"))
-        for target, changes, seed in product(grid.targets, _variants(grid.optimization), grid.seeds):
-            if check_language(target, f"{where}: grid.targets") in languages:
-                continue
-            cell = Cell(
-                encoder=encoder,
-                corpus=corpus,
-                task=task,
-                source=languages,
-                target=target,
-                seed=seed,
-                treebanks=treebanks,
-            )
-            models = {
-                entry.label: _model(cell, entry, grid, {**changes, **entry.changes}, sources)
-                for entry in entries
-                if target in (entry.targets or grid.targets)
-            }
-            found.append(replace(cell, models=models))
+    for cell, changes in _points(grid, built, where):
+        models = {
+            entry.label: _model(cell, entry, grid, {**changes, **entry.changes}, sources)
+            for entry in entries
+            if cell.target in (entry.choice.targets or grid.targets)
+        }
+        found.append(replace(cell, models=models))
     return found
+
+
+def _points(grid: GridTable, built: list[Encoder], where: str) -> Iterator[tuple[Cell, Table]]:
+    """Give every point of the grid but its methods, with what it changes of the optimization."""
+    variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
+    treebanks = tuple(sorted(grid.treebanks.items()))
+    for encoder, corpus, source in product(built, _many(grid.corpus), _many(grid.source)):
+        task, languages = _task(grid, corpus, where), tuple(source.split("+"))
+        for target, changes, seed in product(grid.targets, variants, grid.seeds):
+            if target not in languages:
+                cell = Cell(
+                    encoder=encoder,
+                    corpus=corpus,
+                    task=task,
+                    source=languages,
+                    target=target,
+                    seed=seed,
+                    treebanks=treebanks,
+                    where=where,
+                )
+                yield cell, changes
+
+
+def _check_lists(grid: GridTable, where: str) -> None:
+    """Refuse lists that are empty or name a thing twice, and what is no language code."""
+    for name in ("corpus", "source", "targets", "seeds", "method"):
+        value = getattr(grid, name)
+        refuse_empty_or_twice(_many(value), f"{where}.{name}")
+    sources = [code for source in _many(grid.source) for code in source.split("+")]
+    for code in sources:
+        check_language(code, f"{where}.source")
+    for code in grid.targets:
+        check_language(code, f"{where}.targets")
+    if all(code in source.split("+") for source in _many(grid.source) for code in grid.targets):
+        raise ConfigError(
+            f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
+        )
+    for code in grid.treebanks:
+        if code not in (*sources, *grid.targets):
+            raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *grid.targets])
 
 
 def _encoder(entry: str | EncoderTable, sources: Sources, where: str) -> Encoder:
     if isinstance(entry, str):
-        return Pretrained(source=entry, data=fingerprint_of(entry))
+        return _pretrained(entry, where)
     if bool(entry.pretrain) == bool(entry.pretrained):
         raise ConfigError(
             f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
         )
     if entry.pretrain is None:
-        return Pretrained(source=entry.pretrained, data=fingerprint_of(entry.pretrained))
-    return _pretrain(entry.pretrain, sources, where)
+        return _pretrained(entry.pretrained, where)
+    return _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
+
+
+def _pretrained(source: str, where: str) -> Pretrained:
+    with located(f"{where}: encoder"):
+        return pretrained(source)
 
 
 def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
-    here = f"{where}: encoder.pretrain"
     name = table.method.get("name", "masked-language-modelling")
     if name not in PRETRAINING:
-        raise unknown_name(f"{here}.method", "pretraining method", str(name), PRETRAINING)
-    if table.architecture.family not in FAMILIES:
-        raise unknown_name(f"{here}.architecture", "encoder family", table.architecture.family, FAMILIES)
-    if table.architecture.dim % table.architecture.heads:
-        raise ConfigError(
-            f"{here}.architecture: {table.architecture.heads} heads do not divide dim "
-            f"{table.architecture.dim}. Choose dim as a multiple of heads."
-        )
+        raise unknown_name(f"{where}.method", "pretraining method", str(name), PRETRAINING)
     values = {key: value for key, value in table.method.items() if key != "name"}
-    method = checked(PRETRAINING[name], values, f"{here}.method")
-    check_precision(method.precision, f"{here}.method")
-    languages = [check_language(code, f"{here}.languages") for code in table.languages]
-    files = [
-        sources.fingerprint(corpus, code, "train")
-        for corpus in table.text
-        for code in _having(sources, corpus, languages)
-    ]
-    pairs = [f"{languages[0]}-{other}" for other in languages[1:]] if table.bitext else []
-    files += [sources.fingerprint(table.bitext, pair, "train") for pair in pairs]
+    method = checked(PRETRAINING[name], values, f"{where}.method")
+    check_precision(method.precision, f"{where}.method.precision")
+    _check_architecture(table.architecture, method.block, where)
+    refuse_empty_or_twice(table.text, f"{where}.text")
+    refuse_empty_or_twice(table.languages, f"{where}.languages")
+    first, *others = [check_language(code, f"{where}.languages") for code in table.languages]
+    if bool(table.bitext) != bool(method.translation):
+        raise ConfigError(
+            f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
+            f"together. Give both or neither."
+        )
+    wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
+    if table.bitext:
+        wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
     return Pretrain(
         text=table.text,
         languages=table.languages,
@@ -129,52 +182,55 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         method=method,
         bitext=table.bitext,
         seed=table.seed,
-        data=joined(files),
+        data=joined(
+            [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
+        ),
     )
 
 
-def _having(sources: Sources, corpus: str, languages: list[str]) -> list[str]:
-    """Check the corpus's name before its files."""
-    sources.corpus(corpus)
-    return languages
+def _fingerprint(sources: Sources, corpus: str, kind: str, language: str, where: str) -> str:
+    """Return the fingerprint of a training split; the corpus must hold text, or bitext."""
+    with located(where):
+        sources.needs(corpus, kind)
+        return sources.fingerprint(corpus, language, "train")
+
+
+def _check_architecture(shape: Architecture, block: int, where: str) -> None:
+    if shape.family not in FAMILIES:
+        raise unknown_name(f"{where}.architecture.family", "encoder family", shape.family, FAMILIES)
+    if shape.dim % shape.heads:
+        raise ConfigError(
+            f"{where}.architecture: {shape.heads} heads do not divide dim {shape.dim}. "
+            f"Choose dim as a multiple of heads."
+        )
+    if block > shape.positions:
+        raise ConfigError(
+            f"{where}.method.block: rows of {block} subwords do not fit into {shape.positions} positions. "
+            f"Lower block or raise architecture.positions."
+        )
 
 
 def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     name = table.get("name")
     if name not in METHODS:
         raise unknown_name(where, "method", str(name), METHODS)
-    kind = METHODS[name]
-    own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    shared = {one.name for one in fields(Optimization)}
-    for key in table:
-        if key not in own | shared | set(NOT_METHODS):
-            known = sorted(own | shared | set(NOT_METHODS))
-            raise ConfigError(
-                f"{where}: {key}: no such field of {name}.{did_you_mean(key, known)} "
-                f"Fields: {', '.join(known)}."
-            )
-    targets = tuple(table.get("targets", ()))
-    for target in targets:
-        if target not in grid.targets:
-            near = did_you_mean(target, grid.targets)
-            raise ConfigError(
-                f"{where}: targets: {target!r} is not among grid.targets {list(grid.targets)}.{near}"
-            )
-    return MethodEntry(
-        label=str(table.get("label", name)),
-        method=checked(kind, {key: table[key] for key in own & set(table)}, where),
-        targets=targets,
-        changes={key: table[key] for key in shared & set(table)},
+    kind: type[Method] = METHODS[name]
+    own, shared, about = (
+        {one.name for one in fields(part)}  # type: ignore[arg-type]
+        for part in (kind, Optimization, MethodTable)
     )
-
-
-def _check_labels(entries: list[MethodEntry], where: str) -> None:
-    labels = [entry.label for entry in entries]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise ConfigError(
-                f"{where}: grid.method: two methods are called {label!r}. Give one a label of its own."
-            )
+    refuse_unknown(table, own | shared | about, f"method {name}", where)
+    choice: MethodTable = checked(MethodTable, {key: table[key] for key in about & set(table)}, where)
+    for target in choice.targets:
+        if target not in grid.targets:
+            raise unknown_name(f"{where}: targets", "target of this grid", target, grid.targets)
+    return MethodEntry(
+        choice=choice,
+        label=choice.label or name,
+        method=checked(kind, {key: table[key] for key in own & set(table)}, where),
+        changes={key: table[key] for key in shared & set(table)},
+        where=where,
+    )
 
 
 def _task(grid: GridTable, corpus: str, where: str) -> str:
@@ -188,32 +244,36 @@ def _task(grid: GridTable, corpus: str, where: str) -> str:
             f"{where}: grid.task: corpus {corpus!r} has no labels for {grid.task!r}, only for "
             f"{', '.join(there) or 'no task'}. Choose another corpus or task."
         )
-    if not grid.task and len(there) != 1:
+    if not there:
+        fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
         raise ConfigError(
-            f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there) or 'no task'}. Name one."
+            f"{where}: grid.corpus: {corpus!r} has no labels that a task here can use. "
+            f"Choose one of: {', '.join(fitting)}."
+        )
+    if not grid.task and len(there) > 1:
+        raise ConfigError(
+            f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there)}. Name one of them."
         )
     return grid.task or there[0]
 
 
-def _variants(table: Table) -> Iterator[Table]:
+def _variants(table: Table, where: str) -> Iterator[Table]:
     """Give every combination of the values of list-valued fields."""
+    refuse_unknown(table, [one.name for one in fields(Optimization)], "the optimization", where)
     lists = {key: value if isinstance(value, list) else [value] for key, value in table.items()}
-    for values in product(*lists.values()):
-        yield dict(zip(lists, values, strict=True))
+    for key, values in lists.items():
+        refuse_empty_or_twice(values, f"{where}.{key}")
+    for combination in product(*lists.values()):
+        changes = dict(zip(lists, combination, strict=True))
+        check_precision(checked(Optimization, changes, where).precision, f"{where}.precision")
+        yield changes
 
 
 def _model(cell: Cell, entry: MethodEntry, grid: GridTable, changes: Table, sources: Sources) -> FineTune:
     sides = entry.method.sides
-    optimization = checked(Optimization, changes, "grid.optimization")
-    check_precision(optimization.precision, "grid.optimization.precision")
     source = cell.source if "source" in sides else ()
     target = (cell.target,) if "target" in sides else ()
-    splits: tuple[Split, ...] = ("train", "dev")
-    files = [
-        sources.fingerprint(cell.corpus, language, split, treebanks=cell.treebanks)
-        for language in (*source, *target)
-        for split in splits
-    ]
+    languages = (*source, *target)
     return FineTune(
         encoder=cell.encoder,
         corpus=cell.corpus,
@@ -221,14 +281,37 @@ def _model(cell: Cell, entry: MethodEntry, grid: GridTable, changes: Table, sour
         method=entry.method,
         source=source,
         target=target,
-        optimization=optimization,
-        treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
+        optimization=_optimization(changes, cell, entry, sources),
+        treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
         examples=grid.examples,
         dev_examples=grid.dev_examples,
         seed=cell.seed,
-        data=joined(files),
+        data=joined([cell.fingerprint(sources, code, split) for code in languages for split in TRAINING]),
     )
 
 
-def _many(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else value
+def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
+    """Check a model's optimization, also against what its encoder has positions for."""
+    found: Optimization = checked(Optimization, changes, entry.where)
+    check_precision(found.precision, f"{entry.where}: precision")
+    if found.overlap >= found.limit - SPECIAL:
+        raise ConfigError(
+            f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "
+            f"Choose overlap at most {max(0, found.limit - SPECIAL - 1)}, or raise limit."
+        )
+    place = sources.encoders.get(cell.encoder.data, "") if isinstance(cell.encoder, Pretrained) else ""
+    most = most_subwords(cell.encoder, place)
+    if most is not None and found.limit > most:
+        raise ConfigError(
+            f"{entry.where}: limit: rows of {found.limit} subwords do not fit into the {most} positions of "
+            f"encoder {encoder_label(cell.encoder)!r}. Lower limit (in grid.optimization) to {most} or less."
+        )
+    return found
+
+
+def _many(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+TRAINING: tuple[Split, ...] = ("train", "dev")
+"""Splits a fine-tuning reads."""

@@ -1,18 +1,33 @@
 """The plan: all runs of a recipe, what is needed first, before the first one starts."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.runs import Encoder, FineTune, Measure, Run, in_order
-from isogloss.data.corpora import SPLITS
+from isogloss.core.languages import check_language
+from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Run, in_order
+from isogloss.data.corpora import SPLITS, Split
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.grid import Cell, cells, encoders
-from isogloss.experiments.recipe import Recipe, Table, checked
+from isogloss.experiments.recipe import (
+    MeasureTable,
+    Recipe,
+    Table,
+    checked,
+    located,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
 from isogloss.experiments.sources import Sources, joined
 
-CHOICE = ("name", "split", "examples", "corpus", "targets", "seeds", "methods")
+CHOICE = {
+    "model": ("split", "examples", "targets", "seeds", "methods"),
+    "scores": ("split", "examples", "targets", "seeds", "methods"),
+    "seeds": ("split", "examples", "targets", "seeds", "methods"),
+    "cell": ("split", "examples", "targets", "seeds"),
+    "encoder": ("split", "examples", "corpus", "languages"),
+}
 """Fields of a [[measure]] table that choose what is looked at; the others are the diagnostic's."""
 
 
@@ -21,18 +36,18 @@ class Chosen:
     """What one [[measure]] table asks for."""
 
     diagnostic: Diagnostic
-    split: str
-    examples: int
-    corpus: str
-    targets: tuple[str, ...]
-    seeds: tuple[int, ...]
-    methods: tuple[str, ...]
+    choice: MeasureTable
     where: str
+
+    @property
+    def split(self) -> Split:
+        """The split it reads (``_chosen`` checked that it is one)."""
+        return cast(Split, self.choice.split)
 
     def takes(self, cell: Cell) -> bool:
         """Tell whether a cell is among the targets and seeds asked for (all when none are named)."""
-        return (not self.targets or cell.target in self.targets) and (
-            not self.seeds or cell.seed in self.seeds
+        return (not self.choice.targets or cell.target in self.choice.targets) and (
+            not self.choice.seeds or cell.seed in self.choice.seeds
         )
 
 
@@ -43,8 +58,12 @@ def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
     runs: list[Run] = [encoder for encoder in built if encoder.name == "pretrain"]
     runs += [model for cell in grid for model in cell.models.values()]
     for place, table in enumerate(recipe.measure):
-        chosen = _chosen(table, f"{where}: measure[{place}]")
-        runs += _MEASURES[chosen.diagnostic.over](chosen, built, grid, sources)
+        runs += _measures(_chosen(table, f"{where}: measure[{place}]"), built, grid, sources)
+    if not runs:
+        raise ConfigError(
+            f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
+            f"nor [[measure]]. Add one of them."
+        )
     return in_order(tuple(runs))
 
 
@@ -52,20 +71,41 @@ def _chosen(table: Table, where: str) -> Chosen:
     name = str(table.get("name"))
     if name not in DIAGNOSTICS:
         raise unknown_name(where, "diagnostic", name, DIAGNOSTICS)
-    diagnostic = checked(DIAGNOSTICS[name], {k: v for k, v in table.items() if k not in CHOICE}, where)
-    split = str(table.get("split", "dev"))
-    if split not in SPLITS:
-        raise unknown_name(f"{where}: split", "split", split, SPLITS)
-    return Chosen(
-        diagnostic=diagnostic,
-        split=split,
-        examples=int(table.get("examples", 0)),
-        corpus=str(table.get("corpus", "")),
-        targets=tuple(table.get("targets", ())),
-        seeds=tuple(table.get("seeds", ())),
-        methods=tuple(table.get("methods", ())),
-        where=where,
-    )
+    kind = DIAGNOSTICS[name]
+    own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    choosing = {"name", *CHOICE[kind.over]}
+    refuse_unknown(table, own | choosing, f"diagnostic {name}", where)
+    choice: MeasureTable = checked(MeasureTable, {key: table[key] for key in table if key in choosing}, where)
+    if choice.split not in SPLITS:
+        raise unknown_name(f"{where}: split", "split", choice.split, SPLITS)
+    diagnostic = checked(kind, {key: table[key] for key in table if key in own}, where)
+    return Chosen(diagnostic, choice, where)
+
+
+def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources) -> list[Run]:
+    """List what one table asks for: names that are not in the grid are refused, and so is nothing at all."""
+    known: dict[str, set[Any]] = {
+        "targets": {cell.target for cell in grid},
+        "seeds": {cell.seed for cell in grid},
+        "methods": {label for cell in grid for label in cell.models},
+    }
+    for name, there in known.items():
+        for value in getattr(chosen.choice, name):
+            if value not in there:
+                names = [str(one) for one in there]
+                raise unknown_name(f"{chosen.where}: {name}", f"{name[:-1]} of the grid", str(value), names)
+    over = chosen.diagnostic.over
+    if over != "encoder" and not grid:
+        raise ConfigError(
+            f"{chosen.where}: {chosen.diagnostic.name} looks at models, and there is no [grid]. Add one."
+        )
+    found = list(_MEASURES[over](chosen, built, grid, sources))
+    if not found:
+        raise ConfigError(
+            f"{chosen.where}: {chosen.diagnostic.name} finds nothing in the grid to look at. "
+            f"Change its targets, seeds or methods, or those of the grid."
+        )
+    return found
 
 
 def _over_models(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sources) -> Iterator[Measure]:
@@ -103,7 +143,8 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
             languages,
         )
         groups.setdefault(key, []).append(_measure(scores, (model,), languages, cell, sources))
-    for subjects in groups.values():
+    for group in groups.values():
+        subjects = sorted(group, key=lambda one: [part.seed for part in one.subjects])  # type: ignore[union-attr]
         if len(subjects) < 2:
             raise ConfigError(
                 f"{chosen.where}: {chosen.diagnostic.name} compares seeds, and there is only one. "
@@ -135,23 +176,42 @@ def _over_encoders(
     chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources
 ) -> Iterator[Measure]:
     """One measurement of each encoder on a bitext."""
-    if not chosen.corpus:
+    corpus = chosen.choice.corpus
+    if not corpus:
         raise ConfigError(
             f"{chosen.where}: {chosen.diagnostic.name} needs bitext: name it in the field corpus."
         )
+    with located(f"{chosen.where}: corpus"):
+        sources.needs(corpus, "bitext")
     for encoder in built:
-        languages = getattr(encoder, "languages", ()) or _grid_languages(grid)
-        pairs = [f"{languages[0]}-{other}" for other in languages[1:]]
-        files = [sources.fingerprint(chosen.corpus, pair, _split(chosen)) for pair in pairs]
+        first, *others = _languages(chosen, encoder, grid)
+        with located(f"{chosen.where}: corpus"):
+            files = [sources.fingerprint(corpus, f"{first}-{other}", chosen.split) for other in others]
         yield Measure(
             diagnostic=chosen.diagnostic,
             subjects=(encoder,),
-            languages=tuple(languages),
-            corpus=chosen.corpus,
+            languages=(first, *others),
+            corpus=corpus,
             split=chosen.split,
-            examples=chosen.examples,
+            examples=chosen.choice.examples,
             data=joined(files),
         )
+
+
+def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell]) -> tuple[str, ...]:
+    """Return the languages an encoder is looked at in: those named, else its own, else the grid's."""
+    own = encoder.languages if isinstance(encoder, Pretrain) else ()
+    of_grid = tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, cell.target)))
+    languages = tuple(chosen.choice.languages) or own or of_grid
+    if len(languages) < 2:
+        raise ConfigError(
+            f"{chosen.where}: languages: {chosen.diagnostic.name} compares languages, and the recipe names "
+            f"{len(languages)}. Name two or more."
+        )
+    for code in languages:
+        check_language(code, f"{chosen.where}: languages")
+    refuse_empty_or_twice(languages, f"{chosen.where}: languages")
+    return languages
 
 
 _MEASURES: dict[str, Callable[[Chosen, list[Encoder], list[Cell], Sources], Iterable[Run]]] = {
@@ -165,23 +225,20 @@ _MEASURES: dict[str, Callable[[Chosen, list[Encoder], list[Cell], Sources], Iter
 
 def _models(chosen: Chosen, grid: list[Cell]) -> Iterator[tuple[FineTune, tuple[str, ...], Cell]]:
     """Give each model once with the languages it is looked at in: its cell's source and all its targets."""
-    found: dict[FineTune, tuple[list[str], Cell]] = {}
+    found: dict[FineTune, tuple[set[str], Cell]] = {}
     for cell in grid:
         for label, model in cell.models.items():
-            if chosen.takes(cell) and (not chosen.methods or label in chosen.methods):
-                languages, _ = found.setdefault(model, ([*cell.source], cell))
-                languages.append(cell.target)
-    for model, (languages, cell) in found.items():
-        yield model, tuple(dict.fromkeys(languages)), cell
+            if chosen.takes(cell) and (not chosen.choice.methods or label in chosen.choice.methods):
+                targets, _ = found.setdefault(model, (set(), cell))
+                targets.add(cell.target)
+    for model, (targets, cell) in found.items():
+        # Sorted, so that a recipe with its lists in another order asks for the same runs.
+        yield model, (*cell.source, *sorted(targets - {*cell.source})), cell
 
 
 def _measure(
     chosen: Chosen, subjects: tuple[Run, ...], languages: tuple[str, ...], cell: Cell, sources: Sources
 ) -> Measure:
-    split = _split(chosen)
-    files = [
-        sources.fingerprint(cell.corpus, language, split, treebanks=cell.treebanks) for language in languages
-    ]
     return Measure(
         diagnostic=chosen.diagnostic,
         subjects=subjects,
@@ -189,28 +246,11 @@ def _measure(
         corpus=cell.corpus,
         split=chosen.split,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
-        examples=chosen.examples,
-        data=joined(files),
+        examples=chosen.choice.examples,
+        data=joined([cell.fingerprint(sources, language, chosen.split) for language in languages]),
     )
 
 
 def _scores(chosen: Chosen) -> Chosen:
     """Give the measurement whose rows a diagnostic over scores reads."""
-    return Chosen(
-        DIAGNOSTICS["scores"](),
-        chosen.split,
-        chosen.examples,
-        "",
-        chosen.targets,
-        chosen.seeds,
-        chosen.methods,
-        "",
-    )
-
-
-def _split(chosen: Chosen) -> Any:
-    return chosen.split
-
-
-def _grid_languages(grid: list[Cell]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, cell.target)))
+    return replace(chosen, diagnostic=DIAGNOSTICS["scores"]())

@@ -4,16 +4,40 @@ Everything is checked here, before anything trains: unknown fields and names are
 match, wrong types and ranges with what was found.
 """
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
-from isogloss.core.runs import Architecture
+from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
+from isogloss.core.runs import Architecture, Count, Whole
+
+_WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
+"""What --set takes as text although it has no quotes: a name or a path."""
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "dataclass_type": "a table",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}",
+}
+"""What pydantic expects, by its names for what is wrong."""
 
 Table = dict[str, Any]
 OneOrMany = str | tuple[str, ...]
@@ -33,7 +57,7 @@ class PretrainTable:
     """The shape of the encoder."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """How it is trained; ``name`` and the method's fields."""
-    seed: int = 0
+    seed: Whole = 0
     """Seed of initial weights, order and masks."""
 
 
@@ -59,7 +83,7 @@ class GridTable:
     """Source languages, one after the other; "en+ar" trains on both at once."""
     targets: tuple[str, ...]
     """Target languages."""
-    seeds: tuple[int, ...] = (0, 1, 2)
+    seeds: tuple[Whole, ...] = (0, 1, 2)
     """Seeds; each makes its own head, order and dropout."""
     method: tuple[Table, ...]
     """Methods: ``name``, their fields, and any field of the optimization that differs."""
@@ -67,10 +91,44 @@ class GridTable:
     """Fields of the optimization for all methods; a list makes one grid point for each value."""
     treebanks: dict[str, str] = field(default_factory=dict)
     """Treebank of a language where the corpus has several."""
-    examples: int = 0
+    examples: Count = 0
     """Training examples of each language; 0 for all."""
-    dev_examples: int = 0
+    dev_examples: Count = 0
     """Development examples of each language used to choose the epoch; 0 for all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodTable:
+    """What a [[grid.method]] table may say beside the method's own fields and the optimization's."""
+
+    name: str
+    """The method."""
+    label: str = ""
+    """What measurements call it; its name when left out."""
+    targets: tuple[str, ...] = ()
+    """Those of the grid's targets it is trained for; all when left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureTable:
+    """What a [[measure]] table may say beside the diagnostic's own fields: which runs it looks at."""
+
+    name: str
+    """The diagnostic."""
+    split: str = "dev"
+    """Split it reads."""
+    examples: Count = 0
+    """Examples of each language; 0 for all."""
+    corpus: str = ""
+    """Bitext that encoders are looked at on; models are looked at on the grid's corpora."""
+    languages: tuple[str, ...] = ()
+    """Languages that encoders are looked at in, the first with each other; the recipe's when left out."""
+    targets: tuple[str, ...] = ()
+    """Those of the grid's targets it looks at; all when left out."""
+    seeds: tuple[Whole, ...] = ()
+    """Those of the grid's seeds it looks at; all when left out."""
+    methods: tuple[str, ...] = ()
+    """Those of the grid's methods, by label, it looks at; all when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +157,10 @@ def read_recipe(
         raise ConfigError(f"{where}: this is no TOML ({error}). Mend the line and run again.") from error
     if scale:
         scales = body.get("scale", {})
-        if scale not in scales:
-            raise unknown_name(f"{where}: scale", "scale", scale, scales or ["(this recipe has none)"])
-        changes = {**scales[scale], **(changes or {})}
+        if not isinstance(scales, dict) or scale not in scales:
+            raise unknown_name(f"{where}: --scale", "scale", scale, scales or ["(this recipe has none)"])
+        for key, value in _flat(scales[scale]):
+            _set(body, key.split("."), value, f"{where}: scale.{scale}")
     for key, value in (changes or {}).items():
         _set(body, key.split("."), value, where)
     recipe: Recipe = checked(Recipe, body, where)
@@ -112,13 +171,30 @@ def read_recipe_file(
     path: Path, *, changes: Mapping[str, Any] | None = None, scale: str = ""
 ) -> tuple[Recipe, str]:
     """Read a recipe from a file; return it with its text."""
-    if not path.is_file():
+    text = _recipe_text(path)
+    return read_recipe(text, where=path.name, changes=changes, scale=scale), text
+
+
+def _recipe_text(path: Path) -> str:
+    if path.is_dir():
+        inside = sorted(other.name for other in path.glob("*.toml"))
+        raise ConfigError(
+            f"{path}: this is a folder, not a recipe. Give a TOML file"
+            f"{', such as one of those in it: ' + ', '.join(inside[:6]) if inside else ''}."
+        )
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
         raise ConfigError(
             f"{path}: there is no such recipe.{near} Give a TOML file or the name of a packaged one."
-        )
-    text = path.read_text(encoding="utf-8")
-    return read_recipe(text, where=path.name, changes=changes, scale=scale), text
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: byte {error.start + 1} is no UTF-8, so this is no recipe. Give a TOML file."
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from error
 
 
 def parse_change(text: str) -> tuple[str, Any]:
@@ -128,16 +204,51 @@ def parse_change(text: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {text}: expected key=value, as in --set grid.seeds=[0,1].")
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except tomllib.TOMLDecodeError as error:
+        if not _WORD.fullmatch(value.strip()):
+            raise ConfigError(
+                f"--set {text}: the value is no TOML ({error}). Texts in lists and tables stand in quotes: "
+                f"--set 'grid.targets=[\"qab\"]'."
+            ) from error
         return key.strip(), value.strip()
 
 
 def checked(kind: type[Any], values: object, where: str) -> Any:
     """Build a frozen dataclass from plain data; every mistake is a ConfigError naming the field."""
     try:
-        return _adapter(kind).validate_python(values)
+        with located(where):
+            return _adapter(kind).validate_python(values)
     except ValidationError as error:
         raise ConfigError(_explain(error, kind, where)) from error
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Put the place in the recipe before the message of whatever is found wrong inside."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def refuse_unknown(table: Table, known: Collection[str], what: str, where: str) -> None:
+    """Raise ConfigError, with the nearest match, at a field that nobody reads."""
+    for key in table:
+        if key not in known:
+            raise ConfigError(
+                f"{where}: {key}: {what} has no such field.{did_you_mean(key, known)} "
+                f"Fields: {', '.join(sorted(known))}."
+            )
+
+
+def refuse_empty_or_twice(values: Collection[object], where: str) -> None:
+    """Raise ConfigError at a list with nothing in it, or with one thing twice."""
+    if not values:
+        raise ConfigError(f"{where}: the list is empty. Name at least one.")
+    listed = list(values)
+    for value in listed:
+        if listed.count(value) > 1:
+            raise ConfigError(f"{where}: {value!r} is named twice. Name it once.")
 
 
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
@@ -166,7 +277,8 @@ def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
         return f"{where}: {name}: no such field.{near} Fields: {', '.join(sorted(known))}."
     if first["type"] in {"missing", "missing_argument"}:
         return f"{where}: {name}: this field is missing. Add it to the recipe."
-    return f"{where}: {name}: found {first['input']!r}; {first['msg'][0].lower()}{first['msg'][1:]}."
+    expected = _EXPECTED.get(first["type"], first["msg"]).format(**first.get("ctx", {}))
+    return f"{where}: {name}: found {repr(first['input'])[:60]}; expected {expected}. Correct the recipe."
 
 
 def _is_alternative(part: str) -> bool:
@@ -186,12 +298,27 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
     return [field.name for field in fields(inner[-1] if inner else kind)]
 
 
+def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:
+    """Give the dotted keys of a scale and their values, whether it was written flat or nested."""
+    if not isinstance(table, dict):
+        yield before, table
+        return
+    for key, value in table.items():
+        yield from _flat(value, f"{before}.{key}" if before else key)
+
+
 def _set(body: Table, path: list[str], value: object, where: str) -> None:
-    *outer, last = path
-    for depth, part in enumerate(outer):
-        body = body.setdefault(part, {})
-        if not isinstance(body, dict):
+    inner: Any = body
+    for depth, part in enumerate(path):
+        here = ".".join(path[:depth]) or "the recipe"
+        if isinstance(inner, list) and not (part.isdecimal() and int(part) < len(inner)):
             raise ConfigError(
-                f"{where}: {'.'.join(path[: depth + 1])} is no table, so it has no {last!r} to set."
+                f"{where}: {here} is a list of {len(inner)}, so it has no {part!r} to set. Count from 0."
             )
-    body[last] = value
+        if not isinstance(inner, dict | list):
+            raise ConfigError(f"{where}: {here} is no table, so it has no {part!r} to set.")
+        key: Any = int(part) if isinstance(inner, list) else part
+        if depth == len(path) - 1:
+            inner[key] = value
+        else:
+            inner = inner.setdefault(key, {}) if isinstance(inner, dict) else inner[key]

@@ -2,18 +2,22 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import did_you_mean
-from isogloss.core.progress import Tell, silent
-from isogloss.core.runs import Run
+from isogloss.core.errors import StorageError, unknown_name
+from isogloss.core.languages import is_built_in
+from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.runs import Pretrained, Run
+from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
 from isogloss.experiments.execute import Workshop
+from isogloss.experiments.grid import encoder_entries
 from isogloss.experiments.plan import plan
-from isogloss.experiments.recipe import Recipe, read_recipe, read_recipe_file
+from isogloss.experiments.reading import splits_read
+from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
 from isogloss.experiments.sources import Sources
 from isogloss.experiments.store import Store
 
@@ -46,17 +50,25 @@ def plan_recipe(
     if name in packaged:
         text, where = packaged[name], name
         recipe = read_recipe(text, where=name, changes=changes, scale=scale)
+    elif Path(name).suffix or Path(name).exists() or len(Path(name).parts) > 1:
+        recipe, text = read_recipe_file(Path(name), changes=changes, scale=scale)
+        where = Path(name).name
     else:
-        path = Path(name)
-        if not path.suffix and not path.exists():
-            path = path.with_name(path.name + did_you_mean(path.name, packaged))
-        recipe, text = read_recipe_file(path, changes=changes, scale=scale)
-        where = path.name
-    sources = Sources(data)
+        raise unknown_name("run", "recipe", name, packaged)
     root = out or Path("runs") / Path(name).stem
-    return Planned(
-        recipe=recipe, text=text, runs=plan(recipe, sources, where), store=Store(root), sources=sources
-    )
+    if root.exists() and not root.is_dir():
+        raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
+    sources = Sources(data, _places(recipe, where))
+    runs = plan(recipe, sources, where)
+    return Planned(recipe=recipe, text=text, runs=runs, store=Store(root), sources=sources)
+
+
+def _places(recipe: Recipe, where: str) -> dict[str, str]:
+    """Return where the recipe's encoders are on this machine."""
+    entries = encoder_entries(recipe)
+    named = [entry if isinstance(entry, str) else entry.pretrained for entry in entries]
+    with located(f"{where}: encoder"):
+        return places(source for source in named if source)
 
 
 def packaged_recipes() -> dict[str, str]:
@@ -68,16 +80,57 @@ def packaged_recipes() -> dict[str, str]:
     return {name: path.read_text(encoding="utf-8") for name, path in sorted(found.items())}
 
 
-def default_jobs(runs: Sequence[Run]) -> int:
-    """Return how many runs to make side by side: one on a GPU, else one for each core."""
+def default_jobs(runs: Sequence[Run], threads: int = 1) -> int:
+    """Return how many runs to make side by side: one on a GPU, else as many as there are cores for."""
     import torch
 
-    return 1 if torch.cuda.is_available() else max(1, min(os.cpu_count() or 1, len(runs)))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if torch.cuda.is_available() else max(1, min(cores // threads, len(runs)))
 
 
-def make(planned: Planned, *, jobs: int, announce: Announce, tell: Tell = silent) -> Outcome:
-    """Make what has no record yet."""
-    shop = Workshop(store=planned.store, sources=planned.sources, tell=tell)
+def make(
+    planned: Planned, *, jobs: int, announce: Announce, tell: Tell = silent, threads: int = 1
+) -> Outcome:
+    """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for)."""
+    missing = [run for run in planned.runs if not planned.store.is_finished(run)]
+    _fetch(missing)
+    _read_once(missing, planned.sources, tell)
+    shop = Workshop(store=planned.store, sources=planned.sources, tell=tell, threads=threads)
+    if missing:
+        shop = replace(shop, precision=_precision(planned.store))
+    jobs = min(jobs or default_jobs(missing, threads), max(1, len(missing)))
     if jobs == 1:
         return run_serially(shop, planned.runs, announce)
     return run_in_processes(shop, planned.runs, announce, jobs=jobs)
+
+
+def _fetch(runs: Sequence[Run]) -> None:
+    """Download the encoders that are on the hub, before anything trains and once for all processes."""
+    parts = [part for run in runs for part in (getattr(run, "encoder", None), *getattr(run, "subjects", ()))]
+    for source in sorted({part.source for part in parts if isinstance(part, Pretrained)}):
+        fetch(source)
+
+
+def _read_once(runs: Sequence[Run], sources: Sources, tell: Tell) -> None:
+    """Read what will be read from disk once, so that a broken line is found before anything trains."""
+    splits = dict.fromkeys(split for run in runs for split in splits_read(run))
+    on_disk = [split for split in splits if not is_built_in(split.language[:3])]
+    for done, split in enumerate(on_disk):
+        tell(Progress("reading", done, len(on_disk), f"{split.corpus} {split.language} {split.split}"))
+        for _ in sources.stream(
+            split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
+        ):
+            pass
+    if on_disk:
+        tell(Progress("reading", len(on_disk), len(on_disk)))
+
+
+def _precision(store: Store) -> str:
+    """Return what precision "auto" comes to on this machine."""
+    import torch
+
+    from isogloss.training.precision import measured_precision
+
+    if torch.cuda.is_available():
+        return store.precision(torch.cuda.get_device_name(), lambda: measured_precision("cuda"))
+    return store.precision(torch.backends.cpu.get_cpu_capability(), lambda: measured_precision("cpu"))

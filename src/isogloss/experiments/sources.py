@@ -1,13 +1,14 @@
 """Where a run's examples come from: the built-in languages, or the folder the user named with --data."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.runs import Pretrained
 from isogloss.data import CORPORA
 from isogloss.data.built_in import folder_for
 from isogloss.data.corpora import Corpus, Split
@@ -19,9 +20,15 @@ Treebanks = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Sources:
-    """Corpora by name, read from the right folder for each language."""
+    """Corpora by name, read from the right folder for each language, and encoders that exist already."""
 
     data: Path | None = None
+    encoders: Mapping[str, str] = field(default_factory=dict)
+    """Where encoders are on this machine, by fingerprint: runs and their records do not say it."""
+
+    def encoder(self, encoder: Pretrained) -> str:
+        """Return an encoder's folder, or its name on the hub."""
+        return self.encoders.get(encoder.data, encoder.source)
 
     def corpus(self, name: str, treebanks: Treebanks = ()) -> Corpus:
         """Return a corpus by name; "bitext:bible" is the collection bible of corpus bitext.
@@ -30,15 +37,25 @@ class Sources:
         """
         plain, _, collection = name.partition(":")
         if plain not in CORPORA:
-            raise unknown_name("corpus", "corpus", plain, CORPORA)
+            near = did_you_mean(plain, CORPORA)
+            raise ConfigError(f"no corpus {plain!r}.{near} Known: {', '.join(sorted(CORPORA))}.")
         corpus: Any = CORPORA[plain]
-        wanted = {"treebanks": treebanks, "collection": collection}
-        changes = {field: value for field, value in wanted.items() if value}
-        for field in changes.keys() - {field.name for field in fields(corpus)}:
+        wanted: dict[str, Any] = {"treebanks": treebanks, "collection": collection}
+        changes = {choice: value for choice, value in wanted.items() if value}
+        for choice in changes.keys() - {one.name for one in fields(corpus)}:
             raise ConfigError(
-                f"corpus {plain!r} has no {field} to choose from: {changes[field]!r}. Leave it out."
+                f"corpus {plain!r} has no {choice} to choose from; found {changes[choice]!r}. Leave it out."
             )
         return replace(corpus, **changes)  # type: ignore[no-any-return]
+
+    def needs(self, name: str, kind: str) -> None:
+        """Raise ConfigError unless a corpus holds a kind of examples: text, bitext, or a task's labels."""
+        there = self.corpus(name).tasks
+        if kind not in there:
+            fitting = [other for other, corpus in CORPORA.items() if kind in corpus.tasks]
+            raise ConfigError(
+                f"corpus {name!r} holds {', '.join(there)}, not {kind}. Choose one of: {', '.join(fitting)}."
+            )
 
     def stream(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0

@@ -1,8 +1,10 @@
 """The store: one folder a run, named by its id; a run is finished if and only if its record is there."""
 
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from isogloss.core.runs import Run, run_id
 
 FAILED = "failed.json"
 PLAN = "plan.json"
+LOCK = ".lock"
+PRECISION = "precision.json"
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,9 @@ class Store:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / FAILED).unlink(missing_ok=True)
+            for leftover in folder.glob(".*.tmp"):  # A process that was killed had no time to.
+                shutil.rmtree(leftover, ignore_errors=True)
+                leftover.unlink(missing_ok=True)
         except OSError as error:
             raise storage_error(folder, error) from error
         return folder
@@ -61,6 +68,42 @@ class Store:
         body = {"title": title, "recipe": recipe, "command": command, "runs": [run_id(run) for run in runs]}
         write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
+    def precision(self, device: str, measure: Callable[[], str]) -> str:
+        """Return the precision that pays on a device, measured when its first run is made here.
+
+        A second measurement, on a busier day, must not make the rest of a plan in another precision.
+        """
+        path = self.root / PRECISION
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        if device not in known:
+            known = {**known, device: measure()}
+            write_text(path, json.dumps(known, indent=1) + "\n")
+        return str(known[device])
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes from making runs in this folder; the lock of a dead one does not count."""
+        path = self.root / LOCK
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            file = path.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise storage_error(path, error) from error
+        with file:
+            if not _locked(file.fileno()):
+                file.seek(0)
+                raise StorageError(
+                    f"{self.root}: another process ({file.read().strip() or 'unknown'}) is making "
+                    f"runs in this folder. Wait until it has ended, or choose another --out."
+                )
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield
+
     def find(self, prefix: str) -> Path:
         """Find a run's folder by its id or the beginning of it."""
         found = sorted(path.parent for path in self.root.glob(f"{prefix}*/{RECORD}"))
@@ -74,3 +117,16 @@ class Store:
         """Remove what only an unfinished run needs."""
         for name in names:
             shutil.rmtree(self.folder(run) / name, ignore_errors=True)
+
+
+def _locked(file: int) -> bool:
+    """Lock an open file until it is closed, if only by the end of the process; False if another has it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has none; there, two processes at once are the user's care.
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

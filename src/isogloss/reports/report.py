@@ -5,6 +5,7 @@ From records alone, without torch; the same records give the same bytes.
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,7 +124,8 @@ def _write_bytes(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # Where a folder should be there may be a file.
+            temporary.unlink()
         raise storage_error(path, error) from error
 
 

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
+from accelerate import Accelerator
+from accelerate.utils import GradientAccumulationPlugin
 from torch import Tensor, nn
 
 from isogloss.core.errors import DivergedError
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
+from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
@@ -67,6 +70,17 @@ def fit(
     return _Fit(model, batches, loss, schedule=schedule, seed=seed, watch=watch or Watch()).run()
 
 
+class _Objective(nn.Module):
+    """A loss as a module, so that Accelerate can wrap it whole."""
+
+    def __init__(self, model: nn.Module, loss: Loss) -> None:
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, batch: object) -> Tensor:
+        return self.loss(self.model, batch)
+
+
 class _Fit:
     """One training under way; ``run`` is ``fit``."""
 
@@ -81,9 +95,11 @@ class _Fit:
         watch: Watch,
     ) -> None:
         self.schedule, self.seed = schedule, seed
-        self.batches, self.loss, self.watch = batches, loss, watch
-        self.device = device()
+        self.batches, self.watch = batches, watch
+        self.accelerator = accelerator()
+        self.device = self.accelerator.device
         self.model = model.to(self.device)
+        self.objective = self.accelerator.prepare(_Objective(model, loss))
         self.optimizer = adamw(model, schedule)
         self.rate = linear_rate(schedule, len(batches))
         self.precision = precision_of(schedule.precision, watch.checkpoints)
@@ -94,7 +110,7 @@ class _Fit:
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
         self.model.train()
-        with _randomness_given_back(self.device):
+        with quick_dropout(self.model), _randomness_given_back(self.device):
             self._train(start, total)
         if self.best is not None:
             _put(self.model, self.best)
@@ -121,8 +137,8 @@ class _Fit:
             group["lr"] = self.rate(step)
         batch = self.batches[step]
         with autocast(self.device, self.precision):
-            value = self.loss(self.model, batch)
-        value.backward()  # type: ignore[no-untyped-call]
+            value = self.objective(batch)
+        self.accelerator.backward(value)
         if self.schedule.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
         self.optimizer.step()
@@ -183,6 +199,17 @@ class _Fit:
         if self.best is not None:
             self.best_score = state.notes["best_score"]
         return state.step
+
+
+def accelerator() -> Accelerator:
+    """Return what places a model on this machine's devices.
+
+    Mixed precision is ours (``precision.autocast``), so that training and scoring share it, and the number
+    of batches an update takes is said here, so that no environment variable changes it unseen.
+    """
+    return Accelerator(
+        mixed_precision="no", gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1)
+    )
 
 
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:

@@ -3,6 +3,8 @@
 Which precision pays is found by multiplying once, not by asking for a processor's name.
 """
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
 
@@ -43,6 +45,38 @@ def measured_precision(device: str) -> str:
     """Return bfloat16 where it multiplies at least ``WORTH`` times faster than float32, else float32."""
     full, half = matrix_speed(device, torch.float32), matrix_speed(device, torch.bfloat16)
     return "bfloat16" if half >= WORTH * full else "float32"
+
+
+@contextmanager
+def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
+    """Let a model score: without gradients, in bfloat16 where that was chosen. Gives the model's device."""
+    device = next(model.parameters()).device
+    with ExitStack() as contexts:
+        contexts.enter_context(torch.inference_mode())
+        if settled_precision(precision, device) == "bfloat16":
+            contexts.enter_context(matrices_converted(model, torch.bfloat16))
+        contexts.enter_context(autocast(device, precision))
+        yield device
+
+
+@contextmanager
+def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
+    """Let a model's linear layers hold their weights in another type for a while.
+
+    Autocast gives the same numbers, but converts every weight anew in every batch.
+    """
+    layers = [part for part in model.modules() if type(part) is nn.Linear]
+    kept = [(layer.weight, layer.bias) for layer in layers]
+    for layer, parts in zip(layers, kept, strict=True):
+        layer.weight, layer.bias = (
+            None if part is None else nn.Parameter(part.detach().to(dtype), requires_grad=False)
+            for part in parts
+        )
+    try:
+        yield
+    finally:
+        for layer, parts in zip(layers, kept, strict=True):
+            layer.weight, layer.bias = parts
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

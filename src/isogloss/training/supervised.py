@@ -11,7 +11,7 @@ from isogloss.core.records import Value
 from isogloss.core.runs import Optimization
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders import load_tokenizer, offer_explicit_attention
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed
@@ -99,7 +99,7 @@ def _schedule(optimization: Optimization) -> Schedule:
 
 def attention_for_training() -> str:
     """Name the attention that trains fastest: fused on a GPU; on a CPU its backward pass is the slow part."""
-    return "sdpa" if torch.cuda.is_available() else "eager"
+    return "sdpa" if torch.cuda.is_available() else offer_explicit_attention()
 
 
 def _loss(task: Task, model: Any, batch: Batch) -> Tensor:

@@ -52,10 +52,11 @@ OF_NOUN = (
 """Adpositions with the class of their noun, where the phrase belongs to the noun beside it."""
 
 OF_VERB = (
-    (IN, PLACE), (NEAR, PLACE), (WITH, TOOL), (WITH, PERSON), (FOR, PERSON), (FOR, ORGANISATION),
-    (FROM, ORGANISATION),
+    (IN, PLACE), (IN, PLACE), (NEAR, PLACE), (NEAR, PLACE), (WITH, TOOL), (WITH, PERSON), (FOR, PERSON),
+    (FOR, ORGANISATION), (FROM, ORGANISATION),
 )  # fmt: skip
-"""The same, where the phrase belongs to the verb: only meaning tells the two apart."""
+"""The same, where the phrase belongs to the verb: only meaning tells the two apart. Named twice: twice as
+frequent."""
 
 
 @dataclass(frozen=True)

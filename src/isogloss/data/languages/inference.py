@@ -80,7 +80,8 @@ def cuts(sentence: Sentence) -> list[Sentence]:
     """Give every sentence that follows from this one by leaving out one thing."""
     ways = [sentence._replace(event=event) for event in _event_cuts(sentence.event)]
     if sentence.second is not None:
-        ways.append(Sentence(sentence.event))
+        if sentence.link != c.WHEN or not sentence.event.negated:
+            ways.append(Sentence(sentence.event))
         if sentence.link != c.WHEN:
             ways.append(Sentence(sentence.second))
     return ways
@@ -161,13 +162,17 @@ def _other_verb(event: Event, sampler: Sampler) -> Event:
 
 
 def _other_object(event: Event, sampler: Sampler) -> Event:
-    thing = event.object
-    while thing is None or event.object is None or thing.concept == event.object.concept:
-        thing = sampler.phrase(sampler.draws.choice(c.world().frames[event.verb].objects))
+    said, kinds = frozenset(sampler.mentioned), c.world().frames[event.verb].objects
+    thing = sampler.phrase(sampler.draws.choice(kinds))
+    while thing.concept in said:
+        thing = sampler.phrase(sampler.draws.choice(kinds))
     return event._replace(object=thing)
 
 
 def _something_added(event: Event, sampler: Sampler) -> Event:
     if not event.attached:
-        return event._replace(attached=(sampler.attachment(),))
-    return event._replace(adverb=sampler.draws.weighted(c.world().adverbs))
+        said, attached = frozenset(sampler.mentioned), sampler.attachment()
+        while attached.phrase is not None and attached.phrase.concept in said:
+            attached = sampler.attachment()
+        return event._replace(attached=(attached,))
+    return event._replace(adverb=sampler.adverb())

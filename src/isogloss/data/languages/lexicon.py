@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.seeds import derive
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws, Weighted
@@ -249,10 +250,23 @@ class _Coiner:
 
     def _share(self, count: int) -> None:
         """Take that many roots of the source, each concept of CONTENT as likely."""
-        source = _source().roots
+        source, shared = _source().roots, set[str]()
         for concept in self.draws.shuffled(CONTENT):
-            if count and self._take(concept, source[concept]):
-                count -= 1
+            if count == 0:
+                return
+            root = source[concept]
+            if root in shared:  # Its homonym of the source is shared too.
+                self.roots[concept] = root
+            elif not self._take(concept, root):
+                continue
+            shared.add(root)
+            count -= 1
+        if count:
+            most = int(100 * (self.language.shared - count / len(CONTENT))) / 100
+            raise ConfigError(
+                f"language {self.language.code}: shared is {self.language.shared}, but with these dials some "
+                f"words of {SOURCE} would look like others. Set shared to {most:.2f} or less."
+            )
 
     def _homonyms(self) -> dict[int, int]:
         """Choose the verbs that will sound like a noun."""

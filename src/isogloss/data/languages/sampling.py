@@ -32,7 +32,7 @@ class Rates:
     adverb: float = 0.12
     link: float = 0.14
     negated: float = 0.15
-    recurring: float = 0.6
+    recurring: float = 0.75
     """A phrase about what the document is about, where it has something of that class."""
 
 
@@ -79,7 +79,7 @@ class Sampler:
 
     def event(self, verb: int | None = None) -> Event:
         """Think of an event, of this verb if one is given, with all that may belong to it."""
-        draws, rates = self.draws, self.rates
+        rates = self.rates
         event = self._plain_event(verb)
         if event.subject is not None:
             event = event._replace(subject=self._rich(event.subject))
@@ -91,8 +91,16 @@ class Sampler:
             if self._wanted(rates.second_attached, _ATTACHED):
                 other = self._attached(c.OF_VERB)
                 attached += (other,) if other.adposition != attached[0].adposition else ()
-        adverb = draws.weighted(self.world.adverbs) if self._wanted(rates.adverb, 1) else None
+        adverb = self.adverb() if self._wanted(rates.adverb, 1) else None
         return event._replace(attached=attached, adverb=adverb)
+
+    def adverb(self) -> int:
+        """Choose an adverb that has not been mentioned."""
+        found = self.draws.weighted(self.world.adverbs)
+        while found in self.mentioned:
+            found = self.draws.weighted(self.world.adverbs)
+        self.mentioned.add(found)
+        return found
 
     def _plain_event(self, given: int | None = None) -> Event:
         """Think of an event without anything that is not needed."""

@@ -76,11 +76,13 @@ class Translator:
         return (None if strange else parse_items(items, source)), items
 
     def _noisy(self, said: list[Word], target: Lexicon) -> list[Word]:
-        """Drop, replace and swap words at the rate of the noise; punctuation stays."""
+        """Drop, replace and swap words at the rate of the noise; punctuation and one word stay."""
         if not self.noise:
             return said
         draws = Draws(derive(self.seed, "noise", *(word.form.text for word in said)))
         kept = [word for word in said if word.form.tag == "PUNCT" or not draws.chance(self.noise)]
+        if all(word.form.tag == "PUNCT" for word in kept):
+            kept = list(said)  # A sentence of no words is none.
         for place, word in enumerate(kept):
             if word.form.tag != "PUNCT" and draws.chance(self.noise):
                 others = _alternatives(target)[word.form.tag, word.form.features]

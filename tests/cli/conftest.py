@@ -1,0 +1,52 @@
+"""The command line in this process: what it prints, where, and how it ends."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from isogloss.cli import main
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Standard output as JSON lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def message(self) -> str:
+        """The one line a refused command writes."""
+        assert self.status == 2, self
+        assert self.out == ""
+        assert self.err.startswith("isogloss: ")
+        assert self.err.endswith("\n")
+        assert self.err.count("\n") == 1, self.err
+        assert "Traceback" not in self.err
+        return self.err.removeprefix("isogloss: ").rstrip("\n")
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    def run(*arguments: object, stdin: str = "") -> Ended:
+        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return Ended(int(end.value.code or 0), printed.out, printed.err)
+
+    return run

@@ -1,0 +1,266 @@
+"""What users get wrong is one line that says what to do: exit code 2, no traceback, nothing trained."""
+
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from isogloss.core import records
+from isogloss.core.errors import ModelError
+from isogloss.training import fit
+from tiny import TINY, tiny
+
+WIKIANN = "Anna\tB-PER\nsaw\tO\nRome\tB-LOC\n\n"
+
+
+@pytest.fixture
+def refused(command, tmp_path, monkeypatch):
+    """Run the tiny recipe, changed, and give the message; no training may begin."""
+
+    def forbidden(*_, **__):
+        raise AssertionError("a training began")
+
+    def run(*arguments, **changes):
+        monkeypatch.setattr(fit._Fit, "run", forbidden)
+        sets = [
+            part for key, value in changes.items() for part in ("--set", f"{key.replace('__', '.')}={value}")
+        ]
+        out = [] if "--out" in arguments else ["--out", tmp_path / "runs"]
+        return command("run", tiny(tmp_path), *out, "--jobs", 1, *sets, *arguments).message
+
+    return run
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder with a tiny English WikiANN, written by hand."""
+    folder = tmp_path / "data" / "panx"
+    folder.mkdir(parents=True)
+    for split in ("train", "dev"):
+        (folder / f"{split}-en.tsv").write_text(WIKIANN * 8)
+    return folder.parent
+
+
+@pytest.fixture
+def encoder(bert_folder, tmp_path):
+    return Path(shutil.copytree(bert_folder, tmp_path / "encoder"))
+
+
+def test_a_data_folder_that_is_not_there(refused, tmp_path):
+    said = refused("--data", tmp_path / "dta", grid__source="en")
+    assert f"{tmp_path / 'dta'}: no such folder." in said
+    assert said.endswith("Give --data a folder that is.")
+
+
+def test_a_real_language_without_a_data_folder(refused):
+    assert "Give --data DIR, or use the built-in languages (qaa, qab, …)" in refused(grid__source="en")
+
+
+def test_a_built_in_language_that_is_none(refused):
+    said = refused(grid__source="qaz")
+    assert "no train split of corpus 'wikiann' for language 'qaz'" in said
+    assert "Did you mean 'qa" in said
+
+
+def test_a_real_language_that_is_not_in_the_folder(refused, data):
+    said = refused("--data", data, grid__source="de")
+    assert "no train split of corpus 'wikiann' for language 'de'" in said
+    assert "en" in said.partition("has train for")[2]
+
+
+def test_a_language_that_is_no_code(refused):
+    assert "grid.source: 'English' is no language code. Use ISO 639-1" in refused(grid__source="English")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"grid__corpus": "wikian"},
+            "grid.corpus: no corpus 'wikian'. Did you mean 'wikiann'? Known:",
+        ),
+        ({"grid__method__0__name": "source-onyl"}, "grid.method[0]: no method 'source-onyl'. Did you mean"),
+        ({"grid__method__0__epoch": 3}, "grid.method[0]: epoch: method source-only has no such field. Did"),
+        ({"grid__seds": "[0]"}, "grid.seds: no such field. Did you mean 'seeds'? Fields: corpus,"),
+        ({"measure__0__name": "score"}, "measure[0]: no diagnostic 'score'. Did you mean 'scores'?"),
+    ],
+)
+def test_a_name_that_is_unknown(refused, change, said):
+    assert refused(**change).startswith(f"tiny.toml: {said}")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("train", "\n", "train-en.tsv:1: the split is empty"),
+        (
+            "train",
+            WIKIANN + "Anna B-PER\n",
+            "train-en.tsv:5: 1 columns in 'Anna B-PER'; expected a word, a tab",
+        ),
+        (
+            "dev",
+            WIKIANN + "Anna\tB-PRS\n\n",
+            "dev-en.tsv:5: tag 'B-PRS'; expected one of B-LOC, B-ORG, B-PER",
+        ),
+        ("dev", WIKIANN + "An\xffna\tO\n\n", "dev-en.tsv:5: byte 0xff at byte 3 of the line is not UTF-8"),
+    ],
+)
+def test_a_data_file_with_a_broken_line(refused, data, file, text, said):
+    (data / "panx" / f"{file}-en.tsv").write_text(text, encoding="latin-1")
+    assert refused("--data", data, grid__source="en").startswith(f"{data}/panx/{said}")
+
+
+def test_an_encoder_folder_that_is_not_there(refused, encoder):
+    assert "no such folder. Did you mean 'encoder'?" in refused(encoder=f"{encoder.parent}/encodr")
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("tokenizer.json", "no tokenizer (tokenizer.json, vocab.txt"),
+        ("model.safetensors", "no model.safetensors (found: config.json"),
+        ("config.json", "no config.json, so this is no model folder"),
+    ],
+)
+def test_an_encoder_folder_without_a_part(refused, encoder, file, said):
+    (encoder / file).unlink()
+    message = refused(encoder=encoder)
+    assert message.startswith(f"tiny.toml: encoder: {encoder}: {said}")
+
+
+def test_an_encoder_with_damaged_weights(refused, encoder):
+    weights = encoder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    assert "these weights are damaged" in refused(encoder=encoder)
+
+
+def test_a_limit_beyond_the_positions_of_the_encoder(refused, encoder):
+    said = refused(encoder=encoder, grid__optimization__limit=161)
+    assert "rows of 161 subwords do not fit into the 160 positions of encoder 'encoder'. Lower limit" in said
+
+
+def test_a_hub_name_without_a_network(refused, monkeypatch):
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    def snapshot(*_, **__):
+        raise LocalEntryNotFoundError("no network")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    said = refused(encoder="somebody/small-bert")
+    assert said.startswith(
+        "somebody/small-bert: not found locally, and the Hugging Face hub cannot be reached."
+    )
+
+
+def test_a_download_that_is_interrupted(refused, monkeypatch):
+    def snapshot(*_, local_files_only=False, **__):
+        from huggingface_hub.errors import LocalEntryNotFoundError
+
+        if local_files_only:
+            raise LocalEntryNotFoundError("not in the cache")
+        raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    said = refused(encoder="somebody/small-bert")
+    assert "the download was interrupted (ConnectionResetError" in said
+    assert "Run the same command again: it resumes." in said
+
+
+def test_what_is_neither_a_folder_nor_a_hub_name(refused):
+    assert "no such folder" in refused(encoder="'{pretrain}'")
+
+
+def test_a_full_disk(command, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(records.os, "fsync", full)
+    said = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1).message
+    assert "cannot write (No space left on device). Free some space or choose another --out" in said
+    assert not list((tmp_path / "runs").glob("*.json"))
+
+
+def test_a_disk_that_is_full_when_the_model_is_saved(command, tmp_path, monkeypatch):
+    from isogloss.experiments import execute
+
+    def full(model, tokenizer, folder):
+        raise records.storage_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+
+    monkeypatch.setattr(execute, "save_model", full)
+    ended = command(
+        "run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1, "--quiet", "--scale", "least"
+    )
+    assert "No space left on device" in ended.message
+    assert not list((tmp_path / "runs").glob("*/record.json"))
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"id": "x"}'])
+def test_a_record_damaged_by_hand(command, tiny_runs, tmp_path, damage):
+    runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
+    record = next(iter(sorted(runs.glob("*/record.json"))))
+    record.write_text(damage)
+    for arguments in (["show", record.parent.name, "--in", runs], ["list", "runs", "--in", runs]):
+        assert command(*arguments).message.startswith(f"{record}: this record is damaged")
+    again = command("run", tiny(tmp_path), "--out", runs, "--jobs", 1).message
+    assert again.endswith("Delete the file and run again; only this run is repeated.")
+
+
+def test_an_out_that_is_a_file(refused, tmp_path):
+    (tmp_path / "file").write_text("x")
+    assert "this is a file; runs need a folder" in refused("--out", tmp_path / "file")
+    assert "cannot write (Not a directory)" in refused("--out", tmp_path / "file" / "below")
+
+
+def test_a_recipe_that_is_a_folder(command, tmp_path):
+    tiny(tmp_path)
+    said = command("run", tmp_path).message
+    assert said.endswith(
+        "this is a folder, not a recipe. Give a TOML file, such as one of those in it: tiny.toml."
+    )
+
+
+def test_a_recipe_that_is_binary(command, tmp_path):
+    (tmp_path / "recipe.toml").write_bytes(bytes(range(128, 256)))
+    assert "byte 1 is no UTF-8, so this is no recipe" in command("run", tmp_path / "recipe.toml").message
+
+
+def test_a_recipe_that_is_no_toml_names_the_line(command, tmp_path):
+    said = command("run", tiny(tmp_path, TINY.replace('source = "qaa"', "source = qaa"))).message
+    assert said.startswith("tiny.toml: this is no TOML (Invalid value (at line 7, column 10)")
+
+
+def test_a_recipe_that_is_not_there(command, tmp_path):
+    said = command("run", tiny(tmp_path).with_name("tiney.toml")).message
+    assert "there is no such recipe. Did you mean 'tiny.toml'?" in said
+
+
+def test_a_report_on_nothing(command, tmp_path):
+    assert "there is nothing to report on" in command("report", tmp_path).message
+    assert "there is nothing to report on" in command("report", tmp_path / "lost").message
+
+
+def test_runs_that_are_not_there(command, tmp_path, tiny_runs):
+    assert "there is no such folder of runs" in command("list", "runs", "--in", tmp_path / "lost").message
+    assert "no finished run 'zzz'" in command("show", "zzz", "--in", tiny_runs).message
+    assert f"{tmp_path}: no finished run is here" in command("predict", tmp_path, "-").message
+
+
+def test_a_prediction_from_what_has_no_head(command, tiny_runs):
+    paths = sorted(tiny_runs.glob("*/record.json"))
+    measurement = next(path for path in paths if json.loads(path.read_text())["kind"] == "measure")
+    assert "is a measure, not a fine-tune" in command("predict", measurement.parent, "-").message
+
+
+def test_a_prediction_of_what_is_no_text(command, tiny_runs, tmp_path):
+    model = next(path for path in sorted(tiny_runs.glob("*/model"))).parent
+    (tmp_path / "text").write_bytes(b"\xff\xfe")
+    assert "this is no text in UTF-8" in command("predict", model, tmp_path / "text").message
+    assert "there is no such file" in command("predict", model, tmp_path / "lost").message
+    shutil.copytree(model, tmp_path / model.name)
+    shutil.rmtree(tmp_path / model.name / "model")
+    assert isinstance(command("predict", tmp_path / model.name, "-").message, str)
+    assert ModelError.exit_code == 2

@@ -1,0 +1,198 @@
+"""What each verb prints, where, and the exit code it ends with."""
+
+import io
+import json
+
+import pytest
+
+from isogloss.cli.lists import LISTS
+from isogloss.core.records import read_record
+from isogloss.data import CORPORA
+from tiny import MODELS, RUNS, TINY, tiny
+
+
+@pytest.fixture
+def fine_tuned(tiny_runs):
+    """The folder of a fine-tuned model, and one of a measurement."""
+    kinds = {read_record(path.parent).kind: path.parent for path in sorted(tiny_runs.glob("*/record.json"))}
+    return kinds["fine-tune"], kinds["measure"]
+
+
+@pytest.fixture(scope="session")
+def pair_model(tmp_path_factory):
+    """The folder of a model that labels pairs."""
+    import isogloss
+
+    folder = tmp_path_factory.mktemp("pairs")
+    text = TINY.partition('[[grid.method]]\nname = "bilingual"')[0].replace('"wikiann"', '"pawsx"')
+    changes = {"grid.seeds": [0], "grid.targets": ["qab"]}
+    (record,) = isogloss.run(tiny(folder, text), out=folder / "runs", changes=changes, jobs=1).records
+    return folder / "runs" / record.id
+
+
+def test_a_dry_run_prints_the_plan_and_makes_nothing(command, tmp_path):
+    ended = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--dry-run")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.splitlines()[-1] == f"{RUNS} runs: 0 done, {RUNS} to make"
+    assert ended.out.count("to do") == RUNS
+    assert "source-only: wikiann ner qaa, seed 1" in ended.out
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_knows_what_is_done(command, tiny_runs):
+    ended = command("run", tiny_runs.parent / "tiny.toml", "--out", tiny_runs, "--dry-run", "--json")
+    *plan, summary = ended.lines
+    assert summary == {"runs": RUNS, "done": RUNS, "to make": 0}
+    assert {line["state"] for line in plan} == {"done"}
+    assert sum(line["needed by"] == 0 for line in plan) == 6  # bilingual scores, gaps, paths
+    assert all((tiny_runs / line["run"] / "record.json").exists() for line in plan)
+
+
+def test_a_run_of_json_is_json_lines_and_nothing_else(command, tmp_path):
+    ended = command("run", tiny(tmp_path), "--out", tmp_path / "o", "--scale", "least", "--json", "--jobs", 1)
+    assert (ended.status, ended.err) == (0, "")
+    events = [line["event"] for line in ended.lines]
+    assert events.count("report") == 1
+    assert set(events) == {"progress", "report"}
+    assert ended.lines[-1]["html"] == str(tmp_path / "o/report.html")
+
+
+def test_quiet_says_nothing_on_standard_error(command, tiny_runs):
+    recipe = tiny_runs.parent / "tiny.toml"
+    loud = command("run", recipe, "--out", tiny_runs, "--jobs", 1)
+    quiet = command("run", recipe, "--out", tiny_runs, "--jobs", 1, "--quiet")
+    assert f"0 runs made, {RUNS} were there, 0 failed." in loud.err
+    assert (quiet.status, quiet.err) == (0, "")
+    assert quiet.out == loud.out
+    assert quiet.out.splitlines()[-1] == f"Report: {tiny_runs / 'report.html'}"
+
+
+def test_a_failed_run_ends_with_1_and_says_why(command, tmp_path):
+    diverging = ["--set", "grid.optimization.learning_rate=1e30", "--jobs", 1, "--quiet"]
+    ended = command("run", tiny(tmp_path), "--out", tmp_path / "runs", *diverging)
+    assert ended.status == 1
+    assert "failed: fine-tuning on qaa: the loss is" in ended.err
+    assert all(line.startswith("isogloss: run ") for line in ended.err.splitlines())
+    assert "Traceback" not in ended.err
+
+
+def test_report_shows_what_was_found_again(command, tiny_runs):
+    first, again = command("report", tiny_runs), command("report", tiny_runs, "--json")
+    assert (first.status, again.status) == (0, 0)
+    assert f"{RUNS} of {RUNS} finished" in first.out
+    assert again.lines[0]["summary"]["runs"] == f"{RUNS} of {RUNS} finished"
+
+
+def test_show_finds_a_run_by_the_beginning_of_its_id(command, tiny_runs, fine_tuned):
+    model, measurement = fine_tuned
+    shown = command("show", measurement.name[:10], "--in", tiny_runs)
+    assert shown.status == 0
+    assert measurement.name in shown.out
+    (line,) = command("show", model.name, "--in", tiny_runs, "--json").lines
+    assert line == json.loads((model / "record.json").read_text())
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_every_list_is_had_as_table_and_as_json(command, what, tiny_runs):
+    table, machine = (
+        command("list", what, "--in", tiny_runs),
+        command("list", what, "--in", tiny_runs, "--json"),
+    )
+    assert (table.status, table.err) == (0, "")
+    assert machine.lines
+    assert all(str(next(iter(line.values()))) in table.out for line in machine.lines)
+
+
+def test_list_runs_lists_what_is_finished(command, tiny_runs):
+    kinds = [line["kind"] for line in command("list", "runs", "--in", tiny_runs, "--json").lines]
+    assert (kinds.count("fine-tune"), len(kinds)) == (MODELS, RUNS)
+
+
+def test_list_corpora_is_the_table_of_corpora(command):
+    assert {line["corpus"] for line in command("list", "corpora", "--json").lines} == set(CORPORA)
+
+
+def test_languages_are_those_of_the_list(command):
+    assert command("languages", "--json").lines == command("list", "languages", "--json").lines
+
+
+def test_doctor_says_what_is_here(command, tmp_path):
+    (tmp_path / "ud").mkdir()
+    found = {line["what"]: line["found"] for line in command("doctor", "--json", "--data", tmp_path).lines}
+    assert found["precision chosen"] in {"float32", "bfloat16"}
+    assert found[f"in {tmp_path}"] == "ud"
+    lost = command("doctor", "--json", "--data", tmp_path / "lost")
+    assert lost.lines[-1]["found"] == "there is no such folder"
+
+
+def test_predict_labels_every_word_of_every_line(command, fine_tuned, tmp_path):
+    text = "tuki mirne\n\nbaboza\n"
+    (tmp_path / "text.txt").write_text(text)
+    ended = command("predict", fine_tuned[0], tmp_path / "text.txt")
+    assert (ended.status, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert [line.partition("\t")[0] for line in lines] == text.splitlines()
+    assert [len(line.partition("\t")[2].split()) for line in lines] == [2, 0, 1]
+    assert command("predict", fine_tuned[0], "-", stdin=text).out == ended.out
+
+
+def test_predict_writes_json_lines(command, fine_tuned):
+    first, empty, last = command("predict", fine_tuned[0], "-", "--json", stdin="tuki mirne\n\nbaboza").lines
+    assert (first["line"], first["words"], len(first["labels"])) == (1, ["tuki", "mirne"], 2)
+    assert empty == {"line": 2, "words": [], "labels": []}
+    assert last["line"] == 3
+
+
+def test_predict_labels_pairs(command, pair_model):
+    stdin = "tuki mirne\tbaboza\n\ntuki\ttuki\n"
+    plain = command("predict", pair_model, "-", stdin=stdin).out.splitlines()
+    assert [line.split("\t")[:-1] for line in plain] == [["tuki mirne", "baboza"], [], ["tuki", "tuki"]]
+    assert {line.split("\t")[-1] for line in plain if line} <= {"0", "1"}
+    first, empty, _ = command("predict", pair_model, "-", "--json", stdin=stdin).lines
+    assert first["texts"] == ["tuki mirne", "baboza"]
+    assert first["label"] in {"0", "1"}
+    assert empty == {"line": 2, "texts": [], "label": None}
+
+
+def test_predict_reads_no_more_than_it_predicts_together(command, fine_tuned, monkeypatch):
+    from isogloss.cli import predictions
+
+    monkeypatch.setattr(predictions, "LINES_TOGETHER", 2)
+    read, printed_at = [], []
+
+    class Slow(io.StringIO):
+        def __next__(self):
+            line = super().__next__()
+            read.append(line)
+            return line
+
+    monkeypatch.setattr(predictions, "_print", lambda *_: printed_at.append(len(read)))
+    monkeypatch.setattr(predictions, "_opened", lambda _: Slow("a\nb\nc\nd\ne\n"))
+    assert command("predict", fine_tuned[0], "-").status == 0
+    assert printed_at == [2, 2, 4, 4, 5]
+
+
+def test_predictions_do_not_depend_on_the_lines_beside_them(command, fine_tuned, monkeypatch):
+    from isogloss.cli import predictions
+
+    stdin = "".join(f"tuki mirne {'baboza ' * count}\n" for count in range(9))
+    together = command("predict", fine_tuned[0], "-", stdin=stdin).out
+    monkeypatch.setattr(predictions, "LINES_TOGETHER", 1)
+    assert command("predict", fine_tuned[0], "-", stdin=stdin).out == together
+
+
+def test_languages_are_exported_where_asked(command, tmp_path, monkeypatch):
+    from isogloss.data.built_in import BuiltInFolder
+
+    monkeypatch.setattr(
+        BuiltInFolder, "export", lambda self, folder, tell: (folder / self.inside()[0]).mkdir(parents=True)
+    )
+    ended = command("languages", "export", tmp_path / "x", "--quiet")
+    assert (ended.status, ended.out, ended.err) == (0, f"{tmp_path / 'x'}\n", "")
+    assert [path.name for path in (tmp_path / "x").iterdir()] == BuiltInFolder().inside()[:1]
+
+
+def test_a_table_too_wide_for_its_words_is_printed_as_cards(command):
+    out = command("languages").out
+    assert "\nqaa\n  language: Ansa (qaa)\n  word order: SVO\n" in out
+    assert "…" not in out

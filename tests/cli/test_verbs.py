@@ -1,0 +1,120 @@
+"""The verbs and options are a promise: they change only on purpose. Wrong ones are refused in one line."""
+
+import sys
+
+import pytest
+import typer
+
+from isogloss.cli.app import app
+from isogloss.cli.lists import LISTS
+
+VERBS = {
+    "quickstart": ["--out", "--jobs", "--quiet -q", "--json", "--debug"],
+    "run": [
+        "recipe",
+        *("--out", "--data", "--scale", "--engine", "--jobs", "--threads"),
+        *("--dry-run", "--set", "--quiet -q", "--json", "--debug"),
+    ],
+    "report": ["folder", "--open", "--json", "--debug"],
+    "show": ["run_id", "--in", "--json", "--debug"],
+    "list": ["what", "--in", "--json", "--debug"],
+    "predict": ["model", "file", "--json", "--debug"],
+    "doctor": ["--json", "--data", "--debug"],
+    "languages": ["--json", "--debug"],
+    "languages export": ["folder", "--quiet -q", "--debug"],
+}
+
+
+def test_verbs_and_options_are_those_promised():
+    found = {}
+
+    def walk(group, before):
+        for name, verb in group.commands.items():
+            found[f"{before}{name}"] = [" ".join(part.opts) for part in verb.params]
+            walk(verb, f"{before}{name} ") if hasattr(verb, "commands") else None
+
+    walk(typer.main.get_command(app), "")
+    assert found == VERBS
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+@pytest.mark.parametrize("ask", ["--help", "-h"])
+def test_every_verb_explains_itself(command, verb, ask):
+    ended = command(*verb.split(), ask)
+    assert (ended.status, ended.err) == (0, "")
+    assert all(option.split()[0] in ended.out for option in VERBS.get(verb, []) if option.startswith("--"))
+
+
+def test_no_verb_at_all_shows_the_help(command):
+    ended = command()
+    assert ended.status == 0
+    assert all(verb in ended.out for verb in VERBS if " " not in verb)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("rum tiny.toml", "no such command 'rum'. Did you mean 'run'? See: isogloss --help"),
+        ("qickstart", "no such command 'qickstart'. Did you mean 'quickstart'?"),
+        ("languages exprt x", "'exprt'. Did you mean 'export'? See: isogloss languages --help"),
+        ("run tiny.toml --outt x", "--outt. Did you mean '--out'? See: isogloss run --help"),
+        ("run tiny.toml --dryrun", "--dryrun. Did you mean '--dry-run'?"),
+        ("run tiny.toml --out", "option '--out' requires an argument"),
+        ("run tiny.toml --jobs many", "invalid value for '--jobs'"),
+        ("run tiny.toml --jobs -1", "invalid value for '--jobs'"),
+        ("run tiny.toml --threads 0", "invalid value for '--threads'"),
+        ("run tiny.toml another.toml", "unexpected extra argument"),
+        ("run", "missing argument 'recipe'. See: isogloss run --help"),
+        ("run quickstrt", "no recipe 'quickstrt'. Did you mean 'quickstart'? Known: quickstart"),
+        (
+            "run quickstart --engine sreial",
+            "no engine 'sreial'. Did you mean 'serial'? Known: processes, serial.",
+        ),
+        ("run quickstart --scale smal", "no scale 'smal'"),
+        ("list", "missing argument 'what'"),
+        ("list method", f"no list 'method'. Did you mean 'methods'? Known: {', '.join(sorted(LISTS))}."),
+        ("doctor --jsn", "--jsn. Did you mean '--json'?"),
+    ],
+)
+def test_wrong_use_is_one_line_with_the_nearest_match(command, arguments, said):
+    assert said in command(*arguments.split()).message
+
+
+def test_debug_shows_the_traceback_and_nothing_else_does(command):
+    quiet, loud = command("list", "method"), command("list", "method", "--debug")
+    assert quiet.status == loud.status == 2
+    assert "Traceback" not in quiet.err
+    assert "Traceback" in loud.err
+    assert loud.err.endswith(quiet.err)
+
+
+def test_an_error_of_ours_is_one_line_that_asks_for_a_report(command, monkeypatch):
+    def broken(_):
+        raise ValueError("two\nlines")
+
+    monkeypatch.setitem(LISTS, "tasks", broken)
+    ended = command("list", "tasks")
+    assert ended.status == 1
+    assert ended.err == (
+        "isogloss: this should not have happened (ValueError: two lines). "
+        "Run again with --debug and report what it prints.\n"
+    )
+
+
+def test_an_interruption_says_that_nothing_is_lost(command, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(LISTS, "tasks", interrupted)
+    ended = command("list", "tasks")
+    assert ended.status == 130
+    assert ended.err.strip().splitlines()[-1].startswith("isogloss: interrupted. Finished runs are kept")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGPIPE there")
+def test_a_reader_who_has_enough_is_no_error():
+    import subprocess
+
+    writing = f"{sys.executable} -m isogloss languages --json | head -n 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", writing], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("0", "")

@@ -1,0 +1,44 @@
+"""Fingerprints of the built-in languages' data; this prints those of today:
+
+    PYTHONPATH=src python tests/data/languages/golden_languages.py > tests/data/languages/golden.json
+
+Where they differ from golden.json, raise VERSION in isogloss/data/languages/family.py.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import astuple
+from hashlib import sha256
+from itertools import islice
+
+from isogloss.data.languages import LANGUAGES, SIZES, VERSION, Translator, examples, translations
+
+FIRST = 30
+
+
+def digest(items: Iterable[object]) -> str:
+    """Return a fingerprint of the first items."""
+    text = json.dumps([astuple(item) for item in islice(items, FIRST)])
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def digests() -> dict[str, str]:
+    """Return the fingerprint of every corpus and language, of bitext, and of noisy translations."""
+    found = {"version": str(VERSION)}
+    for corpus in SIZES:
+        for code in LANGUAGES:
+            for split in ("train", "dev"):
+                one = (
+                    translations("qaa", code, split) if corpus == "bitext" else examples(corpus, code, split)
+                )
+                found[f"{corpus} {code} {split}"] = digest(one)
+    for code in LANGUAGES:
+        noisy = Translator("qaa", code, noise=0.2, seed=1)
+        texts = [noisy.translate(line.text) for line in islice(examples("text", "qaa", "dev"), FIRST)]
+        found[f"noise {code}"] = sha256(json.dumps(texts).encode()).hexdigest()[:16]
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(digests(), indent=1) + "\n")

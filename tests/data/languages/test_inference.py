@@ -1,0 +1,96 @@
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from isogloss.data.languages import LANGUAGES, examples
+from isogloss.data.languages import concepts as c
+from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.inference import LABELS, RICH, hypothesize
+from isogloss.data.languages.lexicon import lexicon
+from isogloss.data.languages.meaning import Sentence
+from isogloss.data.languages.parsing import parse
+from isogloss.data.languages.reading import sentences_in
+from isogloss.data.languages.sampling import Sampler
+
+
+def understood(text):
+    words = lexicon(LANGUAGES["qaa"])
+    [sentence] = sentences_in(text, words)
+    return parse(sentence, words)
+
+
+PAIRS = [(understood(one.first), understood(one.second), one) for one in examples("xnli", "qaa", "dev")]
+
+
+@pytest.mark.parametrize("code", ["qaa", "qag", "qai"])
+def test_labels_are_balanced(code):
+    for split in ("train", "dev", "test"):
+        counts = Counter(one.label for one in islice(examples("xnli", code, split), 1200))
+        assert set(counts) == set(LABELS) and len(set(counts.values())) == 1
+
+
+def events(sentence):
+    return [event for event in (sentence.event, sentence.second) if event is not None]
+
+
+def facts(event):
+    roles = (event.subject and event.subject.concept, event.object and event.object.concept)
+    return (event.verb, event.tense, event.negated, *roles)
+
+
+def test_entailed_sentences_say_less_of_the_same_events():
+    for premise, hypothesis, pair in PAIRS:
+        if pair.label == "entailment":
+            assert {facts(event) for event in events(hypothesis)} <= {
+                facts(event) for event in events(premise)
+            }
+            assert len(pair.second.split()) < len(pair.first.split())
+
+
+def test_contradicting_sentences_change_one_event_in_one_way():
+    for premise, hypothesis, pair in PAIRS:
+        if pair.label == "contradiction":
+            known = [facts(event) for event in events(premise)]
+            verb, tense, negated, one, other = facts(hypothesis.event)
+            opposites = {
+                (verb, tense, not negated, one, other),
+                (c.opposite(verb), tense, negated, one, other),
+                (verb, tense, negated, other, one),
+            }
+            assert opposites & set(known) and facts(hypothesis.event) not in known
+
+
+def test_neutral_sentences_are_neither_said_nor_denied():
+    for premise, hypothesis, pair in PAIRS:
+        if pair.label == "neutral":
+            verb, tense, negated, one, other = facts(hypothesis.event)
+            known = [facts(event) for event in events(premise)]
+            if facts(hypothesis.event) in known:  # something was added
+                twin = events(premise)[known.index(facts(hypothesis.event))]
+                new = set(hypothesis.event.attached) - set(twin.attached)
+                assert new or hypothesis.event.adverb not in (None, twin.adverb)
+            else:
+                assert (verb, tense, not negated, one, other) not in known
+                assert (c.opposite(verb), tense, negated, one, other) not in known
+
+
+def test_length_and_negation_of_the_hypothesis_do_not_tell_the_label():
+    lengths, negated = {}, {}
+    for label in LABELS:
+        ones = [one for one in islice(examples("xnli", "qaa", "train"), 6000) if one.label == label]
+        lengths[label] = sum(len(one.second.split()) for one in ones) / len(ones)
+        denied = lexicon(LANGUAGES["qaa"]).words[c.NOT].text
+        negated[label] = sum(denied in one.second.split() for one in ones) / len(ones)
+    assert max(lengths.values()) - min(lengths.values()) < 0.8
+    assert max(negated.values()) - min(negated.values()) < 0.15
+
+
+def test_nothing_below_every_is_cut():
+    sampler = Sampler(Draws(3), RICH)
+    for _ in range(300):
+        sentence = sampler.sentence()
+        subject = sentence.event.subject
+        if subject.determiner == c.EVERY and subject.adjectives:
+            short = hypothesize(Sentence(sentence.event), "entailment", sampler)
+            assert short.event.subject.adjectives == subject.adjectives

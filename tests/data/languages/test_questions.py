@@ -1,0 +1,83 @@
+from collections import Counter
+
+import pytest
+
+from isogloss.data.languages import LANGUAGES, Translator, examples
+from isogloss.data.languages import concepts as c
+from isogloss.data.languages.lexicon import lexicon
+from isogloss.data.languages.parsing import parse
+from isogloss.data.languages.reading import sentences_in
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_answers_stand_at_their_offsets_on_word_borders(code):
+    for question in examples("squad", code, "dev"):
+        [(offset, answer)] = question.answers
+        assert answer and question.passage[offset : offset + len(answer)] == answer
+        if code != "qai":
+            around = (
+                question.passage[max(0, offset - 1) : offset],
+                question.passage[offset + len(answer) :][:1],
+            )
+            assert around[0] in ("", " ") and around[1] in (" ", ".", ",", "")
+
+
+def understood(text):
+    words = lexicon(LANGUAGES["qaa"])
+    return [parse(sentence, words) for sentence in sentences_in(text, words)]
+
+
+def asked_for(question):
+    return {
+        "subject": question.subject.concept in c.QUESTIONS,
+        "object": question.object is not None and question.object.concept in c.QUESTIONS,
+        "place": any(attached.adposition == c.WHERE for attached in question.attached),
+    }
+
+
+def test_exactly_one_event_of_the_passage_answers_and_its_phrase_is_the_answer():
+    words, kinds = lexicon(LANGUAGES["qaa"]), Counter()
+    for one in examples("squad", "qaa", "dev"):
+        [asked] = understood(one.question)
+        asked, roles = asked.event, asked_for(asked.event)
+        [kind] = [role for role, wanted in roles.items() if wanted]
+        kinds[kind] += 1
+        answering = [
+            told
+            for sentence in understood(one.passage)
+            for told in (sentence.event, sentence.second)
+            if told is not None
+            and told.verb == asked.verb
+            and (roles["subject"] or told.subject.concept == asked.subject.concept)
+            and (roles["object"] or told.object is None or told.object.concept == asked.object.concept)
+        ]
+        [told] = answering
+        places = [attached.phrase for attached in told.attached if attached.adposition in (c.IN, c.NEAR)]
+        phrase = {"subject": told.subject, "object": told.object, "place": places[0] if places else None}[
+            kind
+        ]
+        concept = phrase.concept
+        form = (
+            words.names[concept][0] if concept >= c.PERSONS.start else words.nouns[concept][phrase.plural][0]
+        )
+        assert form.text in one.answers[0][1].split()
+    assert min(kinds[kind] for kind in ("subject", "object", "place")) > 20
+
+
+def test_passages_have_three_to_six_sentences_and_verbs_return():
+    returning = 0
+    for one in examples("squad", "qaa", "dev"):
+        passage = understood(one.passage)
+        assert 3 <= len(passage) <= 6
+        returning += len({sentence.event.verb for sentence in passage}) < len(passage)
+    assert returning > 100
+
+
+def test_answers_mean_the_same_in_every_language():
+    for code in LANGUAGES:
+        names = lexicon(LANGUAGES["qaa"]).called
+        pairs = zip(examples("squad", "qaa", "dev"), examples("squad", code, "dev"), strict=True)
+        for ours, theirs in pairs:
+            answer = ours.answers[0][1]
+            if tuple(answer.split()) in names:
+                assert Translator("qaa", code).translate(answer) == theirs.answers[0][1]

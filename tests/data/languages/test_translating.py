@@ -1,0 +1,186 @@
+from itertools import islice, permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.languages import LANGUAGES, Language, Translator, examples, translations
+from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.lexicon import lexicon
+from isogloss.data.languages.parsing import parse
+from isogloss.data.languages.reading import sentences_in
+from isogloss.data.languages.rendering import render, say
+from isogloss.data.languages.sampling import Rates, Sampler
+
+
+def pairs(corpus, target, count):
+    return list(
+        islice(zip(examples(corpus, "qaa", "dev"), examples(corpus, target, "dev"), strict=True), count)
+    )
+
+
+INVOLVED = Rates(clause=0.3, joined=0.3, modifier=0.3, link=0.5, attached=0.5, second_attached=0.5)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_parsing_gives_back_what_was_said(code):
+    sampler, words = Sampler(Draws(7), INVOLVED), lexicon(LANGUAGES[code])
+    for _ in range(500):
+        sentence = sampler.sentence()
+        assert parse([word.form.text for word in render(sentence, words)], words) == sentence
+
+
+SIDES = st.sampled_from(["before", "after"])
+MARKINGS = st.sampled_from(["suffix", "prefix", "particle"])
+SPACED = st.sampled_from(["latin", "cyrillic", "greek", "devanagari", "arabic"])
+DIALS = {
+    "order": st.sampled_from(["SVO", "SOV", "VSO"]),
+    **dict.fromkeys(("adjective", "adposition", "relative", "determiner"), SIDES),
+    "shared": st.sampled_from([0.0, 0.5]),
+    "seed": st.integers(0, 2**31),
+}
+AFFIXES = {
+    "script": SPACED,
+    **dict.fromkeys(("number", "tense", "negation"), MARKINGS),
+    "case": MARKINGS | st.just("none"),
+    "agreement": st.booleans(),
+}
+PARTICLES = {
+    "script": st.just("han"),
+    **dict.fromkeys(("number", "tense", "negation"), st.just("particle")),
+    "case": st.sampled_from(["particle", "none"]),
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.fixed_dictionaries(DIALS | AFFIXES) | st.fixed_dictionaries(DIALS | PARTICLES))
+def test_text_of_any_setting_of_the_dials_can_be_read_back(dials):
+    words = lexicon(Language(code="qtz", name="Any", **dials))
+    sampler = Sampler(Draws(dials["seed"]), INVOLVED)
+    for _ in range(30):
+        sentence = sampler.sentence()
+        [read] = sentences_in(say(sentence, words), words)
+        assert parse(read, words) == sentence
+
+
+@pytest.mark.parametrize(("source", "target"), list(permutations(LANGUAGES, 2)))
+def test_translation_without_noise_is_the_gold_one_with_its_links(source, target):
+    translator = Translator(source, target)
+    for pair in islice(translations(source, target, "dev"), 40):
+        assert translator.translate_words(pair.first.split()) == (tuple(pair.second.split()), pair.links)
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+@pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
+def test_pairs_translate_to_the_pairs_of_the_other_language_and_back(corpus, target):
+    there, back = Translator("qaa", target), Translator(target, "qaa")
+    for ours, theirs in pairs(corpus, target, 100):
+        for one, other in ((ours.first, theirs.first), (ours.second, theirs.second)):
+            assert there.translate(one) == other and back.translate(other) == one
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+def test_passages_and_questions_translate_to_those_of_the_other_language_and_back(target):
+    there, back = Translator("qaa", target), Translator(target, "qaa")
+    for ours, theirs in pairs("squad", target, 50):
+        assert (
+            there.translate(ours.passage) == theirs.passage and back.translate(theirs.passage) == ours.passage
+        )
+        assert there.translate(ours.question) == theirs.question
+        assert back.translate(theirs.question) == ours.question
+
+
+def test_spaces_before_punctuation_do_not_matter():
+    for pair in islice(translations("qaa", "qai", "dev"), 20):
+        translator = Translator("qai", "qaa")
+        assert translator.translate(pair.second) == translator.translate(pair.second.replace(" ", ""))
+
+
+def texts(count=100):
+    return [line.text for line in islice(examples("text", "qaa", "dev"), count)]
+
+
+def test_noise_changes_more_words_the_higher_it_is():
+    perfect = [Translator("qaa", "qab").translate(text).split() for text in texts()]
+    kept = []
+    for noise in (0.0, 0.1, 0.3, 0.8):
+        noisy = [Translator("qaa", "qab", noise=noise).translate(text).split() for text in texts()]
+        kept.append(sum(len(set(a) & set(b)) for a, b in zip(perfect, noisy, strict=True)))
+    assert kept[0] > kept[1] > kept[2] > kept[3]
+
+
+def test_noise_drops_about_as_many_words_as_its_rate_says():
+    perfect = [len(Translator("qaa", "qab").translate(text).split()) for text in texts(400)]
+    noisy = [len(Translator("qaa", "qab", noise=0.2).translate(text).split()) for text in texts(400)]
+    assert 0.15 < 1 - sum(noisy) / sum(perfect) < 0.25
+
+
+def test_noise_follows_from_seed_and_sentence_alone():
+    one, other = texts(2)
+    translator = Translator("qaa", "qad", 0.3, 5)
+    assert (
+        translator.translate(f"{one} {other}") == f"{translator.translate(one)} {translator.translate(other)}"
+    )
+    assert [translator.translate(text) for text in texts()] != [
+        Translator("qaa", "qad", 0.3, 6).translate(text) for text in texts()
+    ]
+
+
+@pytest.mark.parametrize("target", LANGUAGES)
+def test_noisy_translations_can_be_translated_back(target):
+    there, back = Translator("qaa", target, noise=0.3), Translator(target, "qaa", noise=0.3)
+    assert all(back.translate(there.translate(text)) for text in texts(50))
+
+
+def test_links_of_noisy_translations_are_in_range():
+    for pair in islice(translations("qaa", "qai", "dev"), 100):
+        words, links = Translator("qaa", "qai", noise=0.3).translate_words(pair.first.split())
+        assert all(a < len(pair.first.split()) and b < len(words) for a, b in links)
+
+
+@pytest.mark.parametrize("code", ["qaa", "qai"])
+def test_word_of_another_language_is_an_error_that_names_it(code):
+    text = texts(1)[0]
+    with pytest.raises(DataError, match=r"text in \w+: '.*' is no word of \w+.*unknown='copy'"):
+        Translator(code, "qab").translate("hello" if code == "qaa" else text)
+    word = lexicon(LANGUAGES["qaa"]).nouns[0][0][0].text
+    with pytest.raises(DataError, match=f"Did you mean '{word}'"):
+        Translator("qaa", "qab").translate(word + "x")
+
+
+def test_word_of_another_language_is_copied_where_asked():
+    words = lexicon(LANGUAGES["qaa"])
+    noun = words.nouns[3][0][0].text
+    translated = Translator("qaa", "qab", unknown="copy").translate(f"hello {noun}.")
+    assert translated == f"hello {lexicon(LANGUAGES['qab']).nouns[3][0][0].text}."
+
+
+def test_words_that_make_no_sentence_are_translated_one_by_one():
+    ours, theirs = lexicon(LANGUAGES["qaa"]), lexicon(LANGUAGES["qad"])
+    words = [ours.nouns[5][1][0].text, ours.nouns[9][0][0].text, ours.names[520][-1].text]
+    translated, links = Translator("qaa", "qad").translate_words(words)
+    assert translated == (theirs.nouns[5][1][0].text, theirs.nouns[9][0][0].text, words[2])
+    assert links == ((0, 0), (1, 1), (2, 2))
+    assert Translator("qaa", "qad").translate("") == ""
+
+
+def test_impossible_options_are_errors():
+    with pytest.raises(ConfigError, match=r"noise is 1\.5; it is a rate"):
+        Translator("qaa", "qab", noise=1.5)
+    with pytest.raises(ConfigError, match="no language 'qax'"):
+        Translator("qaa", "qax")
+    with pytest.raises(ConfigError, match=r"no choice for unknown words 'copi'\. Did you mean 'copy'"):
+        Translator("qaa", "qab", unknown="copi")
+
+
+@pytest.mark.slow
+def test_translation_makes_two_thousand_sentences_a_second():
+    from time import perf_counter
+
+    translator, lines = Translator("qad", "qai"), [one.text for one in examples("text", "qad", "dev")]
+    translator.translate(lines[0])
+    begin = perf_counter()
+    for line in lines:
+        translator.translate(line)
+    assert len(lines) / (perf_counter() - begin) > 1000

@@ -1,0 +1,163 @@
+"""Serial or side by side, stopped or not: the records are the same to the byte, and nothing is made twice."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import DataError, DivergedError, RunError
+from isogloss.core.records import RECORD, read_record
+from isogloss.experiments import execute
+from tiny import MODELS, RUNS, TINY, tiny
+
+DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')
+HEIRS = 2 + 2 + 2
+"""The two diverging models, their scores, the paths to them."""
+
+
+def records(folder: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in sorted(folder.glob(f"*/{RECORD}"))}
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory):
+    """The tiny recipe with one method that diverges."""
+    folder = tmp_path_factory.mktemp("failed")
+    recipe = tiny(folder, DIVERGING)
+    return recipe, isogloss.run(recipe, out=folder / "runs", jobs=1)
+
+
+def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
+    result = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=2)
+    assert len(result.outcome.made) == RUNS
+    assert records(result.out) == records(tiny_runs)
+
+
+def test_a_second_call_makes_nothing(tiny_runs, monkeypatch):
+    monkeypatch.setattr(execute.Workshop, "make", None)
+    outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2).outcome
+    assert (outcome.made, len(outcome.done), outcome.failed) == ([], RUNS, {})
+
+
+def test_records_hold_no_place_name_or_day_of_this_machine(tiny_runs):
+    there = b"".join(records(tiny_runs).values()).decode()
+    for mark in (str(tiny_runs), str(Path.home()), isogloss.__file__, socket.gethostname(), '"seconds"'):
+        assert mark not in there
+
+
+def test_a_finished_run_leaves_no_checkpoint_or_half_written_file(tiny_runs):
+    for path in tiny_runs.glob("*/"):
+        left = {file.name for file in path.iterdir()} - {"model", "made.json", RECORD}
+        assert not left or path.name in {"figures", "tables"}
+
+
+def test_made_json_says_how_it_was_made(tiny_runs):
+    for path in tiny_runs.glob("*/made.json"):
+        made = json.loads(path.read_text())
+        assert (made["threads"], made["precision"] in {"float32", "bfloat16"}) == (1, True)
+        assert made["seconds"] >= 0
+
+
+def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
+    _, result = failed
+    outcome = result.outcome
+    assert len(outcome.failed) == HEIRS
+    assert len(outcome.made) == len(result.records) == RUNS - HEIRS
+    reasons = [json.loads((result.out / key / "failed.json").read_text())["error"] for key in outcome.failed]
+    assert reasons == list(outcome.failed.values())
+    own = [reason for reason in reasons if not reason.startswith("needs run ")]
+    assert len(own) == 2
+    assert all("the loss is nan within steps" in reason and "Lower learning_rate" in reason for reason in own)
+
+
+def test_a_second_call_tries_the_failed_ones_again_and_only_those(failed):
+    recipe, first = failed
+    before = records(first.out)
+    again = isogloss.run(recipe, out=first.out, jobs=1).outcome
+    assert (len(again.made), len(again.done)) == (0, RUNS - HEIRS)
+    assert again.failed == first.outcome.failed
+    assert records(first.out) == before
+
+
+def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
+    recipe, right = tiny(tmp_path), execute._MAKERS["fine-tune"]
+
+    def wrong(shop, run):
+        raise DivergedError("not today")
+
+    monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
+    failed = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least").outcome.failed
+    monkeypatch.setitem(execute._MAKERS, "fine-tune", right)
+    later = isogloss.run(recipe, out=tmp_path / "runs", jobs=1, scale="least").outcome
+    assert sorted(later.made) == sorted(failed)
+    assert not list((tmp_path / "runs").glob("*/failed.json"))
+
+
+def test_an_error_that_is_no_runs_own_ends_everything(tmp_path, monkeypatch):
+    def wrong(shop, run):
+        raise DataError("the disk was unplugged")
+
+    monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
+    with pytest.raises(DataError):
+        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1)
+    assert not records(tmp_path / "runs")
+
+
+def test_a_damaged_record_is_made_again_when_it_is_deleted_and_nothing_else(tiny_runs, tmp_path):
+    import shutil
+
+    runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
+    whole = records(runs)
+    victim = next(key for key in whole if read_record(runs / key).kind == "fine-tune")
+    (runs / victim / RECORD).unlink()
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1).outcome
+    assert outcome.made == [victim]
+    assert records(runs) == whole
+
+
+def test_runs_are_announced_with_their_numbers(tmp_path):
+    told = []
+    isogloss.run(
+        tiny(tmp_path),
+        out=tmp_path / "runs",
+        jobs=1,
+        scale="least",
+        announce=lambda run, number, total: told.append((number, total, run.name)),
+    )
+    assert [number for number, _, _ in told] == list(range(1, len(told) + 1))
+    assert {total for _, total, _ in told} == {len(told)}
+
+
+def test_the_number_of_threads_is_given_back(tmp_path):
+    import torch
+
+    before = torch.get_num_threads()
+    isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least", threads=1)
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_says_so_in_one_line(tmp_path, monkeypatch):
+    recipe = tiny(tmp_path, TINY.replace("epochs = 1", "epochs = 2000"))
+    from isogloss.experiments import engine
+
+    collect, killed = engine._collect, []
+
+    def kill_one(shop, running, outcome):
+        import multiprocessing
+        import os
+        import signal
+
+        children = multiprocessing.active_children()
+        if children and not killed and any(tmp_path.glob("runs/*/")):
+            killed.append(children[0].pid)
+            os.kill(children[0].pid, signal.SIGKILL)
+        collect(shop, running, outcome)
+
+    monkeypatch.setattr(engine, "_collect", kill_one)
+    with pytest.raises(RunError, match=r"its process was ended from outside \(did the memory run out\?\)"):
+        isogloss.run(recipe, out=tmp_path / "runs", jobs=2)
+    assert killed
+    assert MODELS

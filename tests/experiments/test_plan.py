@@ -1,0 +1,383 @@
+"""A recipe becomes the product of its lists, each run once, with ids that depend on content alone."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.core.identity import content
+from isogloss.core.runs import FineTune, Measure, Pretrain, needs, run_id
+from isogloss.experiments.running import packaged_recipes, plan_recipe
+from tiny import MODELS, RUNS, TINY, tiny
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def plan(tmp_path):
+    """Plan the tiny recipe with changes; dots in keys are written as two underscores."""
+
+    def runs(text=TINY, out=tmp_path / "runs", data=None, scale="", **changes):
+        named = {key.replace("__", "."): value for key, value in changes.items()}
+        return plan_recipe(str(tiny(tmp_path, text)), out=out, data=data, scale=scale, changes=named).runs
+
+    return runs
+
+
+def models(runs):
+    return [run for run in runs if isinstance(run, FineTune)]
+
+
+def measures(runs, name):
+    return [run for run in runs if isinstance(run, Measure) and run.diagnostic.name == name]
+
+
+@pytest.mark.parametrize("name", packaged_recipes())
+def test_every_packaged_recipe_can_be_planned(name):
+    runs = plan_recipe(name).runs
+    assert runs
+    assert len({run_id(run) for run in runs}) == len(runs)
+
+
+def test_the_quickstart_has_a_sensible_size():
+    runs = plan_recipe("quickstart").runs
+    kinds = Counter(run.name for run in runs)
+    assert kinds["fine-tune"] == 3 * (1 + 2 + 2)  # seeds by source-only, target-only, bilingual
+    assert len(measures(runs, "plane")) == 1
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_every_example_is_read(path):
+    from isogloss.experiments.recipe import read_recipe_file
+
+    recipe, _ = read_recipe_file(path)
+    assert recipe.grid
+
+
+def test_the_grid_is_the_product_of_its_lists(plan):
+    assert len(models(plan())) == MODELS
+    assert len(plan()) == RUNS
+    only = {"grid__method": [{"name": "bilingual"}], "measure": []}
+    lists = {
+        "grid__corpus": ["wikiann", "pawsx", "xnli"],
+        "grid__source": ["qaa", "qac"],
+        "grid__targets": ["qab", "qad"],
+        "grid__seeds": [0, 1, 2],
+        "grid__optimization": {"epochs": [1, 2], "learning_rate": [1e-4, 2e-4]},
+    }
+    assert len(plan(**only, **lists)) == 3 * 2 * 2 * 3 * 4
+
+
+def test_a_source_is_no_target_of_its_own(plan):
+    changes = {"grid__source": ["qaa", "qab"], "grid__targets": ["qaa", "qab", "qad"], "measure": []}
+    pairs = {
+        (run.source, run.target) for run in models(plan(grid__method=[{"name": "bilingual"}], **changes))
+    }
+    assert pairs == {(("qaa",), ("qab",)), (("qaa",), ("qad",)), (("qab",), ("qaa",)), (("qab",), ("qad",))}
+
+
+def test_two_sources_at_once_are_one_source(plan):
+    for run in models(plan(grid__source="qaa+qac", measure=[])):
+        assert run.source == ("qaa", "qac")
+
+
+def test_shared_work_is_planned_once_and_before_what_needs_it(plan):
+    runs = plan()
+    ids = [run_id(run) for run in runs]
+    assert len(set(ids)) == len(ids)
+    for place, run in enumerate(runs):
+        assert all(run_id(needed) in ids[:place] for needed in needs(run))
+
+
+def test_methods_see_only_the_languages_they_train_on(plan):
+    methods = [{"name": "source-only"}, {"name": "target-only"}, {"name": "bilingual"}]
+    for run in models(plan(grid__method=methods, measure=[])):
+        assert bool(run.source) == (run.method.name != "target-only")
+        assert bool(run.target) == (run.method.name != "source-only")
+
+
+def test_a_method_is_trained_for_its_own_targets(plan):
+    assert {run.target for run in models(plan()) if run.method.name == "bilingual"} == {("qab",)}
+    (scored,) = {run.languages for run in measures(plan(), "transfer-gap")}
+    assert scored == ("qaa", "qab", "qad")
+
+
+def test_a_method_changes_the_optimization_for_itself(plan):
+    epochs = {run.method.name: run.optimization.epochs for run in models(plan(grid__method__1__epochs=3))}
+    assert epochs == {"source-only": 1, "bilingual": 3}
+
+
+def test_one_method_twice_needs_labels(plan):
+    twice = [{"name": "bilingual"}, {"name": "bilingual", "epochs": 2}]
+    with pytest.raises(ConfigError, match=r"grid.method: 'bilingual' is named twice"):
+        plan(grid__method=twice, measure=[])
+    labelled = [twice[0], {**twice[1], "label": "longer"}]
+    path = {"name": "interpolation", "between": ["bilingual", "longer"]}
+    runs = plan(grid__method=labelled, measure=[path])
+    assert [subject.optimization.epochs for subject in measures(runs, "interpolation")[0].subjects] == [1, 2]
+
+
+def test_a_label_is_no_part_of_an_id(plan):
+    same = [run_id(run) for run in plan(grid__method__1__label="both", measure=[])]
+    assert same == [run_id(run) for run in plan(measure=[])]
+
+
+def test_measurements_take_the_targets_seeds_and_methods_asked_for(plan):
+    table = {"name": "scores", "targets": ["qab"], "seeds": [1], "methods": ["source-only"]}
+    (run,) = measures(plan(measure=[table]), "scores")
+    assert (run.languages, run.subjects[0].seed, run.subjects[0].method.name) == (
+        ("qaa", "qab"),
+        1,
+        "source-only",
+    )
+
+
+def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
+    text = TINY + '[[measure]]\nname = "run-variance"\n'
+    ids = sorted(run_id(run) for run in plan(text))
+    assert ids == sorted(run_id(run) for run in plan(text, out=tmp_path / "elsewhere"))
+    assert ids == sorted(run_id(run) for run in plan(text, title="Another", grid__targets=["qad", "qab"]))
+    assert ids == sorted(run_id(run) for run in plan(text, grid__seeds=[1, 0]))
+    grid = text.partition("[grid]\n")[2].partition("\n\n")[0]
+    shuffled = "\n".join(reversed(grid.splitlines()))
+    assert ids == sorted(run_id(run) for run in plan(text.replace(grid, shuffled)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"grid__seeds": [2, 3]},
+        {"grid__examples": 17},
+        {"grid__dev_examples": 7},
+        {"grid__source": "qac"},
+        {"grid__optimization__learning_rate": 1e-3},
+        {"grid__optimization__precision": "float32"},
+        {"grid__corpus": "pawsx"},
+    ],
+)
+def test_what_changes_a_result_changes_the_id(plan, change):
+    assert not {run_id(run) for run in models(plan())} & {run_id(run) for run in models(plan(**change))}
+
+
+def test_a_run_knows_its_encoder_by_name_and_fingerprint_not_by_place(plan, bert_folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.copytree(bert_folder, tmp_path / "elsewhere" / bert_folder.name)
+    here, there = plan(encoder=str(bert_folder)), plan(encoder=str(moved))
+    assert [run_id(run) for run in here] == [run_id(run) for run in there]
+    assert str(bert_folder.parent) not in str([content(run) for run in here])
+    with (moved / "config.json").open("a") as config:
+        config.write("\n")
+    assert not {run_id(run) for run in here} & {run_id(run) for run in plan(encoder=str(moved))}
+
+
+def test_data_are_known_by_their_fingerprint(plan, tmp_path):
+    folder = tmp_path / "data" / "panx"
+    folder.mkdir(parents=True)
+    for split in ("train", "dev"):
+        (folder / f"{split}-en.tsv").write_text("Anna\tB-PER\n\n")
+    changes = {
+        "grid__source": "en",
+        "grid__method": [{"name": "source-only"}],
+        "measure": [],
+        "data": tmp_path / "data",
+    }
+    before = [run_id(run) for run in plan(**changes)]
+    assert before == [run_id(run) for run in plan(**changes)]
+    (folder / "dev-en.tsv").write_text("Otto\tB-PER\n\n")
+    assert not set(before) & {run_id(run) for run in plan(**changes)}
+
+
+def test_an_encoder_made_here_is_made_before_its_models(plan):
+    table = {
+        "text": ["rawtext"],
+        "languages": ["qaa", "qab"],
+        "architecture": {"layers": 1, "dim": 32, "heads": 2},
+    }
+    runs = plan(encoder={"pretrain": table})
+    assert isinstance(runs[0], Pretrain)
+    assert sum(isinstance(run, Pretrain) for run in runs) == 1
+    assert all(run.encoder == runs[0] for run in models(runs))
+
+
+def test_encoders_alone_can_be_measured(plan):
+    text = 'title = "t"\n[[measure]]\nname = "retrieval"\ncorpus = "bitext"\n'
+    (run,) = plan(text + 'languages = ["qaa", "qab", "qad"]')
+    assert run.languages == ("qaa", "qab", "qad")
+    with pytest.raises(ConfigError, match=r"retrieval compares languages, and the recipe names 0. Name two"):
+        plan(text)
+
+
+PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"grid__seeds": []}, "grid.seeds: the list is empty"),
+        ({"grid__seeds": [1, 1]}, "grid.seeds: 1 is named twice"),
+        ({"grid__targets": []}, "grid.targets: the list is empty"),
+        ({"grid__targets": ["qaa"]}, "grid.targets: ['qaa'] holds only the source. Name another language."),
+        ({"grid__targets": ["q"]}, "grid.targets: 'q' is no language code"),
+        ({"grid__source": "qaa+q"}, "grid.source: 'q' is no language code"),
+        ({"grid__source": []}, "grid.source: the list is empty"),
+        (
+            {"grid__corpus": "squad"},
+            "grid.corpus: 'squad' has no labels that a task here can use.",
+        ),
+        ({"grid__task": "nre"}, "grid.task: no task 'nre'. Did you mean 'ner'?"),
+        ({"grid__task": "upos"}, "grid.task: corpus 'wikiann' has no labels for 'upos', only for ner."),
+        ({"grid__method": []}, "grid.method: the list is empty"),
+        ({"grid__method__0": {}}, "grid.method[0]: no method 'None'"),
+        (
+            {"grid__method__0__epoch": 1},
+            "grid.method[0]: epoch: method source-only has no such field.",
+        ),
+        (
+            {"grid__method__0__epochs": [1, 2]},
+            "grid.method[0]: epochs: found [1, 2]; expected a whole number.",
+        ),
+        ({"grid__method__0__label": 3}, "grid.method[0]: label: found 3; expected a text."),
+        (
+            {"grid__method__1__targets": ["qac"]},
+            "grid.method[1]: targets: no target of this grid 'qac'. Did you mean",
+        ),
+        ({"grid__method__1__targets": "qab"}, "grid.method[1]: targets: found 'qab'; expected a list."),
+        (
+            {"grid__optimization__epoch": 1},
+            "grid.optimization: epoch: the optimization has no such field. Did",
+        ),
+        ({"grid__optimization__epochs": []}, "grid.optimization.epochs: the list is empty"),
+        ({"grid__optimization__epochs": [1, 0]}, "grid.optimization: epochs: found 0; expected at least 1."),
+        ({"grid__optimization__precision": "half"}, "grid.optimization.precision: no precision 'half'"),
+        (
+            {"grid__optimization__overlap": 126},
+            "grid.method[0]: overlap: windows of 128 subwords cannot overlap",
+        ),
+        ({"grid__optimization__limit": 9999}, "grid.method[0]: limit: rows of 9999 subwords do not fit into"),
+        ({"grid__treebanks": {"fr": "GSD"}}, "grid.treebanks: no language of this grid 'fr'"),
+        ({"grid__treebanks": {"qaa": "X"}}, "grid: corpus 'wikiann' has no treebanks to choose from"),
+        ({"encoder": {}}, "encoder: give either pretrain (make one) or pretrained (a folder or name)."),
+        ({"encoder": []}, "encoder: the list is empty"),
+        ({"encoder": ["shipped", "shipped"]}, "encoder: 'shipped' is named twice"),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "text": ["rawtxt"]}}},
+            "encoder.pretrain.text: no corpus 'rawtxt'. Did",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "text": ["ud"]}}},
+            "encoder.pretrain.text: corpus 'ud' holds upos, pars",
+        ),
+        ({"encoder": {"pretrain": {**PRETRAIN, "text": []}}}, "encoder.pretrain.text: the list is empty"),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "languages": ["qaz"]}}},
+            "encoder.pretrain.text: the built-in languages: no",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "bitext": "bitext"}}},
+            "encoder.pretrain: bitext ('bitext') and method.",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "method": {"name": "mlm"}}}},
+            "encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling.",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "method": {"step": 3}}}},
+            "encoder.pretrain.method: step: no such field. Did you mean 'steps'?",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "method": {"translation": 0.5}}}},
+            "encoder.pretrain: bitext ('') and method.translation (0.5) belong together.",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "architecture": {"family": "brt"}}}},
+            "encoder.pretrain.architecture.family: no encoder family 'brt'. Did you mean 'bert'?",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "architecture": {"heads": 7}}}},
+            "encoder.pretrain.architecture: 7 heads do not divide dim 256.",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "architecture": {"positions": 64}}}},
+            "encoder.pretrain.method.block: rows of 128 subwords do not fit into 64 positions.",
+        ),
+        ({"measure__0": {}}, "measure[0]: no diagnostic 'None'"),
+        (
+            {"measure__0__splt": "dev"},
+            "measure[0]: splt: diagnostic scores has no such field. Did you mean 'split'?",
+        ),
+        ({"measure__0__split": "dve"}, "measure[0]: split: no split 'dve'. Did you mean 'dev'?"),
+        ({"measure__0__split": 3}, "measure[0]: split: found 3; expected a text."),
+        ({"measure__0__examples": -1}, "measure[0]: examples: found -1; expected at least 0."),
+        ({"measure__0__targets": "qab"}, "measure[0]: targets: found 'qab'; expected a list."),
+        ({"measure__0__targets": ["qac"]}, "measure[0]: targets: no target of the grid 'qac'. Did you mean"),
+        ({"measure__0__seeds": [9]}, "measure[0]: seeds: no seed of the grid '9'. Known: 0, 1."),
+        (
+            {"measure__0__methods": ["bilingal"]},
+            "measure[0]: methods: no method of the grid 'bilingal'. Did you mean",
+        ),
+        ({"measure__0__corpus": "bitext"}, "measure[0]: corpus: diagnostic scores has no such field."),
+        (
+            {"measure__1__methods": ["bilingual"]},
+            "measure[1]: transfer-gap finds nothing in the grid to look at.",
+        ),
+        ({"measure__2__between": ["source-only", "x"]}, "measure[2]: between: no method of this recipe 'x'."),
+        (
+            {"measure__2__between": ["source-only"]},
+            "measure[2]: interpolation: between names 1 methods, but 2",
+        ),
+        (
+            {"measure__2__between": "source-only"},
+            "measure[2]: between: found 'source-only'; expected a list.",
+        ),
+        ({"measure__2__part": "hed"}, "measure[2]: interpolation: no part 'hed'. Did you mean 'head'?"),
+        ({"measure__2__targets": ["qad"]}, "measure[2]: interpolation finds nothing in the grid to look at."),
+        (
+            {"measure": [{"name": "run-variance"}], "grid__seeds": [0]},
+            "measure[0]: run-variance compares seeds, and",
+        ),
+        (
+            {"measure": [{"name": "retrieval"}]},
+            "measure[0]: retrieval needs bitext: name it in the field corpus.",
+        ),
+        (
+            {"measure": [{"name": "retrieval", "corpus": "ud"}]},
+            "measure[0]: corpus: corpus 'ud' holds upos, parsing, not",
+        ),
+        (
+            {"measure": [{"name": "retrieval", "corpus": "bitxt"}]},
+            "measure[0]: corpus: no corpus 'bitxt'. Did you mean",
+        ),
+    ],
+)
+def test_a_mistake_is_found_before_anything_is_made(plan, changes, said):
+    with pytest.raises((ConfigError, DataError)) as error:
+        plan(**changes)
+    assert str(error.value).startswith(f"tiny.toml: {said}"), error.value
+
+
+def test_a_recipe_that_asks_for_nothing_is_refused(plan):
+    with pytest.raises(ConfigError, match="this recipe asks for nothing"):
+        plan('title = "t"')
+    with pytest.raises(ConfigError, match=r"scores looks at models, and there is no \[grid\]"):
+        plan('title = "t"\n[[measure]]\nname = "scores"')
+
+
+def test_two_encoders_must_not_go_by_one_name(plan, bert_folder, tmp_path):
+    (tmp_path / "b").mkdir()
+    twin = shutil.copytree(bert_folder, tmp_path / "b" / "bert")
+    with pytest.raises(ConfigError, match="encoder: 'bert' is named twice"):
+        plan(encoder=[str(bert_folder), str(twin)])
+
+
+def test_a_folder_that_is_not_there_is_no_hub_name(plan, tmp_path):
+    for source in (f"{tmp_path}/lost", "./lost", "~/lost", "two words", "{}"):
+        with pytest.raises(ModelError, match="no such folder"):
+            plan(encoder=source)
+
+
+def test_a_name_on_the_hub_is_planned_without_a_look(plan):
+    assert {run.encoder.source for run in models(plan(encoder="somebody/small-bert"))} == {
+        "somebody/small-bert"
+    }

@@ -1,0 +1,171 @@
+"""A recipe is read whole and strictly: each mistake names file, field, what was found, what is allowed."""
+
+import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.runs import Architecture, Optimization
+from isogloss.experiments.recipe import checked, located, parse_change, read_recipe
+from isogloss.experiments.running import packaged_recipes
+from tiny import TINY, body
+
+
+def read(text=TINY, **changes):
+    return read_recipe(text, where="r.toml", changes={k.replace("__", "."): v for k, v in changes.items()})
+
+
+def refusal(text=TINY, **changes):
+    with pytest.raises(ConfigError) as error:
+        read(text, **changes)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("name", packaged_recipes())
+def test_every_packaged_recipe_is_read(name):
+    assert read_recipe(packaged_recipes()[name], where=name).title
+
+
+def test_the_defaults_are_three_seeds_and_the_shipped_encoder():
+    recipe = read(TINY.replace("seeds = [0, 1]\n", "").replace('encoder = "shipped"\n', ""))
+    assert (recipe.grid.seeds, recipe.encoder) == ((0, 1, 2), "shipped")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tilte": "x"}, "r.toml: tilte: no such field. Did you mean 'title'? Fields: encoder, grid,"),
+        ({"grid__sorce": "x"}, "r.toml: grid.sorce: no such field. Did you mean 'source'?"),
+        ({"grid": {}}, "r.toml: grid."),
+        ({"grid": 3}, "r.toml: grid: found 3; expected a table. Correct the recipe."),
+        ({"grid__seeds": 3}, "r.toml: grid.seeds: found 3; expected a list."),
+        ({"grid__seeds": ["0"]}, "r.toml: grid.seeds.0: found '0'; expected a whole number."),
+        ({"grid__seeds": [True]}, "r.toml: grid.seeds.0: found True; expected a whole number."),
+        ({"grid__targets": "qab"}, "r.toml: grid.targets: found 'qab'; expected a list."),
+        ({"grid__examples": -1}, "r.toml: grid.examples: found -1; expected at least 0."),
+        ({"grid__dev_examples": 0.5}, "r.toml: grid.dev_examples: found 0.5; expected a whole number."),
+        ({"grid__treebanks": []}, "r.toml: grid.treebanks: found []; expected a table."),
+        ({"grid__method": "source-only"}, "r.toml: grid.method: found 'source-only'; expected a list."),
+        ({"grid__method__0": 1}, "r.toml: grid.method.0: found 1; expected a table."),
+        ({"measure": 1}, "r.toml: measure: found 1; expected a list."),
+        ({"scale": []}, "r.toml: scale: found []; expected a table."),
+        ({"encoder": 3}, "r.toml: encoder: found 3; expected"),
+        (
+            {"encoder": {"pretraned": "x"}},
+            "r.toml: encoder.pretraned: no such field. Did you mean",
+        ),
+        ({"encoder": {"pretrain": {"text": "x"}}}, "r.toml: encoder.pretrain."),
+        (
+            {"encoder": {"pretrain": {"text": ["rawtext"], "language": ["qaa"]}}},
+            "r.toml: encoder.pretrain.language: no such field. Did you mean 'languages'?",
+        ),
+        (
+            {"encoder": {"pretrain": {"text": [], "languages": [], "architecture": {"layer": 2}}}},
+            "r.toml: encoder.pretrain.architecture.layer: no such field. Did you mean 'layers'?",
+        ),
+        (
+            {"encoder": {"pretrain": {"text": [], "languages": [], "architecture": {"layers": 0}}}},
+            "r.toml: encoder.pretrain.architecture.layers: found 0; expected at least 1.",
+        ),
+        (
+            {"encoder": ["shipped", {"pretrain": {"text": [], "languages": [], "seed": "x"}}]},
+            "r.toml: encoder.1.pretrain.seed: found 'x'; expected a whole number.",
+        ),
+    ],
+)
+def test_a_wrong_field_type_or_range_is_refused_by_name(changes, said):
+    assert refusal(**changes).startswith(said)
+
+
+def test_a_missing_field_is_named():
+    assert refusal(TINY.replace('title = "Tiny"', "")) == (
+        "r.toml: title: this field is missing. Add it to the recipe."
+    )
+    assert "grid.source: this field is missing" in refusal(TINY.replace('source = "qaa"', ""))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        (Optimization, {"epochs": 0}, "at least 1"),
+        (Optimization, {"epochs": -1}, "at least 1"),
+        (Optimization, {"epochs": 1.5}, "a whole number"),
+        (Optimization, {"epochs": True}, "a whole number"),
+        (Optimization, {"learning_rate": 0}, "more than 0"),
+        (Optimization, {"learning_rate": float("inf")}, "a finite number"),
+        (Optimization, {"learning_rate": "high"}, "a number"),
+        (Optimization, {"batch_size": 0}, "at least 1"),
+        (Optimization, {"warmup": 1.01}, "at most 1"),
+        (Optimization, {"warmup": -0.1}, "at least 0"),
+        (Optimization, {"weight_decay": -1}, "at least 0"),
+        (Optimization, {"beta2": 1}, "less than 1"),
+        (Optimization, {"clip": -1}, "at least 0"),
+        (Optimization, {"limit": 0}, "at least 1"),
+        (Optimization, {"overlap": -1}, "at least 0"),
+        (Optimization, {"checkpoint_every": -1}, "at least 0"),
+        (Optimization, {"precision": 16}, "a text"),
+        *((Architecture, {name: 0}, "at least 1") for name in ("layers", "dim", "heads", "positions")),
+        (Architecture, {"dropout": 2}, "at most 1"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_with_what_is_allowed(kind, values, expected):
+    with pytest.raises(ConfigError) as error:
+        checked(kind, values, "here")
+    ((field, value),) = values.items()
+    assert str(error.value) == f"here: {field}: found {value!r}; expected {expected}. Correct the recipe."
+
+
+def test_whole_numbers_do_for_rates():
+    assert checked(Optimization, {"clip": 2}, "here").clip == 2.0
+
+
+def test_a_scale_changes_what_it_names_and_nothing_else():
+    small = read_recipe(TINY, where="r.toml", scale="least")
+    assert (small.grid.seeds, small.grid.examples) == ((0,), 4)
+    assert (small.grid.dev_examples, small.grid.optimization) == (8, body()["grid"]["optimization"])
+
+
+def test_a_change_goes_over_a_scale():
+    assert read_recipe(TINY, where="r", scale="least", changes={"grid.seeds": [7]}).grid.seeds == (7,)
+
+
+def test_an_unknown_scale_names_the_known_ones():
+    with pytest.raises(ConfigError, match=r"no scale 'last'. Did you mean 'least'\? Known: least."):
+        read_recipe(TINY, where="r.toml", scale="last")
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("grid.seeds=[0, 1]", ("grid.seeds", [0, 1])),
+        ("grid.optimization.learning_rate=1e-4", ("grid.optimization.learning_rate", 1e-4)),
+        ("encoder=shipped", ("encoder", "shipped")),
+        ("encoder=../models/my-bert", ("encoder", "../models/my-bert")),
+        ('title="a = b"', ("title", "a = b")),
+        ("title = Two words", ("title", "Two words")),
+    ],
+)
+def test_set_reads_toml_and_plain_words(text, change):
+    assert parse_change(text) == change
+
+
+@pytest.mark.parametrize("text", ["grid.seeds", "=3", "a=[0,", "a=[b]", "a={b=c}", "a="])
+def test_set_refuses_what_is_neither(text):
+    with pytest.raises(ConfigError, match="--set"):
+        parse_change(text)
+
+
+def test_set_reaches_into_lists_by_number():
+    assert read(measure__0__examples=3).measure[0]["examples"] == 3
+    assert "grid.method is a list of 2, so it has no '2' to set" in refusal(grid__method__2__name="x")
+    assert "title is no table, so it has no 'x' to set" in refusal(title__x=1)
+
+
+def test_a_place_is_put_before_any_message():
+    with pytest.raises(ConfigError, match=r"^there: here: "), located("there"):
+        checked(Optimization, {"epochs": 0}, "here")
+
+
+def test_every_default_passes_its_own_checks():
+    for kind in (Optimization, Architecture):
+        assert checked(kind, {}, "here") == kind()

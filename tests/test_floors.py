@@ -1,0 +1,96 @@
+"""A package imports from lower floors only, and each outer library from the floors that may know it."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.data import CORPORA
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.encoders import FAMILIES
+from isogloss.methods import METHODS, PRETRAINING
+from isogloss.tasks import TASKS
+
+ROOT = Path(isogloss.__file__).parent
+FLOORS = (
+    {"core"},
+    {"metrics", "nn", "data"},
+    {"encoders"},
+    {"tasks"},
+    {"training"},
+    {"methods", "diagnostics"},
+    {"experiments", "reports"},
+    {"api"},
+    {"cli"},
+    {"__init__", "__main__"},
+)
+FLOOR = {package: number for number, floor in enumerate(FLOORS) for package in floor}
+KNOWN_TO = {
+    "transformers": {"encoders", "tasks"},
+    "huggingface_hub": {"encoders"},
+    "accelerate": {"training"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+    "jinja2": {"reports"},
+    "matplotlib": {"reports"},
+    "conllu": {"data"},
+}
+WITHOUT_TORCH = ("core", "metrics", "data", "reports")
+PLUG_INS = {
+    "corpora": [type(corpus) for corpus in CORPORA.values()],
+    "families": [type(family) for family in FAMILIES.values()],
+    "tasks": [type(task) for task in TASKS.values()],
+    "methods": [*METHODS.values(), *PRETRAINING.values()],
+    "diagnostics": list(DIAGNOSTICS.values()),
+}
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_package_imports_lower_floors_only(file: Path) -> None:
+    package = package_of(file)
+    for name in imports(file):
+        head, _, rest = name.partition(".")
+        if head == "isogloss":
+            other = rest.partition(".")[0] or "core"  # isogloss itself knows its version only
+            below = FLOOR[other] < FLOOR[package]
+            assert other == package or below, f"{package} must not see {name}"
+        assert package in KNOWN_TO.get(head, {package}), f"{package} must not see {name}"
+
+
+@pytest.mark.parametrize("kind", PLUG_INS)
+def test_a_plug_in_never_imports_another(kind: str) -> None:
+    modules = {plug_in.__module__ for plug_in in PLUG_INS[kind]}
+    for module in modules:
+        file = ROOT.parent.joinpath(*module.split(".")).with_suffix(".py")
+        assert not (modules - {module}) & set(imports(file)), module
+
+
+def test_the_floors_that_need_no_torch_import_without_it() -> None:
+    code = f"""
+import sys, pkgutil, importlib
+for name in {WITHOUT_TORCH}:
+    package = importlib.import_module("isogloss." + name)
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+print(*sorted({{"torch", "transformers"}} & set(sys.modules)))
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == ""
+
+
+def package_of(file: Path) -> str:
+    return file.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Give every module a file imports, at its top or later."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}: imports are absolute here"
+            yield str(node.module)

@@ -1,0 +1,51 @@
+"""What it costs to import the package and to ask the command line for help."""
+
+import os
+import resource
+import subprocess
+import sys
+
+import isogloss
+
+PATIENCE = 4 if os.environ.get("CI") else 1
+"""Other people's machines may be this many times slower."""
+
+HEAVY = {"torch", "transformers", "numpy", "scipy", "matplotlib", "pydantic", "typer"}
+
+
+def test_importing_isogloss_is_cheap() -> None:
+    assert cost("-c", "import isogloss") - cost("-c", "pass") < 0.2 * PATIENCE
+
+
+def test_importing_isogloss_imports_nothing_heavy() -> None:
+    code = "import sys, isogloss; dir(isogloss); print(*sys.modules)"
+    there = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert not HEAVY & set(there)
+
+
+def test_help_is_at_hand() -> None:
+    assert cost("-m", "isogloss", "--help") - cost("-c", "pass") < 0.3 * PATIENCE
+
+
+def test_the_verbs_are_known_without_torch() -> None:
+    code = "import sys; from isogloss.cli.app import app; print(*sys.modules)"
+    there = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert not {"torch", "transformers", "numpy"} & set(there)
+
+
+def test_the_version_is_the_packages_own() -> None:
+    from isogloss.core.version import VERSION
+
+    assert isogloss.__version__ == VERSION
+
+
+def cost(*arguments: str) -> float:
+    """Return the processor's seconds of a Python process, the least of three."""
+    return min(_seconds(arguments) for _ in range(3))
+
+
+def _seconds(arguments: tuple[str, ...]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

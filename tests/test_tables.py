@@ -1,0 +1,124 @@
+"""Every plug-in stands in its table, under a name of the documented form, each field with its help text."""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.runs import Architecture, FineTune, Measure, Optimization, Pretrain, Pretrained
+from isogloss.data import CORPORA
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.encoders import FAMILIES
+from isogloss.experiments.recipe import (
+    EncoderTable,
+    GridTable,
+    MeasureTable,
+    MethodTable,
+    PretrainTable,
+    Recipe,
+)
+from isogloss.experiments.running import packaged_recipes
+from isogloss.methods import METHODS, PRETRAINING
+from isogloss.tasks import TASKS
+
+ROOT = Path(isogloss.__file__).parent
+TABLES = {
+    "data": (CORPORA, {"name", "tasks", "read"}),
+    "encoders": (FAMILIES, {"sites", "embeddings"}),
+    "tasks": (TASKS, {"encode", "decode", "score"}),
+    "methods": ({**METHODS, **PRETRAINING}, {"name", "train"}),
+    "diagnostics": (DIAGNOSTICS, {"name", "over", "measure"}),
+}
+"""A package's table, and what only its plug-ins have."""
+
+KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+@pytest.mark.parametrize("package", TABLES)
+def test_every_plug_in_of_a_package_is_in_its_table(package: str) -> None:
+    table, marks = TABLES[package]
+    found = {name for file in (ROOT / package).glob("*.py") for name in plug_ins(file, marks)}
+    listed = {kind.__qualname__ for kind in kinds(table.values())}
+    assert found == listed
+
+
+def test_every_instance_of_a_task_is_in_the_table() -> None:
+    modules = {type(task).__module__ for task in TASKS.values()}
+    made = [
+        value
+        for module in modules
+        for value in vars(import_module(module)).values()
+        if type(value) in kinds(TASKS.values())
+    ]
+    assert sorted(task.name for task in made) == sorted(TASKS)
+
+
+@pytest.mark.parametrize("package", TABLES)
+def test_names_of_tables_are_kebab_case_and_their_own(package: str) -> None:
+    table, _ = TABLES[package]
+    for name, entry in table.items():
+        assert KEBAB.fullmatch(name), name
+        assert entry.name == name
+
+
+@pytest.mark.parametrize("package", TABLES)
+def test_files_and_recipes_are_snake_case(package: str) -> None:
+    for name in [*packaged_recipes(), *(file.stem.strip("_") for file in (ROOT / package).glob("*.py"))]:
+        assert SNAKE.fullmatch(name), name
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *METHODS.values(),
+        *PRETRAINING.values(),
+        *DIAGNOSTICS.values(),
+        *(Optimization, Architecture, Pretrain, Pretrained, FineTune, Measure),
+        *(Recipe, EncoderTable, PretrainTable, GridTable, MethodTable, MeasureTable),
+    ],
+    ids=lambda kind: kind.__name__,
+)
+def test_every_field_has_a_help_text_under_it(kind: type) -> None:
+    assert kind.__doc__
+    assert not kind.__doc__.startswith(f"{kind.__name__}(")  # dataclass would write that one itself
+    without = {field.name for field in fields(kind)} - set(documented_fields(kind))
+    assert not without
+
+
+def kinds(entries: Iterable[object]) -> set[type]:
+    return {entry if isinstance(entry, type) else type(entry) for entry in entries}
+
+
+def plug_ins(file: Path, marks: set[str]) -> Iterator[str]:
+    """Name the classes of a file, Protocols aside, that have all the marks of a plug-in."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        is_protocol = isinstance(node, ast.ClassDef) and "Protocol" in map(ast.unparse, node.bases)
+        if isinstance(node, ast.ClassDef) and not is_protocol and marks <= set(names_in(node)):
+            yield node.name
+
+
+def names_in(node: ast.ClassDef) -> Iterator[str]:
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef):
+            yield part.name
+        elif isinstance(part, ast.AnnAssign):
+            yield ast.unparse(part.target)
+        elif isinstance(part, ast.Assign):
+            yield from map(ast.unparse, part.targets)
+
+
+def documented_fields(kind: Callable[..., object]) -> Iterator[str]:
+    """Name the fields with a text right below them."""
+    (node,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind))).body
+    assert isinstance(node, ast.ClassDef)
+    for field, text in zip(node.body, node.body[1:], strict=False):
+        is_text = isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+        if isinstance(field, ast.AnnAssign) and is_text and str(text.value.value).strip():
+            yield ast.unparse(field.target)

@@ -1,0 +1,68 @@
+"""A whole experiment in a few seconds: 12 runs on the built-in languages, with the shipped encoder."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+TINY = """
+title = "Tiny"
+encoder = "shipped"
+
+[grid]
+corpus = "wikiann"
+source = "qaa"
+targets = ["qab", "qad"]
+seeds = [0, 1]
+examples = 16
+dev_examples = 8
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 8 }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "bilingual"
+targets = ["qab"]
+
+[[measure]]
+name = "scores"
+examples = 8
+
+[[measure]]
+name = "transfer-gap"
+examples = 8
+
+[[measure]]
+name = "interpolation"
+targets = ["qab"]
+examples = 8
+alphas = [0.0, 0.5, 1.0]
+
+[scale.least]
+"grid.seeds" = [0]
+grid.examples = 4
+"""
+
+MODELS = 4
+"""Source-only serves both targets, bilingual one; two seeds."""
+
+RUNS = MODELS + MODELS + 2 + 2
+"""Models, their scores, a gap for each source-only model, a path for each seed."""
+
+
+def tiny(folder: Path, text: str = TINY) -> Path:
+    """Write the recipe into a folder."""
+    path = folder / "tiny.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def changed(**changes: Any) -> Mapping[str, Any]:
+    """Give changes with dots in their keys: ``grid__seeds=[0]`` is grid.seeds."""
+    return {key.replace("__", "."): value for key, value in changes.items()}
+
+
+def body() -> dict[str, Any]:
+    """Give the recipe as plain data."""
+    return tomllib.loads(TINY)
