@@ -40,4 +40,6 @@ class Look:
     """Give one language's examples, encoded once, that score any model."""
     lines: Callable[[str], list[tuple[str, str]]]
     """Give (first, second) texts of a language pair such as en-fr."""
+    precision: str = "auto"
+    """auto (measured), float32 or bfloat16; models with a head say it themselves."""
     tell: Tell = silent

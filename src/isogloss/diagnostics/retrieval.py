@@ -42,17 +42,22 @@ class Retrieval:
                 raise DataError(
                     f"{self.name}: no translations {first}-{other} to look for. Choose another split."
                 )
-            forward, backward = self._accuracy(loaded, pairs)
+            forward, backward = self._accuracy(loaded, pairs, look.precision)
             where = {"encoder": look.columns["encoder"], "first": first, "second": other, "layer": self.layer}
             found = {"candidates": len(pairs), "accuracy_forward": forward, "accuracy_backward": backward}
             rows.append({**where, **found, "chance": 1 / len(pairs)})
         return rows
 
-    def _accuracy(self, loaded: Any, pairs: list[tuple[str, str]]) -> tuple[float, float]:
+    def _accuracy(self, loaded: Any, pairs: list[tuple[str, str]], precision: str) -> tuple[float, float]:
         model, tokenizer = loaded
         sides = [
             sentence_states(
-                model, tokenizer, [pair[side] for pair in pairs], layer=self.layer, limit=self.limit
+                model,
+                tokenizer,
+                [pair[side] for pair in pairs],
+                layer=self.layer,
+                limit=self.limit,
+                precision=precision,
             )
             for side in (0, 1)
         ]
