@@ -1,7 +1,11 @@
 """Serial or side by side, stopped or not: the records are the same to the byte, and nothing is made twice."""
 
 import json
+import multiprocessing
+import os
+import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -9,8 +13,8 @@ import pytest
 import isogloss
 from isogloss.core.errors import DataError, DivergedError, RunError
 from isogloss.core.records import RECORD, read_record
-from isogloss.experiments import execute
-from tiny import MODELS, RUNS, TINY, tiny
+from isogloss.experiments import engine, execute
+from tiny import RUNS, TINY, tiny
 
 DIVERGING = TINY.replace('name = "bilingual"', 'name = "bilingual"\nlearning_rate = 1e30')
 HEIRS = 2 + 2 + 2
@@ -139,25 +143,21 @@ def test_the_number_of_threads_is_given_back(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_says_so_in_one_line(tmp_path, monkeypatch):
-    recipe = tiny(tmp_path, TINY.replace("epochs = 1", "epochs = 2000"))
-    from isogloss.experiments import engine
-
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_process_that_dies_ends_everything_at_once(tmp_path, monkeypatch, which):
     collect, killed = engine._collect, []
 
     def kill_one(shop, running, outcome):
-        import multiprocessing
-        import os
-        import signal
-
-        children = multiprocessing.active_children()
-        if children and not killed and any(tmp_path.glob("runs/*/")):
-            killed.append(children[0].pid)
-            os.kill(children[0].pid, signal.SIGKILL)
+        children = sorted(multiprocessing.active_children(), key=lambda child: child.pid)
+        if not killed and len(list(tmp_path.glob("runs/*/"))) == 2:
+            killed.append((children[which].pid, time.monotonic()))
+            os.kill(children[which].pid, signal.SIGKILL)
         collect(shop, running, outcome)
 
     monkeypatch.setattr(engine, "_collect", kill_one)
+    recipe = tiny(tmp_path, TINY.replace("epochs = 1", "epochs = 2000"))
     with pytest.raises(RunError, match=r"its process was ended from outside \(did the memory run out\?\)"):
         isogloss.run(recipe, out=tmp_path / "runs", jobs=2)
-    assert killed
-    assert MODELS
+    ((_, since),) = killed
+    assert time.monotonic() - since < 20
+    assert not multiprocessing.active_children()

@@ -74,6 +74,9 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
     quiet = replace(shop, tell=_put)
     running: dict[Future[None], Run] = {}
     with ProcessPoolExecutor(jobs, context, _begin, (told, os.getpid())) as pool:
+        for _ in range(jobs):
+            # The pool notices the death of its last process only once another task has come back.
+            pool.submit(os.getpid)
         try:
             while waiting or running:
                 for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
@@ -84,8 +87,9 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
                 _collect(shop, running, outcome)
                 _tell(told, shop.tell)
         except BaseException:
+            processes = list((pool._processes or {}).values())  # Gone from the pool once it is shut down.
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in pool._processes.values():
+            for process in processes:
                 process.kill()
             raise
     return outcome
