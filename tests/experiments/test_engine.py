@@ -159,5 +159,6 @@ def test_a_process_that_dies_ends_everything_at_once(tmp_path, monkeypatch, whic
     with pytest.raises(RunError, match=r"its process was ended from outside \(did the memory run out\?\)"):
         isogloss.run(recipe, out=tmp_path / "runs", jobs=2)
     ((_, since),) = killed
-    assert time.monotonic() - since < 20
-    assert not multiprocessing.active_children()
+    while multiprocessing.active_children():
+        assert time.monotonic() - since < 20
+        time.sleep(0.05)

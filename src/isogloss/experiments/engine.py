@@ -6,6 +6,7 @@ the machine is busy. Both leave the same records.
 """
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -152,6 +153,7 @@ _channel: list[Any] = []
 
 def _begin(told: "Queue[Progress]", parent: int) -> None:
     """Prepare a process: its channel, and an end when the parent dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends the others.
     _channel[:] = [told]
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
