@@ -5,13 +5,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
+from isogloss.core.runs import Optimization
 from isogloss.data.files import DiskFolder
+from isogloss.tasks import TASKS
+from isogloss.training.setting import Setting
+from made_up import TEXT, tagged
 
-TEXT = (
-    "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy with the "
-    "unbelievable lower casing things that happened slowly there yesterday"
-)
+# A busy machine is no broken law.
+settings.register_profile("isogloss", deadline=None)
+settings.load_profile("isogloss")
+
 WORD_PIECES = ("s", "ed", "ing", "ly", "al", "un", "happen", "cas", "low", "slow")
 
 
@@ -68,6 +73,43 @@ def xlm_roberta_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def encoder_folder(request: pytest.FixtureRequest) -> Path:
     """Each family's folder in turn: config.json, model.safetensors (with masked-LM head), tokenizer."""
     return request.getfixturevalue(f"{request.param.replace('-', '_')}_folder")
+
+
+@pytest.fixture
+def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
+    """Make what a fine-tuning method is given: UPOS on made-up sentences in any languages."""
+
+    def make(
+        source: tuple[str, ...] = ("en",),
+        target: tuple[str, ...] = (),
+        *,
+        seed: int = 0,
+        folder: Path | None = None,
+        encoder: Path | None = None,
+        **optimization: object,
+    ) -> Setting:
+        how = {
+            "epochs": 2,
+            "learning_rate": 1e-3,
+            "batch_size": 8,
+            "limit": 48,
+            "overlap": 8,
+            "precision": "float32",
+            "checkpoint_every": 3,
+        }
+        return Setting(
+            task=TASKS["upos"],
+            encoder=str(encoder or bert_folder),
+            train=lambda language: tagged(language, 40),
+            dev=lambda language: tagged(language, 20, seed=1),
+            source=source,
+            target=target,
+            optimization=Optimization(**(how | optimization)),
+            folder=folder or tmp_path / "work",
+            seed=seed,
+        )
+
+    return make
 
 
 def _sizes(vocabulary: int) -> dict[str, int | float]:

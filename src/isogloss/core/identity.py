@@ -5,6 +5,7 @@ a part's ``version``: raise it when the part's results change and old records mu
 """
 
 import json
+import math
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from typing import Any
@@ -16,19 +17,41 @@ ID_LENGTH = 12
 def content(value: object) -> Any:
     """Return a value as plain JSON data, each dataclass with its kind and version."""
     if is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: content(getattr(value, field.name)) for field in fields(value)}
-        kind = {"kind": getattr(type(value), "name", type(value).__name__)}
-        version = getattr(type(value), "version", 1)
-        return {**kind, **({"version": version} if version != 1 else {}), **parts}
+        return _content_of_part(value)
     if isinstance(value, tuple | list):
         return [content(part) for part in value]
     if isinstance(value, dict):
-        return {str(key): content(part) for key, part in sorted(value.items())}
-    if value is None or isinstance(value, str | int | float | bool):
+        return {str(key): content(part) for key, part in value.items()}
+    if isinstance(value, float):
+        return _number(value)
+    if value is None or isinstance(value, str | int):
         return value
     raise TypeError(
         f"{type(value).__name__} has no place in a run: use numbers, texts, tuples and dataclasses."
     )
+
+
+def _content_of_part(part: Any) -> dict[str, Any]:
+    kind = {"kind": getattr(type(part), "name", type(part).__name__)}
+    version = getattr(type(part), "version", 1)
+    about = {**kind, **({"version": version} if version != 1 else {})}
+    parts = {
+        field.name: content(_as_declared(field.type, getattr(part, field.name))) for field in fields(part)
+    }
+    if taken := about.keys() & parts.keys():
+        raise TypeError(f"{type(part).__name__}: a field cannot be called {min(taken)!r}. Rename it.")
+    return {**about, **parts}
+
+
+def _as_declared(kind: object, value: object) -> object:
+    """Return a whole number in a field of fractions as a fraction: 0 and 0.0 are the same weight decay."""
+    return float(value) if kind is float and isinstance(value, int) else value
+
+
+def _number(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no number that a run can have. Use a finite one.")
+    return value + 0.0  # -0.0 equals 0.0 and becomes it.
 
 
 def identity(value: object) -> str:

@@ -5,8 +5,10 @@ bytes); when, where and how long is written beside it in ``made.json``.
 """
 
 import json
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,40 +39,81 @@ class Record:
 def write_record(folder: Path, record: Record) -> None:
     """Write the record under a temporary name, then rename it: it is there whole or not at all."""
     body = {name: getattr(record, name) for name in Record.__dataclass_fields__}
-    write_text(folder / RECORD, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
+    body["rows"] = [{name: _strict(value) for name, value in row.items()} for row in record.rows]
+    write_text(folder / RECORD, json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+
+
+def _strict(value: Value) -> Value:
+    """Return null for what is no number: JSON has no nan."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_record(folder: Path) -> Record:
-    """Read a run's record; a damaged one is an error that says how to make it again."""
+    """Read a run's record; StorageError, saying how to make it again, when it is damaged or not there."""
     path = folder / RECORD
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
-        record = Record(**{**body, "needs": tuple(body["needs"]), "warnings": tuple(body["warnings"])})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+    except OSError as error:
         raise StorageError(
-            f"{path}: this record is damaged ({type(error).__name__}: {error}). "
-            f"Delete the file and run again; only this run is repeated."
+            f"{path}: cannot read this record ({error.strerror or error}). Check the folder, or run again."
         ) from error
-    if record.id != folder.name or not isinstance(record.rows, list):
-        raise StorageError(
-            f"{path}: this record is damaged (id {record.id!r} in folder {folder.name!r}). "
-            f"Delete the file and run again; only this run is repeated."
-        )
-    return record
+    if wrong := _misshapen(body):
+        raise _damaged(path, wrong)
+    if body["id"] != folder.name:
+        raise _damaged(path, f"id {body['id']!r} in folder {folder.name!r}")
+    return Record(**{**body, "needs": tuple(body["needs"]), "warnings": tuple(body["warnings"])})
+
+
+def _damaged(path: Path, what: str) -> StorageError:
+    return StorageError(
+        f"{path}: this record is damaged ({what}). Delete the file and run again; only this run is repeated."
+    )
+
+
+_SHAPES = {"id": str, "kind": str, "title": str, "run": dict, "needs": list, "rows": list, "warnings": list}
+
+
+def _misshapen(body: object) -> str:
+    """Say what no record that was written whole can have; nothing where there is no such thing."""
+    if not isinstance(body, dict) or body.keys() != _SHAPES.keys():
+        return f"its fields are not {', '.join(_SHAPES)}"
+    for name, shape in _SHAPES.items():
+        if not isinstance(body[name], shape):
+            return f"{name} is {body[name]!r:.40}"
+    if not all(isinstance(text, str) for text in (*body["needs"], *body["warnings"])):
+        return "needs and warnings are no texts"
+    if not all(isinstance(row, dict) and _is_flat(row) for row in body["rows"]):
+        return "its rows are no flat tables"
+    return ""
+
+
+def _is_flat(row: dict[str, object]) -> bool:
+    return not any(isinstance(value, dict | list) for value in row.values())
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a file under a temporary name, flush it to the disk, then rename it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the disk says about writing a file into a StorageError."""
+    try:
+        yield
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise storage_error(path, error) from error
 
 

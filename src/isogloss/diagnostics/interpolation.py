@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError, did_you_mean
 from isogloss.core.progress import Progress
 from isogloss.core.records import Row
-from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.look import Look, role_of
 from isogloss.diagnostics.weights import PARTS, Weights, chosen_parameters, standing_in, weights_of
 
 COARSE = tuple(step / 10 for step in range(-5, 16))
@@ -124,6 +124,7 @@ def _scored(
 ) -> Iterator[Row]:
     """Move one resident model from point to point and score it on each language's data."""
     points = list(points)
+    sources = look.columns.get("source") or look.languages[0]
     evaluations = {language: look.evaluation(language) for language in look.languages}
     home = weights_of(model, names)
     kept = [weight.clone() for weight in home]
@@ -134,8 +135,8 @@ def _scored(
     with standing_in(model, moving), torch.no_grad():
         for number, (point, columns) in enumerate(points, start=1):
             go(point, list(moving.values()))
-            for place, (language, evaluation) in enumerate(evaluations.items()):
-                role = "source" if place == 0 else "target"
+            for language, evaluation in evaluations.items():
+                role = role_of(language, sources)
                 where = {"language": language, "role": role, "split": look.split, "metric": evaluation.metric}
                 yield {**columns, **where, "score": evaluation.score(model)}
             look.tell(Progress("path", number, len(points)))

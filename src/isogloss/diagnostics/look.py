@@ -20,6 +20,11 @@ class Subject:
     folder: Path
 
 
+def role_of(language: str, sources: object) -> str:
+    """Tell whether a model was trained on a language as one of its ``sources`` (joined by +)."""
+    return "source" if language in str(sources).split("+") else "target"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """Subjects, languages, and data already encoded for scoring."""
@@ -36,4 +41,5 @@ class Look:
     lines: Callable[[str], list[tuple[str, str]]]
     """Give (first, second) texts of a language pair such as en-fr."""
     precision: str = "auto"
+    """auto (measured), float32 or bfloat16; models with a head say it themselves."""
     tell: Tell = silent

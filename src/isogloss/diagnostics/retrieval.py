@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from isogloss.core.errors import DataError
 from isogloss.core.records import Row
 from isogloss.diagnostics.look import Look
 from isogloss.training.evaluation import sentence_states
@@ -37,17 +38,26 @@ class Retrieval:
         first, *others = look.languages
         for other in others:
             pairs = look.lines(f"{first}-{other}")
-            forward, backward = self._accuracy(loaded, pairs)
+            if not pairs:
+                raise DataError(
+                    f"{self.name}: no translations {first}-{other} to look for. Choose another split."
+                )
+            forward, backward = self._accuracy(loaded, pairs, look.precision)
             where = {"encoder": look.columns["encoder"], "first": first, "second": other, "layer": self.layer}
             found = {"candidates": len(pairs), "accuracy_forward": forward, "accuracy_backward": backward}
             rows.append({**where, **found, "chance": 1 / len(pairs)})
         return rows
 
-    def _accuracy(self, loaded: Any, pairs: list[tuple[str, str]]) -> tuple[float, float]:
+    def _accuracy(self, loaded: Any, pairs: list[tuple[str, str]], precision: str) -> tuple[float, float]:
         model, tokenizer = loaded
         sides = [
             sentence_states(
-                model, tokenizer, [pair[side] for pair in pairs], layer=self.layer, limit=self.limit
+                model,
+                tokenizer,
+                [pair[side] for pair in pairs],
+                layer=self.layer,
+                limit=self.limit,
+                precision=precision,
             )
             for side in (0, 1)
         ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.records import Row, Value
-from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.look import Look, role_of
 from isogloss.metrics.spread import spread
 
 
@@ -29,7 +29,7 @@ def run_variance(scores: Iterable[Row]) -> list[Row]:
     """Return mean and unbiased standard deviation of the scores of each language over seeds."""
     groups: dict[tuple[tuple[str, Value], ...], list[float]] = {}
     for row in scores:
-        role = "source" if row["language"] in str(row["source"]).split("+") else "target"
+        role = role_of(str(row["language"]), row["source"])
         kept = ("corpus", "task", "encoder", "method", "source", "target", "language")
         key = {name: row[name] for name in kept} | {
             "role": role, "split": row["split"], "metric": row["metric"]
@@ -38,5 +38,6 @@ def run_variance(scores: Iterable[Row]) -> list[Row]:
     rows: list[Row] = []
     for key_items, values in groups.items():
         over = spread(values)
-        rows.append({**dict(key_items), "seeds": over.n, "mean": over.mean, "std": over.std})
+        std = over.std if over.n > 1 else None  # One seed has no spread.
+        rows.append({**dict(key_items), "seeds": over.n, "mean": over.mean, "std": std})
     return rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.records import Row
-from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.look import Look, role_of
 from isogloss.metrics.transfer_gap import transfer_gap
 
 
@@ -19,11 +19,12 @@ class TransferGap:
     over: ClassVar[str] = "scores"
 
     def measure(self, look: Look) -> list[Row]:
-        """Return one row, from the scores of one model in all languages."""
+        """Return one row, from the scores of one model in all languages; none without both sides."""
         rows = [row for subject in look.subjects for row in subject.rows]
-        sources = str(rows[0]["source"]).split("+")
-        ours = [float(row["score"] or 0.0) for row in rows if row["language"] in sources]
-        others = [float(row["score"] or 0.0) for row in rows if row["language"] not in sources]
+        scores: dict[str, list[float]] = {"source": [], "target": []}
+        for row in rows:
+            scores[role_of(str(row["language"]), row["source"])].append(float(row["score"] or 0.0))
+        ours, others = scores["source"], scores["target"]
         if not ours or not others:
             return []
         source = sum(ours) / len(ours)

@@ -39,9 +39,9 @@ def standing_in(model: nn.Module, weights: dict[str, nn.Parameter]) -> Iterator[
     """Let other tensors stand in for a model's parameters for a while."""
     places = [(*_owner(model, name), weight) for name, weight in weights.items()]
     before = [getattr(owner, name) for owner, name, _ in places]
-    for owner, name, weight in places:
-        setattr(owner, name, weight)
     try:
+        for owner, name, weight in places:
+            setattr(owner, name, weight)
         yield
     finally:
         for (owner, name, _), own in zip(places, before, strict=True):

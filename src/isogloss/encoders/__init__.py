@@ -1,5 +1,6 @@
 """Floor 2: encoder families, subword-to-word maps and windows."""
 
+from isogloss.encoders.attention import offer_explicit_attention
 from isogloss.encoders.family import EncoderFamily, Site
 from isogloss.encoders.loading import (
     load_encoder_config,
@@ -11,7 +12,7 @@ from isogloss.encoders.loading import (
 )
 from isogloss.encoders.new import new_encoder
 from isogloss.encoders.table import FAMILIES, family_of
-from isogloss.encoders.tokenizers import train_tokenizer
+from isogloss.encoders.tokenizers import read_tokenizer, train_tokenizer, write_tokenizer
 
 __all__ = [
     "FAMILIES",
@@ -24,6 +25,9 @@ __all__ = [
     "load_tokenizer",
     "load_with_new_head",
     "new_encoder",
+    "offer_explicit_attention",
+    "read_tokenizer",
     "save_model",
     "train_tokenizer",
+    "write_tokenizer",
 ]

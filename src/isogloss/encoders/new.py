@@ -4,7 +4,9 @@ from typing import Any
 
 import torch
 
+from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.runs import Architecture
+from isogloss.encoders.table import FAMILIES
 
 
 def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int) -> Any:
@@ -13,6 +15,7 @@ def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int) -> Any
     Pretraining drops nothing (a small encoder underfits its text); the configuration that is saved says
     the architecture's dropout, for fine-tuning.
     """
+    _check(architecture)
     from transformers import AutoConfig, AutoModelForMaskedLM
 
     config = AutoConfig.for_model(
@@ -35,3 +38,13 @@ def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int) -> Any
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return AutoModelForMaskedLM.from_config(config, attn_implementation="eager")
+
+
+def _check(architecture: Architecture) -> None:
+    if architecture.family not in FAMILIES:
+        raise unknown_name("architecture", "encoder family", architecture.family, FAMILIES)
+    if architecture.dim % architecture.heads:
+        raise ConfigError(
+            f"architecture: {architecture.heads} heads do not divide a width (dim) of {architecture.dim}. "
+            f"Take heads of 64, that is heads = dim / 64."
+        )

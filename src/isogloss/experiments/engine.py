@@ -7,15 +7,18 @@ the machine is busy. Both leave the same records.
 
 import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from queue import Empty
+from types import ModuleType
 from typing import Any
 
 from isogloss.core.errors import RunError
@@ -72,9 +75,10 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
     quiet = replace(shop, tell=_put)
     running: dict[Future[None], Run] = {}
     with ProcessPoolExecutor(jobs, context, _begin, (told, os.getpid())) as pool:
-        for _ in range(jobs):
-            # The pool notices the death of its last process only once another task has come back.
-            pool.submit(os.getpid)
+        with _main_left_alone():
+            # All processes start here: the pool notices the death of one only once a task has come back.
+            for _ in range(jobs):
+                pool.submit(os.getpid)
         try:
             while waiting or running:
                 for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
@@ -149,6 +153,17 @@ def _tell(told: "Queue[Progress]", tell: Tell) -> None:
 
 _channel: list[Any] = []
 """The queue of this process, set once when it begins (a process of the pool serves one engine)."""
+
+
+@contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Keep a new process from running the user's script again: it needs nothing of that."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _begin(told: "Queue[Progress]", parent: int) -> None:

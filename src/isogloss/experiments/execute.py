@@ -34,6 +34,7 @@ from isogloss.experiments.store import Store
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.setting import Setting, TextSetting
+from isogloss.training.supervised import attention_for_training
 
 WORK = "work"
 """What only an unfinished run needs: checkpoints, tokenized text."""
@@ -93,11 +94,26 @@ class Made:
 def title_of(run: Run) -> str:
     """Say in a few words what a run is."""
     if isinstance(run, Measure):
-        return f"{run.diagnostic.name}: {' '.join(run.languages)} {run.split}".strip()
+        return f"{run.diagnostic.name}: {_about(run)}{' '.join(run.languages)} {run.split}"
     if isinstance(run, FineTune):
         languages = "+".join((*run.source, *run.target))
         return f"{run.method.name}: {run.corpus} {run.task} {languages}, seed {run.seed}"
     return f"encoder {encoder_label(run)}"
+
+
+def _about(run: Measure) -> str:
+    """Name the methods and seeds a measurement looks at, through other measurements where need be."""
+    subjects: list[Run] = list(run.subjects)
+    while any(isinstance(subject, Measure) for subject in subjects):
+        subjects = [
+            part
+            for subject in subjects
+            for part in (subject.subjects if isinstance(subject, Measure) else (subject,))
+        ]
+    models = [subject for subject in subjects if isinstance(subject, FineTune)]
+    methods = " to ".join(dict.fromkeys(model.method.name for model in models))
+    seeds = " ".join(dict.fromkeys(str(model.seed) for model in models))
+    return f"{methods}, seed {seeds}, " if models else ""
 
 
 def _pretrain(shop: Workshop, run: Pretrain) -> Made:
@@ -189,7 +205,7 @@ def _pairs(shop: Workshop, run: Measure, pair: str) -> list[tuple[str, str]]:
 def _load(shop: Workshop, run: Run) -> Any:
     """Give a fine-tuned model, or an encoder with its tokenizer."""
     if isinstance(run, FineTune):
-        model = TASKS[run.task].head(shop.store.model(run), seed=0)
+        model = TASKS[run.task].head(shop.store.model(run), seed=0, attention=attention_for_training())
         return model.to(_device()).eval()
     if isinstance(run, Measure):
         raise TypeError("a measurement has no weights")

@@ -7,13 +7,14 @@ translation LM after Conneau & Lample (2019), Section 3.3.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
-from isogloss.encoders import FAMILIES, new_encoder, train_tokenizer
+from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, subwords_of, write_stream
 from isogloss.training.checkpoints import Checkpoints
@@ -23,6 +24,9 @@ from isogloss.training.setting import TextSetting
 
 CANDIDATES = 8
 """Translations drawn for each one used: a slice of similar length among them wastes little padding."""
+
+SHORTEST = 8
+"""Subwords of the shortest rows that make sense: six of text, two special."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +74,28 @@ class MaskedLanguageModelling:
     checkpoint_every: int = 500
     """Steps between checkpoints; 0 for none."""
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained."""
+        allowed = {
+            "steps": self.steps >= 1,
+            "block": self.block >= SHORTEST,
+            "batch_subwords": self.batch_subwords >= self.block,
+            "masked": 0 < self.masked <= 1,
+            "temperature": self.temperature > 0,
+            "translation": 0 <= self.translation <= 1,
+            "vocabulary_lines": self.vocabulary_lines >= 1,
+        }
+        for field, fine in allowed.items():
+            if not fine:
+                raise ConfigError(
+                    f"{self.name}: {field} cannot be {getattr(self, field)}. Shares lie in 0 to 1, counts "
+                    f"are positive, block is {SHORTEST} or more and batch_subwords at least block."
+                )
+
     def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
-        tokenizer = self._tokenizer(setting)
-        streams = [self._stream(setting, tokenizer, language) for language in setting.languages]
+        self._check(setting)
+        tokenizer, streams = self._read(setting)
         translations = _translations(setting, tokenizer, self.block) if self.translation else []
         model = new_encoder(setting.architecture, tokenizer, seed=derive(setting.seed, "encoder"))
         family = FAMILIES[setting.architecture.family]
@@ -81,41 +103,59 @@ class MaskedLanguageModelling:
             vocabulary=Vocabulary.of(tokenizer), share=self.masked, first_position=family.first_position
         )
         batches = _TextBatches(self, streams, translations, masking, derive(setting.seed, "text"))
-        fitted = fit(
-            model,
-            batches,
-            masked_lm_loss,
-            schedule=Schedule(
-                learning_rate=self.learning_rate,
-                warmup=self.warmup,
-                weight_decay=self.weight_decay,
-                beta2=0.98,
-                epsilon=1e-6,
-                precision=self.precision,
-            ),
-            seed=setting.seed,
-            watch=Watch(
-                checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
-                tell=setting.tell,
-                what="pretraining",
-            ),
-        )
+        checkpoints = Checkpoints(setting.folder, self.checkpoint_every)
+        watch = Watch(checkpoints=checkpoints, tell=setting.tell, what="pretraining")
+        schedule = self._schedule()
+        fitted = fit(model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, watch=watch)
         model.config.hidden_dropout_prob = setting.architecture.dropout
         model.config.attention_probs_dropout_prob = setting.architecture.dropout
         return model, tokenizer, fitted
 
-    def _tokenizer(self, setting: TextSetting) -> Any:
-        share = max(1, self.vocabulary_lines // len(setting.languages))
-        lines = chain.from_iterable(islice(setting.text(language), share) for language in setting.languages)
-        return train_tokenizer(
-            lines, family=setting.architecture.family, size=setting.architecture.vocabulary
+    def _schedule(self) -> Schedule:
+        return Schedule(
+            learning_rate=self.learning_rate,
+            warmup=self.warmup,
+            weight_decay=self.weight_decay,
+            beta2=0.98,
+            epsilon=1e-6,
+            precision=self.precision,
         )
 
-    def _stream(self, setting: TextSetting, tokenizer: Any, language: str) -> TextStream:
-        folder = setting.folder / "text" / language
+    def _check(self, setting: TextSetting) -> None:
+        if self.translation and setting.translations is None:
+            raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
+        positions = setting.architecture.positions
+        if self.block > positions:
+            raise ConfigError(
+                f"{self.name}: rows of {self.block} subwords (block), but the architecture has only "
+                f"{positions} positions. Raise positions or lower block."
+            )
+
+    def _read(self, setting: TextSetting) -> tuple[Any, list[TextStream]]:
+        """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
+
+        What an interrupted run has read already is used as it is.
+        """
+        lines = {language: iter(setting.text(language)) for language in setting.languages}
+        kept, family = setting.folder / "tokenizer" / "tokenizer.json", setting.architecture.family
+        if kept.exists():
+            tokenizer = read_tokenizer(kept, family=family)
+        else:
+            share = max(1, self.vocabulary_lines // len(lines))
+            first = {language: list(islice(text, share)) for language, text in lines.items()}
+            lines = {language: chain(first[language], text) for language, text in lines.items()}
+            every = chain.from_iterable(first.values())
+            tokenizer = train_tokenizer(every, family=family, size=setting.architecture.vocabulary)
+            write_tokenizer(tokenizer, kept)
+        text = setting.folder / "text"
+        return tokenizer, [
+            self._stream(text / language, lines[language], tokenizer) for language in setting.languages
+        ]
+
+    def _stream(self, folder: Path, lines: Iterator[str], tokenizer: Any) -> TextStream:
         if is_stream(folder):
             return open_stream(folder)
-        return write_stream(setting.text(language), tokenizer, folder, longest=self.block - 2)
+        return write_stream(lines, tokenizer, folder, longest=self.block - 2)
 
 
 Parallel = dict[str, np.ndarray]
@@ -160,8 +200,9 @@ class _TextBatches:
         drawn.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
         start = int(rng.integers(len(drawn)))
         rows: list[list[np.ndarray]] = []
+        widest = 0
         for pair in chain(drawn[start:], reversed(drawn[:start])):
-            widest = max(len(first) + len(second) + 3 for first, second in [*rows, pair])
+            widest = max(widest, len(pair[0]) + len(pair[1]) + 3)
             if rows and (len(rows) + 1) * widest > self.method.batch_subwords:
                 break
             rows.append(pair)
@@ -176,12 +217,11 @@ class _TextBatches:
 
 def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Parallel]:
     """Read every language beside the first; rows of the same text become one row of several languages."""
-    if setting.translations is None:
-        raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
+    read = setting.translations or (lambda *_: iter(()))
     first, *others = setting.languages
     texts: dict[tuple[str, str], dict[str, str]] = {}
     for other in others:
-        for pair in setting.translations(first, other):
+        for pair in read(first, other):
             texts.setdefault((pair.id, pair.first), {first: pair.first})[other] = pair.second
     return [
         dict(zip(text, ids, strict=True)) for text, ids in _encoded(list(texts.values()), tokenizer, block)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 
@@ -114,11 +115,18 @@ class Masking:
         rng = np.random.Generator(np.random.PCG64(derive(seed, "masks")))
         flat = ids.ravel().copy()
         open_places = np.flatnonzero(~np.isin(flat, self.vocabulary.special))
+        if not len(open_places):
+            raise DataError(
+                "masked LM: a batch has no subword that can be hidden, all are unknown or special. Is the "
+                "text in the script the vocabulary was trained on?"
+            )
         count = max(1, round(self.share * len(open_places)))
         places = np.sort(rng.choice(open_places, size=count, replace=False))
         gold = flat[places].copy()
         draw = rng.random(count)
-        replaced = rng.integers(len(self.vocabulary.special), self.vocabulary.size, size=count)
+        replaced = rng.integers(self.vocabulary.size - len(self.vocabulary.special), size=count)
+        for special in sorted(self.vocabulary.special):
+            replaced += replaced >= special  # Count on past each: no special subword stands in for a word.
         flat[places[draw >= KEPT]] = self.vocabulary.mask
         chosen = (draw >= KEPT) & (draw < KEPT + RANDOM)
         flat[places[chosen]] = replaced[chosen]

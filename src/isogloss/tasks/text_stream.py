@@ -5,11 +5,14 @@ A corpus larger than memory streams through; a training that resumes finds its t
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from isogloss.core.errors import DataError
+from isogloss.core.records import writing
 
 LINES_AT_ONCE = 2000
 """Lines tokenized in one call: enough to keep the tokenizer busy, little memory."""
@@ -32,22 +35,44 @@ class TextStream:
 
 
 def write_stream(lines: Iterable[str], tokenizer: Any, folder: Path, *, longest: int) -> TextStream:
-    """Tokenize lines into ``folder`` (under temporary names, renamed when whole); return the stream."""
-    folder.mkdir(parents=True, exist_ok=True)
-    starts: list[int] = []
+    """Tokenize lines into ``folder`` (under temporary names, renamed when whole); return the stream.
+
+    Reading may start at each line and, in long ones, after every ``longest`` subwords. DataError when there
+    is nothing to read.
+    """
+    subwords, starts = folder / ".subwords.tmp", folder / ".starts.tmp"
     total = 0
-    temporary = folder / ".subwords.tmp"
-    with temporary.open("wb") as file:
-        for ids in subwords_of(lines, tokenizer):
-            if ids:
-                starts += range(total, total + len(ids), longest)
-                file.write(np.array([*ids, tokenizer.sep_token_id], dtype=np.int32).tobytes())
-                total += len(ids) + 1
-    with (folder / ".starts.tmp").open("wb") as file:
-        np.array(starts, dtype=np.int64).tofile(file)
-    (folder / ".starts.tmp").rename(folder / "starts.bin")
-    temporary.rename(folder / "subwords.bin")
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        subwords.write_bytes(b"")
+        starts.write_bytes(b"")
+    for group in _in_groups(lines):
+        ids = [encoding.ids for encoding in _encodings(group, tokenizer)]
+        flat, first = _joined([line for line in ids if line], tokenizer.sep_token_id, longest)
+        with writing(folder), subwords.open("ab") as file, starts.open("ab") as places:
+            file.write(flat.tobytes())
+            places.write((first + total).tobytes())
+        total += len(flat)
+    if not total:
+        raise DataError(f"{folder.name}: the text of this language is empty. Leave the language out.")
+    with writing(folder):
+        starts.replace(folder / "starts.bin")
+        subwords.replace(folder / "subwords.bin")
     return open_stream(folder)
+
+
+def _joined(lines: list[list[int]], separator: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Join lines, each closed by the separator; return them and the places where reading may start."""
+    lengths = np.array([len(line) for line in lines], dtype=np.int64)
+    ends = np.cumsum(lengths + 1)
+    flat = np.empty(int(lengths.sum()) + len(lines), dtype=np.int32)
+    real = np.ones(len(flat), dtype=bool)
+    real[ends - 1] = False
+    flat[real] = np.fromiter(chain.from_iterable(lines), dtype=np.int32, count=int(lengths.sum()))
+    flat[~real] = separator
+    parts = -(-lengths // longest)
+    number = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
+    return flat, np.repeat(ends - lengths - 1, parts) + number * longest
 
 
 def is_stream(folder: Path) -> bool:
@@ -63,7 +88,16 @@ def open_stream(folder: Path) -> TextStream:
 
 def subwords_of(lines: Iterable[str], tokenizer: Any) -> Iterator[list[int]]:
     """Tokenize lines in groups, without special subwords."""
+    for group in _in_groups(lines):
+        yield from (encoding.ids for encoding in _encodings(group, tokenizer))
+
+
+def _in_groups(lines: Iterable[str]) -> Iterator[list[str]]:
     rest = iter(lines)
     while group := list(islice(rest, LINES_AT_ONCE)):
-        encodings = tokenizer.backend_tokenizer.encode_batch_fast(group, add_special_tokens=False)
-        yield from (encoding.ids for encoding in encodings)
+        yield group
+
+
+def _encodings(lines: list[str], tokenizer: Any) -> list[Any]:
+    encodings: list[Any] = tokenizer.backend_tokenizer.encode_batch_fast(lines, add_special_tokens=False)
+    return encodings

@@ -5,7 +5,7 @@ That is what makes resuming exact: a training that goes on at step 500 asks for 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,7 @@ Item = TypeVar("Item")
 Made = TypeVar("Made", covariant=True)
 
 
+@runtime_checkable
 class Batches(Protocol[Made]):
     """What ``fit`` takes: a length and a batch for each step."""
 
@@ -72,15 +73,20 @@ class Bucketed(Generic[Item, Made]):
         return [batches[place] for place in rng.permutation(len(batches))]
 
 
-def by_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Cut rows, sorted by length, into batches whose padded size stays under a budget of subwords.
+def by_length(lengths: Sequence[int], budget: int, *, padding: int | None = None) -> list[list[int]]:
+    """Cut rows, sorted by length, into batches of at most ``budget`` subwords with at most ``padding`` in it.
 
-    For evaluation, where order does not matter; a row longer than the budget is a batch of its own.
+    For evaluation, where order does not matter; a row longer than the budget is a batch of its own. Without
+    ``padding`` the budget alone decides.
     """
     batches: list[list[int]] = []
+    real = 0
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batches and (len(batches[-1]) + 1) * lengths[row] <= budget:
+        real += lengths[row]
+        padded = (len(batches[-1]) + 1) * lengths[row] if batches else 0
+        if batches and padded <= budget and (padding is None or padded - real <= padding):
             batches[-1].append(row)
         else:
             batches.append([row])
+            real = lengths[row]
     return batches

@@ -6,6 +6,8 @@ whenever the process dies, one whole checkpoint (or none, before the first) is t
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from isogloss.core.errors import StorageError
 from isogloss.core.records import storage_error
 
 _MODEL, _OPTIMIZER, _BEST, _STATE = (
@@ -52,7 +55,8 @@ class Checkpoints:
             save_file(_own(_flat(optimizer)), temporary / _OPTIMIZER)
             if state.best is not None:
                 save_file(_own(state.best), temporary / _BEST)
-            (temporary / _STATE).write_text(json.dumps({"step": state.step, "notes": state.notes}))
+            body = json.dumps({"step": state.step, "notes": state.notes})
+            (temporary / _STATE).write_text(body, encoding="utf-8")
             temporary.rename(final)
         except (OSError, SafetensorError) as error:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -69,26 +73,48 @@ class Checkpoints:
         if not found:
             return None
         last = found[-1]
-        with torch.no_grad():
-            weights = load_file(last / _MODEL)
-            for name, weight in model.named_parameters():
-                weight.copy_(weights[name])
-        _restore(optimizer, load_file(last / _OPTIMIZER))
-        body = json.loads((last / _STATE).read_text())
-        best = load_file(last / _BEST) if (last / _BEST).exists() else None
+        with _undamaged(last):
+            weights, moments = load_file(last / _MODEL), load_file(last / _OPTIMIZER)
+            best = load_file(last / _BEST) if (last / _BEST).exists() else None
+            body = _state(last)
+            with torch.no_grad():
+                for name, weight in model.named_parameters():
+                    weight.copy_(weights[name])
+        _restore(optimizer, moments)
         return State(body["step"], body["notes"], best)
 
-    def clear(self) -> None:
-        """Remove all checkpoints: the run is finished."""
-        for folder in [*self._all(), *self.folder.glob(".checkpoint-*.tmp")]:
-            shutil.rmtree(folder, ignore_errors=True)
+    def notes(self) -> dict[str, Any] | None:
+        """Return what the last checkpoint notes, without its weights; None without one."""
+        found = self._all()
+        if not found:
+            return None
+        with _undamaged(found[-1]):
+            notes: dict[str, Any] = _state(found[-1])["notes"]
+        return notes
 
     def _all(self) -> list[Path]:
         return sorted(self.folder.glob("checkpoint-*"))
 
 
+@contextmanager
+def _undamaged(checkpoint: Path) -> Iterator[None]:
+    """Say what to do with a checkpoint that cannot be read (a machine that lost power, a copy cut short)."""
+    try:
+        yield
+    except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
+        raise StorageError(
+            f"{checkpoint}: this checkpoint is damaged, or of another model ({type(error).__name__}: "
+            f"{error}). Delete the folder and run again; only this training starts over."
+        ) from error
+
+
+def _state(checkpoint: Path) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
+    return body
+
+
 def _own(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Give each tensor memory of its own, as safetensors demands."""
+    """Detach tensors and lay each out without gaps, as safetensors demands."""
     return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
 
 

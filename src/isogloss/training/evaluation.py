@@ -6,17 +6,22 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
+from isogloss.encoders import family_of
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
-from isogloss.training.precision import autocast
+from isogloss.training.precision import scoring
 
 BUDGET = 8192
 """Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
+
+CALL = 64
+"""Subwords a CPU computes in about the time one more batch costs: more padding than that is not worth it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +53,9 @@ class Evaluation:
 
     def scores(self, model: Any) -> list[Tensor]:
         """Return the raw scores [label class] of each row, in their order, in float32 on the CPU."""
-        device = next(model.parameters()).device
         found: list[Tensor] = [torch.empty(0)] * len(self.rows)
         model.eval()
-        with torch.inference_mode(), autocast(device, self.precision):
+        with scoring(model, self.precision) as device:
             for numbers, batch in self.batches:
                 scores = self.task.scores(model, batch.to(device)).float().cpu()
                 counts = torch.bincount(batch.rows, minlength=len(numbers)).tolist()
@@ -70,7 +74,7 @@ def evaluation(
 ) -> Evaluation:
     """Encode and batch examples for scoring."""
     rows = task.encode(examples, tokenizer, limit=optimization.limit, overlap=optimization.overlap)
-    groups = by_length([len(row.subwords) for row in rows], BUDGET)
+    groups = _groups([len(row.subwords) for row in rows])
     batches = [
         (group, collate([rows[row] for row in group], padding=tokenizer.pad_token_id)) for group in groups
     ]
@@ -86,21 +90,48 @@ def evaluation(
 
 
 def sentence_states(
-    model: nn.Module, tokenizer: Any, texts: Sequence[str], *, layer: int = -1, limit: int = 128
+    model: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    *,
+    layer: int = -1,
+    limit: int = 128,
+    precision: str = "auto",
 ) -> Float[Tensor, "sentence dim"]:
-    """Return the mean of each text's states in one layer, special subwords left out."""
+    """Return the mean of each text's states in one layer, special subwords left out.
+
+    Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or where the encoder has
+    no more positions; one without subwords is all zeros.
+    """
+    _check_layer(model, layer)
+    limit = min(limit, family_of(model).longest_text(model.config))
     ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
-    device = next(model.parameters()).device
     found: list[Tensor] = [torch.empty(0)] * len(texts)
     model.eval()
     encoder: Any = model.base_model
-    for group in by_length([len(row) for row in ids["input_ids"]], BUDGET):
-        padded = tokenizer.pad({name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt")
-        given = {name: padded[name].to(device) for name in ("input_ids", "attention_mask")}
-        with torch.inference_mode(), autocast(device, "auto"):
+    with scoring(encoder, precision) as device:
+        for group in _groups([len(row) for row in ids["input_ids"]]):
+            padded = tokenizer.pad(
+                {name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt"
+            ).to(device)
+            given = {name: padded[name] for name in ("input_ids", "attention_mask")}
             states = encoder(**given, output_hidden_states=True).hidden_states[layer].float()
-        real = (given["attention_mask"] * (1 - padded["special_tokens_mask"].to(device))).unsqueeze(2)
-        pooled = (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-        for row, vector in zip(group, pooled.cpu(), strict=True):
-            found[row] = vector
+            real = (given["attention_mask"] * (1 - padded["special_tokens_mask"])).unsqueeze(2)
+            pooled = (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
+            for row, vector in zip(group, pooled.cpu(), strict=True):
+                found[row] = vector
     return torch.stack(found)
+
+
+def _groups(lengths: Sequence[int]) -> list[list[int]]:
+    """Batch rows: many small batches with little padding on a CPU, few large ones on a GPU."""
+    return by_length(lengths, BUDGET, padding=None if torch.cuda.is_available() else CALL)
+
+
+def _check_layer(model: Any, layer: int) -> None:
+    last = model.config.num_hidden_layers
+    if not -last - 1 <= layer <= last:
+        raise ConfigError(
+            f"no layer {layer}: this encoder has {last} layers: use 0 (the embeddings) to {last}, "
+            f"or -1 (the last)."
+        )

@@ -5,23 +5,25 @@ goes on from a checkpoint makes the very weights of one that was not.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
 from accelerate import Accelerator
-from accelerate.state import AcceleratorState
+from accelerate.utils import GradientAccumulationPlugin
 from torch import Tensor, nn
 
 from isogloss.core.errors import DivergedError
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
+from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
-from isogloss.training.precision import measured_precision
+from isogloss.training.precision import autocast, device, settled_precision
 
 LOOK_EVERY = 20
 """Steps between looks at the loss: often enough to stop early, rarely enough not to wait for a GPU."""
@@ -69,7 +71,7 @@ def fit(
 
 
 class _Objective(nn.Module):
-    """A loss as a module, so that Accelerate can wrap it whole (data parallel, mixed precision)."""
+    """A loss as a module, so that Accelerate can wrap it whole."""
 
     def __init__(self, model: nn.Module, loss: Loss) -> None:
         super().__init__()
@@ -93,12 +95,14 @@ class _Fit:
         watch: Watch,
     ) -> None:
         self.schedule, self.seed = schedule, seed
-        self.model, self.batches, self.watch = model, batches, watch
-        self.accelerator = accelerator(schedule.precision)
+        self.batches, self.watch = batches, watch
+        self.accelerator = accelerator()
+        self.device = self.accelerator.device
+        self.model = model.to(self.device)
+        self.objective = self.accelerator.prepare(_Objective(model, loss))
         self.optimizer = adamw(model, schedule)
         self.rate = linear_rate(schedule, len(batches))
-        model.to(self.accelerator.device)
-        self.objective = self.accelerator.prepare(_Objective(model, loss))
+        self.precision = precision_of(schedule.precision, watch.checkpoints)
         self.rows: list[Note] = []
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
@@ -106,6 +110,15 @@ class _Fit:
     def run(self) -> Fitted:
         start, total = self._resume(), len(self.batches)
         self.model.train()
+        with quick_dropout(self.model), _randomness_given_back(self.device):
+            self._train(start, total)
+        if self.best is not None:
+            _put(self.model, self.best)
+        self.model.eval()
+        self._check_weights(total)
+        return Fitted(self.rows)
+
+    def _train(self, start: int, total: int) -> None:
         seen: list[Tensor] = []
         for step in range(start, total):
             seen.append(self._update(step))
@@ -117,17 +130,13 @@ class _Fit:
                 self._evaluate(done)
             if kept:
                 self._keep(done)
-        if self.best is not None:
-            _put(self.model, self.best)
-        self.model.eval()
-        return Fitted(self.rows)
 
     def _update(self, step: int) -> Tensor:
         torch.manual_seed(derive(self.seed, "step", step))
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(step)
         batch = self.batches[step]
-        with self.accelerator.autocast():
+        with autocast(self.device, self.precision):
             value = self.objective(batch)
         self.accelerator.backward(value)
         if self.schedule.clip:
@@ -140,14 +149,24 @@ class _Fit:
     def _look(self, done: int, total: int, seen: list[Tensor]) -> None:
         mean = float(torch.stack(seen).float().mean())
         if not math.isfinite(mean):
-            raise DivergedError(
-                f"{self.watch.what}: the loss is {mean} within steps {done - len(seen) + 1} to {done} "
-                f"of {total}. Lower learning_rate (now {self.schedule.learning_rate:g}) or raise warmup, "
-                f"or set precision to float32."
-            )
+            first = next((n for n, loss in enumerate(seen) if not math.isfinite(float(loss))), 0)
+            step = done - len(seen) + first + 1
+            raise self._diverged(f"the loss is {float(seen[first])} in step {step} of {total}")
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
         seen.clear()
         self.watch.tell(Progress(self.watch.what, done, total, f"loss {mean:.3f}"))
+
+    def _check_weights(self, total: int) -> None:
+        """Find what no loss shows any more: a last update that went wrong."""
+        for name, weight in self.model.named_parameters():
+            if not bool(torch.isfinite(weight).all()):
+                raise self._diverged(f"{name} is no longer finite after step {total} of {total}")
+
+    def _diverged(self, what: str) -> DivergedError:
+        return DivergedError(
+            f"{self.watch.what}: {what}. Lower learning_rate (now {self.schedule.learning_rate:g}), raise "
+            f"warmup, or set precision to float32."
+        )
 
     def _evaluate(self, done: int) -> None:
         if self.watch.evaluate is None:
@@ -167,7 +186,8 @@ class _Fit:
 
     def _keep(self, done: int) -> None:
         if self.watch.checkpoints:
-            notes = {"rows": self.rows, "best_score": self.best_score}
+            best_score = None if self.best is None else self.best_score
+            notes = {"rows": self.rows, "best_score": best_score, "precision": self.precision}
             self.watch.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
 
     def _resume(self) -> int:
@@ -175,20 +195,37 @@ class _Fit:
         state = keep.load(self.model, self.optimizer) if keep else None
         if state is None:
             return 0
-        self.rows, self.best_score = state.notes["rows"], state.notes["best_score"]
-        self.best = state.best
+        self.rows, self.best = state.notes["rows"], state.best
+        if self.best is not None:
+            self.best_score = state.notes["best_score"]
         return state.step
 
 
-def accelerator(precision: str) -> Accelerator:
-    """Return an Accelerator for this machine; "auto" measures which precision pays."""
-    AcceleratorState._reset_state()
-    plain = Accelerator(mixed_precision="no")
-    chosen = measured_precision(plain.device.type) if precision == "auto" else precision
-    if chosen == "float32":
-        return plain
-    AcceleratorState._reset_state()
-    return Accelerator(mixed_precision="bf16")
+def accelerator() -> Accelerator:
+    """Return what places a model on this machine's devices.
+
+    Mixed precision is ours (``precision.autocast``), so that training and scoring share it, and the number
+    of batches an update takes is said here, so that no environment variable changes it unseen.
+    """
+    return Accelerator(
+        mixed_precision="no", gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1)
+    )
+
+
+def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
+    """Return what "auto" means to a training: what it began with if it was interrupted, else what pays here.
+
+    A machine on which both pay nearly the same may measure otherwise the second time.
+    """
+    begun = checkpoints.notes() if checkpoints and name == "auto" else None
+    return str(begun["precision"]) if begun else settled_precision(name, device())
+
+
+@contextmanager
+def _randomness_given_back(on: torch.device) -> Iterator[None]:
+    """Leave the random numbers of the process as they were: each step seeds them for itself."""
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on.type == "cuda" else []):
+        yield
 
 
 def _put(model: nn.Module, weights: dict[str, Tensor]) -> None:

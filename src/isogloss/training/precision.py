@@ -1,5 +1,10 @@
-"""Which precision pays on this machine, found by multiplying once, not by asking for a processor's name."""
+"""Where this machine computes, and in which precision.
 
+Which precision pays is found by multiplying once, not by asking for a processor's name.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
 
@@ -25,6 +30,16 @@ def check_precision(name: str, where: str) -> str:
     return name
 
 
+def device() -> torch.device:
+    """Return the GPU where there is one, else the processor."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def settled_precision(name: str, device: torch.device) -> str:
+    """Return what "auto" comes to on a device; any other name as it is."""
+    return measured_precision(device.type) if name == "auto" else name
+
+
 @cache
 def measured_precision(device: str) -> str:
     """Return bfloat16 where it multiplies at least ``WORTH`` times faster than float32, else float32."""
@@ -32,22 +47,54 @@ def measured_precision(device: str) -> str:
     return "bfloat16" if half >= WORTH * full else "float32"
 
 
+@contextmanager
+def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
+    """Let a model score: without gradients, in bfloat16 where that was chosen. Gives the model's device."""
+    device = next(model.parameters()).device
+    with ExitStack() as contexts:
+        contexts.enter_context(torch.inference_mode())
+        if settled_precision(precision, device) == "bfloat16":
+            contexts.enter_context(matrices_converted(model, torch.bfloat16))
+        contexts.enter_context(autocast(device, precision))
+        yield device
+
+
+@contextmanager
+def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
+    """Let a model's linear layers hold their weights in another type for a while.
+
+    Autocast gives the same numbers, but converts every weight anew in every batch.
+    """
+    layers = [part for part in model.modules() if type(part) is nn.Linear]
+    kept = [(layer.weight, layer.bias) for layer in layers]
+    for layer, parts in zip(layers, kept, strict=True):
+        layer.weight, layer.bias = (
+            None if part is None else nn.Parameter(part.detach().to(dtype), requires_grad=False)
+            for part in parts
+        )
+    try:
+        yield
+    finally:
+        for layer, parts in zip(layers, kept, strict=True):
+            layer.weight, layer.bias = parts
+
+
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Return the context in which a model is scored: in bfloat16 where that was chosen, else as it is."""
-    chosen = measured_precision(device.type) if precision == "auto" else precision
-    return torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bfloat16")
+    """Return the context in which a model is trained or scored: in bfloat16 where that was chosen."""
+    half = settled_precision(precision, device) == "bfloat16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=half)
 
 
 def matrix_speed(device: str, dtype: torch.dtype, *, rounds: int = 7) -> float:
     """Measure floating-point operations a second of a linear layer (best of several rounds)."""
     rows, wide, out = _SHAPE
-    layer = nn.Linear(wide, out, bias=False, device=device, dtype=dtype)
+    weight = torch.ones(out, wide, device=device, dtype=dtype)
     x = torch.ones(rows, wide, device=device, dtype=dtype)
     best = float("inf")
     with torch.inference_mode():
         for _ in range(rounds):
             start = perf_counter()
-            layer(x)
+            nn.functional.linear(x, weight)
             if x.is_cuda:
                 torch.cuda.synchronize()
             best = min(best, perf_counter() - start)

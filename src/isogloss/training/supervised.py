@@ -1,19 +1,23 @@
 """Fine-tuning on labelled examples of some languages: what plain methods share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from isogloss.core.records import Value
+from isogloss.core.runs import Optimization
 from isogloss.core.seeds import derive
-from isogloss.encoders import load_tokenizer
+from isogloss.data.examples import Example
+from isogloss.encoders import load_tokenizer, offer_explicit_attention
+from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.evaluation import evaluation
-from isogloss.training.fit import Note, Watch, fit
+from isogloss.training.evaluation import Evaluation, evaluation
+from isogloss.training.fit import Note, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import Setting
 
@@ -37,75 +41,85 @@ def fine_tune(setting: Setting, languages: tuple[str, ...]) -> Trained:
     The head's initial weights depend on the seed alone, so methods with one seed start from one point. A
     batch holds one language.
     """
-    optimization, task = setting.optimization, setting.task
+    checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
+    setting = _settled(setting, checkpoints)
     tokenizer = load_tokenizer(setting.encoder)
-    model = task.head(setting.encoder, seed=derive(setting.seed, "head"), attention=attention_for_training())
-    groups = [
-        task.encode(
-            setting.train(language), tokenizer, limit=optimization.limit, overlap=optimization.overlap
-        )
-        for language in languages
-    ]
-    batches: Bucketed[EncodedRow, Batch] = Bucketed(
-        groups=groups,
-        length=lambda row: len(row.subwords),
-        size=optimization.batch_size,
-        epochs=optimization.epochs,
-        seed=derive(setting.seed, "order"),
-        make=lambda rows: collate(rows, padding=tokenizer.pad_token_id),
+    model = setting.task.head(
+        setting.encoder, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
-    selection = _Selection(setting, tokenizer, languages, batches.steps_per_epoch)
+    train = {language: setting.train(language) for language in languages}
+    batches = _batches(setting, tokenizer, list(train.values()))
+    selection = _Selection(setting, tokenizer, train, batches.steps_per_epoch)
+    epochs = range(1, setting.optimization.epochs + 1)
+    watch = Watch(
+        evaluate=lambda done: selection.notes(model, done),
+        evaluate_at=tuple(batches.steps_per_epoch * epoch for epoch in epochs),
+        checkpoints=checkpoints,
+        tell=setting.tell,
+        what=f"fine-tuning on {'+'.join(languages)}",
+    )
+    schedule = _schedule(setting.optimization)
     fitted = fit(
-        model,
-        batches,
-        lambda model, batch: _loss(setting, model, batch),
-        schedule=Schedule(
-            learning_rate=optimization.learning_rate,
-            warmup=optimization.warmup,
-            weight_decay=optimization.weight_decay,
-            beta2=optimization.beta2,
-            clip=optimization.clip,
-            precision=optimization.precision,
-        ),
-        seed=setting.seed,
-        watch=Watch(
-            evaluate=lambda done: selection.notes(model, done),
-            evaluate_at=tuple(batches.steps_per_epoch * (epoch + 1) for epoch in range(optimization.epochs)),
-            checkpoints=Checkpoints(setting.folder, optimization.checkpoint_every),
-            tell=setting.tell,
-            what=f"fine-tuning on {'+'.join(languages)}",
-        ),
+        model, batches, partial(_loss, setting.task), schedule=schedule, seed=setting.seed, watch=watch
     )
     rows = _mark_chosen(fitted.rows)
     return Trained(model, tokenizer, rows, selection.warnings(rows))
 
 
+def _settled(setting: Setting, checkpoints: Checkpoints) -> Setting:
+    """Decide the precision once, so that the model is trained and selected in the same."""
+    precision = precision_of(setting.optimization.precision, checkpoints)
+    return replace(setting, optimization=replace(setting.optimization, precision=precision))
+
+
+def _batches(setting: Setting, tokenizer: Any, groups: list[list[Example]]) -> Bucketed[EncodedRow, Batch]:
+    how = setting.optimization
+    return Bucketed(
+        groups=[
+            setting.task.encode(group, tokenizer, limit=how.limit, overlap=how.overlap) for group in groups
+        ],
+        length=lambda row: len(row.subwords),
+        size=how.batch_size,
+        epochs=how.epochs,
+        seed=derive(setting.seed, "order"),
+        make=lambda rows: collate(rows, padding=tokenizer.pad_token_id),
+    )
+
+
+def _schedule(optimization: Optimization) -> Schedule:
+    return Schedule(
+        learning_rate=optimization.learning_rate,
+        warmup=optimization.warmup,
+        weight_decay=optimization.weight_decay,
+        beta2=optimization.beta2,
+        clip=optimization.clip,
+        precision=optimization.precision,
+    )
+
+
 def attention_for_training() -> str:
     """Name the attention that trains fastest: fused on a GPU; on a CPU its backward pass is the slow part."""
-    return "sdpa" if torch.cuda.is_available() else "eager"
+    return "sdpa" if torch.cuda.is_available() else offer_explicit_attention()
 
 
-def _loss(setting: Setting, model: Any, batch: Batch) -> Tensor:
-    return setting.task.loss(model, batch.to(next(model.parameters()).device))
+def _loss(task: Task, model: Any, batch: Batch) -> Tensor:
+    return task.loss(model, batch.to(next(model.parameters()).device))
 
 
 class _Selection:
     """Dev data of the training languages, scored after each epoch."""
 
     def __init__(
-        self, setting: Setting, tokenizer: Any, languages: tuple[str, ...], steps_per_epoch: int
+        self, setting: Setting, tokenizer: Any, train: dict[str, list[Example]], steps_per_epoch: int
     ) -> None:
         self.steps_per_epoch = steps_per_epoch
-        self.evaluations = {
-            language: evaluation(
-                setting.task,
-                setting.dev(language),
-                tokenizer,
-                setting.optimization,
-                baseline=setting.task.majority(setting.train(language), setting.dev(language)),
+        self.evaluations: dict[str, Evaluation] = {}
+        for language, examples in train.items():
+            dev = setting.dev(language)
+            baseline = setting.task.majority(examples, dev)
+            self.evaluations[language] = evaluation(
+                setting.task, dev, tokenizer, setting.optimization, baseline=baseline
             )
-            for language in languages
-        }
 
     def notes(self, model: Any, done: int) -> list[Note]:
         """Score the model in every language."""

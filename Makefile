@@ -1,0 +1,71 @@
+# make quickstart | test | check | bench | docs: each installs what it needs first, into .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+OUT := runs/quickstart
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart install test check lint fast bench docs clean
+
+help: ## Say what there is
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (about five minutes)
+	@$(BIN)/isogloss quickstart --out $(OUT)
+
+install: $(VENV)/.installed ## Install the package into .venv
+	@echo "isogloss is installed: $(BIN)/isogloss --help"
+
+test: $(VENV)/.installed-dev ## Run every test
+	@$(PYTEST)
+
+check: lint fast ## Check form, types, floors and the fast tests (what a commit must pass)
+
+lint: $(VENV)/.installed-dev ## Check form and types alone
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+fast: $(VENV)/.installed-dev ## Run the fast tests alone
+	@$(PYTEST) -m "not slow"
+
+bench: $(VENV)/.installed-dev ## Compare speed with Hugging Face's Trainer (about six minutes)
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
+
+docs: $(VENV)/.installed ## Write the pages that are made from the code again
+	@$(BIN)/python docs/generate.py
+
+clean: ## Remove .venv and caches; runs are kept
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The first of these that will do is found by running it: a name alone may be a shim without a Python.
+$(BIN)/python:
+	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
+		if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
+			echo "Making $(VENV) with $$("$$python" --version)"; \
+			"$$python" -m venv --clear $(VENV) && exit 0; \
+			echo "$$python cannot make a virtual environment. On Debian and Ubuntu: apt install python3-venv." >&2; \
+			exit 1; \
+		fi; \
+	done; \
+	echo "isogloss needs Python 3.11, 3.12 or 3.13, and none was found." \
+		"Install one, or name it: make quickstart PYTHON=/path/to/python" >&2; \
+	exit 1
+
+# torch goes first, and by itself: then pip takes the build the package index offers at this version (where
+# that is one for CPUs, no GPU libraries come along), and nothing installed later can move it.
+$(VENV)/.installed: constraints.txt pyproject.toml | $(BIN)/python
+	@echo "Installing torch"
+	@$(PIP) install "$$(grep '^torch==' constraints.txt)"
+	@echo "Installing isogloss and what it needs"
+	@$(PIP) install -c constraints.txt setuptools
+	@$(PIP) install -c constraints.txt --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "Installing what tests and checks need"
+	@$(PIP) install -c constraints.txt --no-build-isolation --editable ".[dev]"
+	@touch $@

@@ -1,0 +1,151 @@
+"""How fast is isogloss beside Hugging Face's Trainer? Ratios, from one run on one thread.
+
+    python benchmarks/bench.py                 # about six minutes
+    python benchmarks/bench.py --shape base    # multilingual BERT's shape; longer
+    python benchmarks/bench.py --quick         # does it work? Its numbers mean nothing.
+
+Both sides see the same rows, in turns; the time counted is that of the process, so that other programs on
+the machine disturb little; what is compared are ratios.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import sys
+import tempfile
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import torch
+from transformers.utils import logging
+
+from isogloss.tasks.tagging import UPOS
+from isogloss.training.precision import matrix_speed, measured_precision
+from material import BATCH, SHAPES, Material, make_material, matrix_parameters
+from path_speed import walks
+from training_speed import contest
+
+RESULTS = Path(__file__).parent / "results"
+
+SIZES = {"small": (24, 2, 192, 21), "base": (2, 1, 32, 5)}
+"""Steps of an epoch, rounds, sentences and points of the path."""
+QUICK = (1, 1, 4, 2)
+
+PADDED, DYNAMIC, GROUPED = "Trainer, padded to 128", "Trainer, dynamic padding", "Trainer, grouped by length"
+OURS, OURS_HALF = "isogloss, float32", "isogloss, bfloat16"
+
+TRAINING_GOALS = ((OURS, PADDED, 3.5), (OURS, DYNAMIC, 2.2), (OURS_HALF, GROUPED, 1.1))
+"""Ours, theirs at equal precision, and the ratio of speeds we want."""
+PATH_GOALS = ((PADDED, 10.0), (DYNAMIC, 6.0))
+"""Theirs, and the ratio of times we want from ours in the precision that pays here."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shape", choices=SHAPES, default="small")
+    parser.add_argument("--quick", action="store_true", help="the smallest sizes, to see that it works")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the JSON file")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    found = measure(chosen.shape, QUICK if chosen.quick else SIZES[chosen.shape])
+    print("\n".join(markdown(found)))
+    path = chosen.out / f"{found['date']}-{found['machine']}{'-base' if chosen.shape == 'base' else ''}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(f"\nWritten: {path.name}", file=sys.stderr)
+
+
+def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
+    steps, rounds, sentences, points = size
+    with tempfile.TemporaryDirectory() as folder:
+        material = make_material(Path(folder), SHAPES[shape], sentences=steps * BATCH)
+        training = contest(material, rounds=rounds)
+        walked = walks(Material(material.folder, material.sentences[:sentences]), points=points)
+        matrices = matrix_parameters(UPOS.head(material.folder, seed=0))
+    peaks = {name: matrix_speed("cpu", getattr(torch, name), rounds=50) for name in ("float32", "bfloat16")}
+    chosen = OURS_HALF if measured_precision("cpu") == "bfloat16" else OURS
+    seconds = {one.name: one.seconds for one in walked}
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": _machine(),
+        "versions": {name: version(name) for name in ("torch", "transformers", "isogloss")}
+        | {"python": platform.python_version()},
+        "shape": shape,
+        "mean_length": material.subwords / len(material.rows),
+        "matrix_parameters": matrices,
+        "gflops_peak": {name: peak / 1e9 for name, peak in peaks.items()},
+        "precision_chosen": measured_precision("cpu"),
+        "training": [
+            {
+                "name": one.name,
+                "precision": one.precision,
+                "subwords_per_second": one.speed,
+                "rounds": one.speeds,
+                "mean_loss": sum(one.losses) / len(one.losses),
+                "share_of_peak": 6 * matrices * one.speed / peaks[one.precision],
+            }
+            for one in training.values()
+        ],
+        "path": [{**asdict(one), "scores": [round(score, 4) for score in one.scores]} for one in walked],
+        "ratios": [
+            *(
+                _goal(f"{a} : {b}", training[a].speed / training[b].speed, goal)
+                for a, b, goal in TRAINING_GOALS
+            ),
+            *(_goal(f"path, {chosen} : {b}", seconds[b] / seconds[chosen], goal) for b, goal in PATH_GOALS),
+            *(_goal(f"path, {OURS} : {b}", seconds[b] / seconds[OURS], None) for b, _ in PATH_GOALS),
+        ],
+    }
+
+
+def markdown(found: dict[str, Any]) -> list[str]:
+    """Return the tables of a result."""
+    peaks = ", ".join(f"{name} {peak:.0f}" for name, peak in found["gflops_peak"].items())
+    lines = [
+        f"{found['machine']}, one thread; {found['shape']} shape; mean length {found['mean_length']:.1f} "
+        f"subwords; GFLOP/s of one layer: {peaks}",
+        "",
+        "| training | precision | real subwords/s | share of peak | mean loss |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one['name']} | {one['precision']} | {one['subwords_per_second']:.0f} "
+        f"| {one['share_of_peak']:.0%} | {one['mean_loss']:.3f} |"
+        for one in found["training"]
+    ]
+    lines += ["", "| path | precision | seconds | points |", "|---|---|---|---|"]
+    lines += [
+        f"| {one['name']} | {one['precision']} | {one['seconds']:.1f} | {len(one['scores'])} |"
+        for one in found["path"]
+    ]
+    lines += ["", "| ratio | measured | goal |", "|---|---|---|"]
+    lines += [f"| {one['name']} | {one['measured']:.2f} | {one['goal'] or '–'} |" for one in found["ratios"]]
+    return lines
+
+
+def _goal(name: str, measured: float, goal: float | None) -> dict[str, Any]:
+    return {"name": name, "measured": measured, "goal": goal}
+
+
+def _machine() -> str:
+    """Name the processor, not the machine."""
+    try:
+        names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), flags=re.MULTILINE)
+    except OSError:
+        names = []
+    name = names[0] if names else platform.processor() or platform.machine()
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""A path: scoring points between two models, as one would with Trainer, and in place."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from foreign import trainer
+from isogloss.core.runs import Pretrained
+from isogloss.diagnostics.interpolation import COARSE, Interpolation
+from isogloss.diagnostics.look import Look, Subject
+from isogloss.tasks.tagging import UPOS
+from isogloss.training.evaluation import evaluation
+from isogloss.training.supervised import attention_for_training
+from material import Material
+
+WEIGHTS = "model.safetensors"
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Seconds of process time for all points, and the scores found."""
+
+    name: str
+    precision: str
+    seconds: float
+    scores: list[float]
+
+
+def walks(material: Material, *, points: int) -> list[Walk]:
+    """Score the first ``points`` of the paper's 21 values, Trainer's way and ours."""
+    alphas = COARSE[:points]
+    other = _other_model(material.folder)
+    return [
+        _theirs("Trainer, padded to 128", material, other, alphas, pad_to=128),
+        _ours("isogloss, float32", material, other, alphas, "float32"),
+        _theirs("Trainer, dynamic padding", material, other, alphas, pad_to=None),
+        _ours("isogloss, bfloat16", material, other, alphas, "bfloat16"),
+    ]
+
+
+def _other_model(folder: Path) -> Path:
+    """Write a second model, a little way off."""
+    other = folder.with_name("other")
+    other.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+    torch.manual_seed(1)
+    weights = {
+        name: tensor + 0.02 * torch.randn_like(tensor) for name, tensor in load_file(folder / WEIGHTS).items()
+    }
+    save_file(weights, other / WEIGHTS, metadata={"format": "pt"})
+    return other
+
+
+def _theirs(
+    name: str, material: Material, other: Path, alphas: tuple[float, ...], *, pad_to: int | None
+) -> Walk:
+    """At each point: load both files, mix, predict."""
+    made = trainer(material, pad_to=pad_to)
+    start = time.process_time()
+    scores = []
+    for alpha in alphas:
+        first, second = load_file(material.folder / WEIGHTS), load_file(other / WEIGHTS)
+        mixed = {key: (1 - alpha) * first[key] + alpha * second[key] for key in first}
+        made.model.load_state_dict(mixed)
+        found = made.predict(material.features)
+        real = found.label_ids != -100
+        scores.append(float((found.predictions.argmax(-1) == found.label_ids)[real].mean()))
+    return Walk(name, "float32", time.process_time() - start, scores)
+
+
+def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...], precision: str) -> Walk:
+    """Walk the path with the diagnostic itself, models loaded and data encoded on the clock."""
+    start = time.process_time()
+    subjects = tuple(
+        Subject(run=Pretrained(source=str(folder)), rows=(), folder=folder)
+        for folder in (material.folder, other)
+    )
+    look = Look(
+        subjects=subjects,
+        languages=("qaa",),
+        split="dev",
+        columns={},
+        load=lambda subject: UPOS.head(subject.folder, seed=0, attention=attention_for_training()),
+        evaluation=lambda _: evaluation(
+            UPOS, material.sentences, material.tokenizer, material.optimization(precision)
+        ),
+        lines=lambda _: [],
+    )
+    rows = Interpolation(alphas=alphas).measure(look)
+    return Walk(name, precision, time.process_time() - start, [float(row["score"]) for row in rows])

@@ -1,0 +1,259 @@
+"""Write the parts of the pages that come from the code: fields, rows, languages, corpora.
+
+A page says where: everything between ``<!-- made: NAME -->`` and ``<!-- end -->`` is made here, the rest is
+written by hand. ``make docs`` calls this; a test fails when a page is not what this makes.
+"""
+
+import ast
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from isogloss.core import runs
+from isogloss.core.runs import Architecture, Optimization
+from isogloss.data import CORPORA
+from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.experiments import plan, recipe
+from isogloss.methods import METHODS, PRETRAINING
+from isogloss.reports import rows
+
+DOCS = Path(__file__).parent
+MANY = 8
+"""A list of more values is not written out."""
+
+BLOCK = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if (made := render(text)) != text:
+            page.write_text(made, encoding="utf-8")
+            print(page.relative_to(DOCS))
+
+
+def render(text: str) -> str:
+    """Return a page with its made parts as they should be."""
+    return BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]]()}\n{found[3]}", text)
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """Return a markdown table."""
+    cells = [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [list(heads), ["---"] * len(heads), *cells])
+
+
+def field_table(kind: type[Any]) -> str:
+    """Return the fields of a dataclass, with type, default and the docstring under each."""
+    return table(
+        ("field", "type", "default", "what it is"),
+        ((f"`{name}`", *about) for name, *about in _documented(kind)),
+    )
+
+
+def rows_of_diagnostics() -> str:
+    """Return the columns of every kind of row a report understands."""
+    kinds = [
+        kind
+        for kind in vars(rows).values()
+        if inspect.isclass(kind) and kind.__module__ == rows.__name__ and hasattr(kind, "diagnostic")
+    ]
+    return table(
+        ("rows of", "what one is", "columns"),
+        (
+            (f"`{kind.diagnostic}`", kind.__doc__, ", ".join(f"`{one.name}`" for one in fields(kind)))
+            for kind in kinds
+        ),
+    )
+
+
+def method_tables() -> str:
+    """Return a section for each method, of fine-tuning and of pretraining."""
+    return _sections({**METHODS, **PRETRAINING}, lambda _: "")
+
+
+def diagnostic_tables() -> str:
+    """Return a section for each diagnostic, with what it looks at and what chooses that."""
+
+    def about(kind: Any) -> str:
+        choosing = ", ".join(f"`{name}`" for name in plan.CHOICE[kind.over])
+        return f"\n\nOne for each {LOOKS_AT[kind.over]}. What is looked at: {choosing}."
+
+    return _sections(dict(sorted(DIAGNOSTICS.items())), about)
+
+
+LOOKS_AT = {
+    "model": "fine-tuned model",
+    "scores": "fine-tuned model that saw no target labels",
+    "seeds": "model over all its seeds",
+    "cell": "combination of encoder, corpus, source, target and seed that has all methods named",
+    "encoder": "encoder",
+}
+
+
+def number_types() -> str:
+    """Return the names for numbers with a range."""
+    return table(("type", "what it takes"), sorted(_constants(runs).items()))
+
+
+def family() -> str:
+    """Return the built-in languages, one a column of what differs."""
+    cards = {code: card(code) for code in LANGUAGES}
+    heads = [head for head in next(iter(cards.values())) if head not in ("language", "names")]
+    return table(
+        ("", *(one["language"] for one in cards.values())),
+        ((head, *(one.get(head, "") for one in cards.values())) for head in heads),
+    )
+
+
+def sizes() -> str:
+    """Return the number of examples in each split."""
+    return table(
+        ("corpus", "train", "dev", "test", "train of a low-resource language"),
+        (
+            (corpus, *splits.values(), split_size(corpus, _scarce(), "train"))
+            for corpus, splits in SIZES.items()
+        ),
+    )
+
+
+def corpora() -> str:
+    """Return a section for each corpus: what its file says of it, and a file it reads."""
+    return "\n\n".join(
+        "\n\n".join(
+            (
+                f"### `{name}`",
+                _prose(inspect.getmodule(type(corpus))),
+                f"Labels for: {' '.join(corpus.tasks)}. Read for example from `{_example(corpus)}`. "
+                f"Licence: {corpus.licence}.{f' <{corpus.url}>' if corpus.url else ''}",
+            )
+        )
+        for name, corpus in sorted(CORPORA.items())
+    )
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "recipe": lambda: field_table(recipe.Recipe),
+    "encoder": lambda: field_table(recipe.EncoderTable),
+    "pretrain": lambda: field_table(recipe.PretrainTable),
+    "architecture": lambda: field_table(Architecture),
+    "grid": lambda: field_table(recipe.GridTable),
+    "method": lambda: field_table(recipe.MethodTable),
+    "optimization": lambda: field_table(Optimization),
+    "measure": lambda: field_table(recipe.MeasureTable),
+    "language": lambda: field_table(Language),
+    "methods": method_tables,
+    "diagnostics": diagnostic_tables,
+    "number-types": number_types,
+    "rows": rows_of_diagnostics,
+    "family": family,
+    "sizes": sizes,
+    "corpora": corpora,
+}
+
+
+def _sections(kinds: dict[str, type[Any]], about: Callable[[Any], str]) -> str:
+    return "\n\n".join(
+        f"### `{name}`\n\n{(kind.__doc__ or '').splitlines()[0]}{about(kind)}\n\n"
+        + (field_table(kind) if fields(kind) else "No fields of its own.")
+        for name, kind in kinds.items()
+    )
+
+
+def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
+    """List name, type, default and description of each field."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    lines = body.body  # type: ignore[attr-defined]
+    texts = {
+        ast.unparse(line.target): (_type(ast.unparse(line.annotation)), _text(following))
+        for line, following in zip(lines, [*lines[1:], None], strict=True)
+        if isinstance(line, ast.AnnAssign)
+    }
+    return [(one.name, texts[one.name][0], _default(one), texts[one.name][1]) for one in fields(kind)]
+
+
+def _type(written: str) -> str:
+    """Say a type as the writer of a recipe sees it."""
+    for pattern, plain in _PLAIN:
+        written = re.sub(pattern, plain, written)
+    return written
+
+
+_PLAIN = (
+    (r"\bOneOrMany\b", "str | tuple[str, ...]"),
+    (r"\bOrder|Side|Marking|CaseMarking|Script\b", "str"),
+    (r"Annotated\[float, .*\]", "number in [0, 1)"),
+    (r"tuple\[(.*), \.\.\.\]", r"list of \1"),
+    (r"dict\[str, (?:Table|str)\]", "table"),
+    (r"\b[A-Z]\w*Table \| None", "table"),
+    (r"\b(?:[A-Z]\w*)?Table\b|\bArchitecture\b", "table"),
+    (r"list of (.*) \| (.*)", r"list of \1 or \2"),
+    (r" \| ", " or "),
+    (r"\bstr\b", "text"),
+    (r"\bint\b", "whole number"),
+    (r"\bfloat\b", "number"),
+    (r"\bbool\b", "true or false"),
+    (r"\b(Whole|Count|Positive|Share|Rate|Weight)\b", r"`\1`"),
+)
+
+
+def _default(one: Field[Any]) -> str:
+    """Write a default as TOML does."""
+    if one.default is MISSING and one.default_factory is MISSING:
+        return "must be given"
+    value = one.default if one.default_factory is MISSING else one.default_factory()
+    if is_dataclass(value):
+        return "as below"
+    if value is None or value in ((), {}):
+        return "none"
+    if isinstance(value, tuple) and len(value) > MANY:
+        return f"{len(value)} values from {value[0]:g} to {value[-1]:g}"
+    return f"`{_toml(value)}`"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(part)}' for key, part in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _text(line: ast.stmt | None) -> str:
+    if isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant):
+        return " ".join(str(line.value.value).split()).replace("``", "`")
+    return ""
+
+
+def _constants(module: ModuleType) -> dict[str, str]:
+    """Return the module's Annotated names with the text under each."""
+    body = ast.parse(inspect.getsource(module)).body
+    return {
+        f"`{ast.unparse(line.targets[0])}`": _text(following)
+        for line, following in pairwise(body)
+        if isinstance(line, ast.Assign) and ast.unparse(line.value).startswith("Annotated[")
+    }
+
+
+def _prose(module: ModuleType | None) -> str:
+    """Return a module's docstring as one paragraph."""
+    return " ".join((module.__doc__ or "").split()).replace("``", "`") if module else ""
+
+
+def _example(corpus: Any) -> str:
+    pair, split = "bitext" in corpus.tasks, "dev" if corpus.name == "mlqa" else "train"
+    return str(corpus.path("en-fr" if pair else "en", split))
+
+
+def _scarce() -> str:
+    return min(LANGUAGES, key=lambda code: LANGUAGES[code].size)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+import math
+from dataclasses import dataclass, field, make_dataclass
+from typing import ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.core.identity import ID_LENGTH, content, identity
+from isogloss.core.runs import Architecture, FineTune, Pretrain, Pretrained, run_id
+
+PLAIN = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+NESTED = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class First:
+    name: ClassVar[str] = "first"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Second:
+    name: ClassVar[str] = "second"
+
+
+@given(NESTED)
+def test_id_is_hexadecimal_and_stable(value):
+    assert identity(value) == identity(value)
+    assert len(identity(value)) == ID_LENGTH
+    assert set(identity(value)) <= set("0123456789abcdef")
+
+
+@given(st.dictionaries(st.text(), PLAIN, max_size=6), st.randoms())
+def test_id_does_not_depend_on_the_order_of_entries(entries, random):
+    items = list(entries.items())
+    random.shuffle(items)
+    assert identity(dict(items)) == identity(entries)
+
+
+@given(st.permutations(["a", "b", "c", "d"]), st.lists(PLAIN, min_size=4, max_size=4))
+def test_id_does_not_depend_on_the_order_of_fields(order, values):
+    given = dict(zip("abcd", values, strict=True))
+    one = make_dataclass("Part", [(name, object) for name in "abcd"], frozen=True)(**given)
+    other = make_dataclass("Part", [(name, object) for name in order], frozen=True)(**given)
+    assert identity(one) == identity(other)
+
+
+def test_kinds_without_fields_have_ids_of_their_own():
+    assert identity(First()) != identity(Second())
+
+
+def test_a_class_without_a_name_counts_by_its_own():
+    assert content(Architecture())["kind"] == "Architecture"
+
+
+def test_a_raised_version_changes_the_id_and_version_one_is_no_version():
+    def part(**known):
+        return make_dataclass("Part", [("x", int)], frozen=True, namespace=known)(1)
+
+    assert identity(part()) == identity(part(version=1))
+    assert identity(part()) != identity(part(version=2))
+
+
+@given(st.lists(PLAIN, max_size=4))
+def test_tuples_and_lists_are_the_same_content(values):
+    assert identity(tuple(values)) == identity(values)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
+def test_different_floats_have_different_ids(one, other):
+    assert (identity(one) == identity(other)) == (one == other)
+
+
+@pytest.mark.parametrize("whole", [0, 1])
+def test_equal_parts_have_equal_ids_also_where_a_fraction_is_written_whole(whole):
+    assert Architecture(dropout=whole) == Architecture(dropout=float(whole))
+    assert identity(Architecture(dropout=whole)) == identity(Architecture(dropout=float(whole)))
+
+
+def test_true_is_not_one():
+    assert identity(True) != identity(1)
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"bytes", object(), First, math.sin])
+def test_what_has_no_place_in_a_run_is_refused(value):
+    with pytest.raises(TypeError, match="has no place in a run: use numbers, texts, tuples and dataclasses"):
+        identity([value])
+
+
+def test_numbers_that_are_none_are_refused():
+    for value in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="no number"):
+            identity(value)
+
+
+def test_a_field_may_not_stand_in_for_the_kind():
+    @dataclass(frozen=True)
+    class Part:
+        kind: str = "x"
+
+    with pytest.raises(TypeError, match="'kind'"):
+        identity(Part())
+
+
+def test_a_part_changes_the_id_of_the_whole():
+    def tuned(dropout):
+        encoder = Pretrain(
+            text=("bible",),
+            languages=("en",),
+            architecture=Architecture(dropout=dropout),
+            method=First(),
+        )
+        return FineTune(encoder=encoder, corpus="ud", task="upos", method=First(), source=("en",))
+
+    assert run_id(tuned(0.1)) == run_id(tuned(0.1))
+    assert run_id(tuned(0.1)) != run_id(tuned(0.2))
+
+
+def test_golden_id():
+    """Ids name folders on users' disks: when this changes, all their runs are made again."""
+    run = FineTune(
+        encoder=Pretrained(source="shipped", data="f00d"),
+        corpus="ud",
+        task="upos",
+        method=First(),
+        source=("en",),
+        target=("de", "fr"),
+        seed=1,
+    )
+    assert run_id(run) == "40fc63106d4c"
+
+
+def test_other_letters_than_ascii_count():
+    assert identity("ä") != identity("a")
+    assert identity({"ä": field(default=1).default}) == identity({"ä": 1})

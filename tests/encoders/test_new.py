@@ -1,0 +1,98 @@
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.runs import Architecture
+from isogloss.encoders import family_of, load_masked_lm, new_encoder, save_model, train_tokenizer
+from made_up import TEXT
+
+SMALL = {
+    "layers": 2,
+    "dim": 32,
+    "heads": 4,
+    "feed_forward": 48,
+    "vocabulary": 80,
+    "positions": 40,
+    "dropout": 0.1,
+}
+
+
+@pytest.fixture(params=["bert", "xlm-roberta"])
+def architecture(request):
+    return Architecture(family=request.param, **SMALL)
+
+
+@pytest.fixture
+def tokenizer(architecture):
+    return train_tokenizer([TEXT] * 4, family=architecture.family, size=architecture.vocabulary)
+
+
+def equal(one, other):
+    one, other = one.state_dict(), other.state_dict()
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_encoder_has_the_shape_asked_for(architecture, tokenizer):
+    model = new_encoder(architecture, tokenizer, seed=0)
+    assert model.config.model_type == architecture.family
+    embeddings = model.base_model.embeddings.word_embeddings.weight
+    assert tuple(embeddings.shape) == (len(tokenizer), 32)
+    sites = family_of(model).sites(model)
+    assert len(sites) == 2
+    feed_forward = model.get_submodule(sites[0].feed_forward_in)
+    assert (feed_forward.in_features, feed_forward.out_features) == (32, 48)
+    assert model.config.num_attention_heads == 4
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(architecture, tokenizer):
+    one, same, other = (new_encoder(architecture, tokenizer, seed=seed) for seed in (0, 0, 1))
+    assert equal(one, same)
+    assert not equal(one, other)
+
+
+def test_no_random_number_of_the_process_is_drawn(architecture, tokenizer):
+    before = torch.get_rng_state()
+    new_encoder(architecture, tokenizer, seed=0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_it_takes_texts_as_long_as_its_positions(architecture, tokenizer):
+    model = new_encoder(architecture, tokenizer, seed=0)
+    longest = family_of(model).longest_text(model.config)
+    assert longest == architecture.positions
+    with torch.inference_mode():
+        assert model(torch.full((1, longest), 7)).logits.isfinite().all()
+        with pytest.raises((IndexError, RuntimeError)):
+            model(torch.full((1, longest + 1), 7))
+
+
+def test_special_subwords_are_the_tokenizers(architecture, tokenizer):
+    config = new_encoder(architecture, tokenizer, seed=0).config
+    assert config.pad_token_id == tokenizer.pad_token_id
+    assert (config.bos_token_id, config.eos_token_id) == (tokenizer.cls_token_id, tokenizer.sep_token_id)
+
+
+def test_pretraining_drops_nothing(architecture, tokenizer):
+    model = new_encoder(architecture, tokenizer, seed=0).train()
+    ids = torch.arange(5, 15).unsqueeze(0)
+    assert torch.equal(model(ids).logits, model(ids).logits)
+
+
+def test_it_is_an_ordinary_hugging_face_folder(architecture, tokenizer, tmp_path):
+    model = new_encoder(architecture, tokenizer, seed=0).eval()
+    save_model(model, tokenizer, tmp_path / "encoder")
+    loaded = load_masked_lm(tmp_path / "encoder", attention="eager")
+    ids = torch.tensor([tokenizer(TEXT)["input_ids"][:40]])
+    with torch.inference_mode():
+        assert torch.equal(model(ids).logits, loaded(ids).logits)
+
+
+def test_heads_must_divide_the_width(tokenizer, architecture):
+    wrong = Architecture(**{**vars(architecture), "heads": 5})
+    with pytest.raises(ConfigError, match=r"architecture: 5 heads do not divide a width \(dim\) of 32"):
+        new_encoder(wrong, tokenizer, seed=0)
+
+
+def test_an_unknown_family_is_an_error_with_the_nearest(tokenizer):
+    with pytest.raises(ConfigError, match=r"no encoder family 'brt'. Did you mean 'bert'"):
+        new_encoder(Architecture(**{**SMALL, "family": "brt"}), tokenizer, seed=0)

@@ -1,0 +1,182 @@
+import hashlib
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertConfig, XLMRobertaConfig
+
+from isogloss.core.errors import ConfigError, StorageError
+from isogloss.encoders import load_tokenizer, read_tokenizer, train_tokenizer, write_tokenizer
+from isogloss.encoders import tokenizers as module
+from made_up import TEXT
+
+FAMILIES = ["bert", "xlm-roberta"]
+CONFIGS = {"bert": BertConfig, "xlm-roberta": XLMRobertaConfig}
+PROBES = [
+    TEXT,
+    " two  spaces\tand tabs ",
+    "Ünïcödé ﬁ ½ é",
+    "日本 語",
+    "Don't, stop!",
+    "",
+    "[MASK] </s>",
+    "x" * 120,
+]
+
+
+def lines_of(seed=0, count=400):
+    rng = random.Random(seed)
+    syllables = [a + b for a in "bdfgklmnprstvzäß" for b in "aeiouй"]
+    words = ["".join(rng.choices(syllables, k=rng.randint(1, 4))) for _ in range(300)]
+    return [" ".join(rng.choices(words, k=9)).capitalize() + rng.choice(".!?…") for _ in range(count)]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def trained(family):
+    return train_tokenizer(lines_of(), family=family, size=400)
+
+
+def test_the_same_lines_give_the_same_vocabulary(family, trained):
+    again = train_tokenizer(iter(lines_of()), family=family, size=400)
+    assert again.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
+
+
+PROGRAM = """
+from isogloss.encoders import train_tokenizer
+from test_tokenizers import digests
+print(*digests())
+"""
+
+
+def digests():
+    texts = [train_tokenizer(lines_of(), family=one, size=400).backend_tokenizer.to_str() for one in FAMILIES]
+    return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_the_same_lines_give_the_same_vocabulary_in_every_process(threads):
+    place = os.environ | {"PYTHONPATH": ":".join(sys.path), "RAYON_NUM_THREADS": threads}
+    ran = subprocess.run([sys.executable, "-c", PROGRAM], env=place, capture_output=True, check=True)
+    assert ran.stdout.decode().split() == digests()
+
+
+def test_other_lines_give_another_vocabulary(family, trained):
+    assert train_tokenizer(lines_of(1), family=family, size=400).get_vocab() != trained.get_vocab()
+
+
+def test_the_vocabulary_has_the_size_asked_for_and_no_gaps(trained):
+    assert len(trained) == 400
+    assert sorted(trained.get_vocab().values()) == list(range(400))
+
+
+def test_special_subwords_come_first(family, trained):
+    names = {
+        "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+        "xlm-roberta": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    }
+    assert trained.convert_ids_to_tokens(range(5)) == names[family]
+    assert sorted(trained.all_special_ids) == list(range(5))
+
+
+def test_no_word_of_the_text_is_unknown(trained):
+    for line in lines_of():
+        assert trained.unk_token_id not in trained(line)["input_ids"]
+
+
+def test_words_are_put_together_again(trained):
+    for line in lines_of()[:50]:
+        text = trained.decode(trained(line)["input_ids"], skip_special_tokens=True)
+        assert text.replace(" ", "") == line.replace(" ", "")
+
+
+def test_every_letter_may_also_continue_a_word():
+    """So that a word in other capitals than those of the text is still known."""
+    tokenizer = train_tokenizer(["Ab", "Ab", "cd", "cd", "文 a!"], family="bert", size=60)
+    vocabulary = tokenizer.get_vocab()
+    assert {"##A", "##b", "##c", "##d"} < vocabulary.keys()
+    assert not {"##文", "##!", "## "} & vocabulary.keys()
+    assert tokenizer.unk_token_id not in tokenizer("cAbd")["input_ids"]
+
+
+def test_frequent_words_become_one_subword(trained):
+    from collections import Counter
+
+    counts = Counter(word for line in lines_of() for word in line.lower().rstrip(".!?…").split())
+    common = [word for word, _ in counts.most_common(10)]
+    rare = [word for word in counts if counts[word] == min(counts.values())]
+
+    def length(words):
+        return sum(len(trained.tokenize(word)) for word in words) / len(words)
+
+    assert length(common) < length(rare)
+
+
+def test_merging_beats_letters(trained):
+    lines = lines_of(2)
+    letters = sum(len(line.replace(" ", "")) for line in lines)
+    assert sum(len(trained.tokenize(line)) for line in lines) < 0.75 * letters
+
+
+def test_a_saved_tokenizer_is_the_same_once_loaded(family, trained, tmp_path):
+    """What pretraining saw is what fine-tuning sees."""
+    trained.save_pretrained(tmp_path)
+    CONFIGS[family]().save_pretrained(tmp_path)
+    loaded = load_tokenizer(tmp_path)
+    assert type(loaded) is type(trained)
+    assert loaded.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
+    for text in [*lines_of()[:40], *PROBES]:
+        assert loaded(text).data == trained(text).data
+        assert loaded(text, "zwei")["input_ids"] == trained(text, "zwei")["input_ids"]
+
+
+def test_a_kept_tokenizer_is_the_same_once_read(family, trained, tmp_path):
+    write_tokenizer(trained, tmp_path / "x" / "tokenizer.json")
+    again = read_tokenizer(tmp_path / "x" / "tokenizer.json", family=family)
+    assert again.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
+    assert [again(text).data for text in PROBES] == [trained(text).data for text in PROBES]
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"model": {"vocab": 3}}', '{"model": {}}', "[]"])
+def test_a_damaged_one_is_an_error_that_says_what_to_do(family, tmp_path, text):
+    (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(StorageError, match=r"tokenizer\.json: this tokenizer is damaged\. Delete the folder"):
+        read_tokenizer(tmp_path / "tokenizer.json", family=family)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.text(max_size=20), max_size=12), st.integers(1, 80), st.sampled_from(FAMILIES))
+def test_a_vocabulary_is_never_larger_than_asked_for(lines, size, family):
+    try:
+        tokenizer = train_tokenizer(lines, family=family, size=size)
+    except ConfigError as error:
+        assert f"{size} subwords are too few for the characters of this text" in str(error)
+        return
+    assert len(tokenizer) <= size
+    ids = [number for line in lines for number in tokenizer(line, add_special_tokens=False)["input_ids"]]
+    assert all(0 <= number < len(tokenizer) for number in ids)
+
+
+def test_pairs_are_joined_as_their_family_does(family, trained):
+    a, b = (trained(text, add_special_tokens=False)["input_ids"] for text in ("ba", "di"))
+    cls, sep = trained.cls_token_id, trained.sep_token_id
+    between = [sep] if family == "bert" else [sep, sep]
+    assert trained("ba", "di")["input_ids"] == [cls, *a, *between, *b, sep]
+
+
+def test_an_unknown_family_is_an_error_with_the_nearest():
+    with pytest.raises(ConfigError, match=r"no encoder family 'xlm-r'.* Known: bert, xlm-roberta"):
+        train_tokenizer(["a"], family="xlm-r", size=10)
+
+
+def test_every_family_that_is_trained_can_be_read():
+    assert module._TRAINERS.keys() == module._MAKERS.keys() == set(FAMILIES)

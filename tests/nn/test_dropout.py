@@ -1,0 +1,88 @@
+"""Quick dropout: the right share, the right mean, independent draws, and nothing left behind."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from isogloss.nn.dropout import Dropout, drop, quick_dropout
+
+
+@given(rate=st.floats(0.01, 0.99), size=st.integers(1, 60), seed=st.integers(0, 2**31))
+@settings(max_examples=60, deadline=None)
+def test_elements_are_zero_or_scaled_by_one_factor(rate, size, seed):
+    torch.manual_seed(seed)
+    found = drop(torch.ones(size, 3), rate)
+    kept = found[found != 0]
+    assert torch.all(kept == kept[:1]) and torch.allclose(
+        kept, torch.full_like(kept, 1 / (1 - rate)), rtol=1e-2
+    )
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_share_and_mean_are_those_asked_for_at_every_place_of_a_draw(rate, dtype):
+    torch.manual_seed(0)
+    found = drop(torch.ones(100_000, 4, dtype=dtype), rate).float()
+    error = 5 * (rate * (1 - rate) / 100_000) ** 0.5  # Five standard deviations of a share of 100,000 draws.
+    assert torch.all(((found == 0).float().mean(dim=0) - rate).abs() < error)
+    assert torch.all((found.mean(dim=0) - 1).abs() < error / (1 - rate) + 0.005)
+
+
+def test_elements_of_one_draw_are_dropped_independently():
+    torch.manual_seed(0)
+    dropped = (drop(torch.ones(200_000, 4), 0.5) == 0).double()
+    correlation = torch.corrcoef(dropped.T) - torch.eye(4)
+    assert correlation.abs().max() < 0.012  # 1/sqrt(200,000) is 0.0022.
+
+
+def test_gradients_pass_where_elements_passed():
+    torch.manual_seed(0)
+    x = torch.randn(50, 7, requires_grad=True)
+    found = drop(x, 0.3)
+    found.sum().backward()
+    assert torch.allclose(x.grad * x.detach(), found.detach())
+
+
+def test_the_seed_fixes_what_is_dropped():
+    def once(seed):
+        torch.manual_seed(seed)
+        return drop(torch.ones(1000), 0.1)
+
+    assert torch.equal(once(1), once(1))
+    assert not torch.equal(once(1), once(2))
+
+
+def test_no_rate_gives_the_very_tensor_and_takes_no_random_number():
+    x = torch.ones(4)
+    before = torch.get_rng_state()
+    assert drop(x, 0.0) is x
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_everything_is_dropped_at_rate_one():
+    assert torch.equal(drop(torch.ones(5), 1.0), torch.zeros(5))
+
+
+def test_layer_drops_nothing_in_evaluation():
+    x = torch.ones(9)
+    assert Dropout(0.5).eval()(x) is x
+
+
+def test_stand_ins_go_away_and_leave_the_mode_as_it_is():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.2), nn.Sequential(nn.Dropout(0.4)))
+    before = list(model.modules())
+    with quick_dropout(model) as names:
+        assert names == ["1", "2.0"]
+        assert [part.p for part in model.modules() if isinstance(part, Dropout)] == [0.2, 0.4]
+        model.eval()
+    assert all(one is other for one, other in zip(model.modules(), before, strict=True))
+    assert not any(part.training for part in model.modules())
+
+
+def test_stand_ins_go_away_after_an_error():
+    model = nn.Sequential(nn.Dropout(0.2))
+    with pytest.raises(ZeroDivisionError), quick_dropout(model):
+        raise ZeroDivisionError
+    assert type(model[0]) is nn.Dropout

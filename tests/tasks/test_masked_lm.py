@@ -1,0 +1,253 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isogloss.core.errors import DataError
+from isogloss.encoders import FAMILIES, family_of, load_masked_lm, load_tokenizer
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
+
+LOW = Vocabulary(size=60, first=2, last=3, padding=0, mask=4, special=(1, 3, 0, 2, 4))
+"""Special subwords first, as trained vocabularies have them."""
+
+SPREAD = Vocabulary(size=60, first=7, last=31, padding=30, mask=59, special=(59, 0, 7, 31, 30))
+"""Special subwords anywhere, as published vocabularies have them."""
+
+ONE_OR_TWO = st.integers(1, 2)
+VOCABULARIES = st.sampled_from([LOW, SPREAD])
+
+
+@st.composite
+def rows(draw, vocabulary, texts=ONE_OR_TWO):
+    ordinary = [number for number in range(vocabulary.size) if number not in vocabulary.special]
+    text = st.lists(st.sampled_from(ordinary), min_size=1, max_size=9).map(np.array)
+    return [[draw(text) for _ in range(draw(texts))] for _ in range(draw(st.integers(1, 5)))]
+
+
+def whole(batch):
+    """The subwords as they stood before any was hidden."""
+    flat = batch.subwords.flatten().clone()
+    flat[batch.places] = batch.gold
+    return flat.view_as(batch.subwords)
+
+
+def joined(texts, vocabulary):
+    line = [vocabulary.first]
+    for text in texts:
+        line += [*text.tolist(), vocabulary.last]
+    return line
+
+
+# What is hidden
+
+
+@settings(deadline=None)
+@given(st.data(), VOCABULARIES, st.integers(0, 99))
+def test_what_stood_there_is_the_text_with_its_special_subwords(data, vocabulary, seed):
+    drawn = data.draw(rows(vocabulary))
+    batch = Masking(vocabulary=vocabulary).batch(drawn, seed=seed)
+    lines = whole(batch)
+    real = torch.ones_like(lines) if batch.mask is None else batch.mask
+    for texts, line, kept in zip(drawn, lines, real.bool(), strict=True):
+        assert line[kept].tolist() == joined(texts, vocabulary)
+        assert set(line[~kept].tolist()) <= {vocabulary.padding}
+
+
+@settings(deadline=None)
+@given(st.data(), VOCABULARIES, st.sampled_from([0.15, 0.5, 1.0]), st.integers(0, 99))
+def test_no_special_subword_is_hidden_nor_stands_in_for_a_word(data, vocabulary, share, seed):
+    drawn = data.draw(rows(vocabulary))
+    batch = Masking(vocabulary=vocabulary, share=share).batch(drawn, seed=seed)
+    assert not np.isin(batch.gold.numpy(), vocabulary.special).any()
+    shown = batch.subwords.flatten()[batch.places].numpy()
+    assert not np.isin(shown, [number for number in vocabulary.special if number != vocabulary.mask]).any()
+    ordinary = sum(len(text) for texts in drawn for text in texts)
+    assert len(batch.places) == max(1, round(share * ordinary))
+    assert len(set(batch.places.tolist())) == len(batch.places)
+
+
+def many(vocabulary, share=0.15, seed=0):
+    rng = np.random.default_rng(1)
+    ordinary = np.setdiff1d(np.arange(vocabulary.size), vocabulary.special)
+    texts = [[rng.choice(ordinary, size=200)] for _ in range(400)]
+    return Masking(vocabulary=vocabulary, share=share).batch(texts, seed=seed)
+
+
+@pytest.mark.parametrize("vocabulary", [LOW, SPREAD])
+def test_fifteen_percent_are_hidden_and_eight_of_ten_by_the_mask(vocabulary):
+    """Of 12,000 hidden subwords 80 % are masked, 10 % replaced, 10 % stay (within four standard errors)."""
+    batch = many(vocabulary)
+    assert len(batch.places) == 0.15 * 400 * 200
+    shown = batch.subwords.flatten()[batch.places]
+    masked, kept = (shown == vocabulary.mask), (shown == batch.gold)
+    error = 4 * (0.1 * 0.9 / len(shown)) ** 0.5
+    ordinary = vocabulary.size - len(vocabulary.special)
+    by_chance = 0.1 / ordinary  # A random subword is the true one now and then.
+    assert float(masked.float().mean()) == pytest.approx(0.8, abs=2 * error)
+    assert float(kept.float().mean()) == pytest.approx(0.1 + by_chance, abs=error)
+    assert float((~masked & ~kept).float().mean()) == pytest.approx(0.1 - by_chance, abs=error)
+
+
+@pytest.mark.parametrize("vocabulary", [LOW, SPREAD])
+def test_random_subwords_are_drawn_evenly_from_all_ordinary_ones(vocabulary):
+    batch = many(vocabulary, share=1.0)
+    shown = batch.subwords.flatten()[batch.places]
+    replaced = shown[(shown != vocabulary.mask) & (shown != batch.gold)].numpy()
+    counts = np.bincount(replaced, minlength=vocabulary.size)
+    assert not counts[list(vocabulary.special)].any()
+    ordinary = np.delete(counts, list(vocabulary.special))
+    chi_squared = float(((ordinary - ordinary.mean()) ** 2 / ordinary.mean()).sum())
+    assert chi_squared < 100  # 54 degrees of freedom: a chance of one in 10,000.
+
+
+def test_places_are_drawn_evenly():
+    hits = np.zeros(20)
+    masking = Masking(vocabulary=LOW)
+    for seed in range(600):
+        batch = masking.batch([[np.arange(5, 25)]], seed=seed)
+        hits[batch.places.numpy() - 1] += 1
+    assert hits.sum() == 600 * 3
+    assert hits.min() > 90 - 4.5 * 9
+    assert hits.max() < 90 + 4.5 * 9
+
+
+@given(st.data(), st.integers(0, 99))
+def test_the_same_seed_gives_the_same_batch(data, seed):
+    drawn = data.draw(rows(LOW))
+    one, other = (Masking(vocabulary=LOW).batch(drawn, seed=seed) for _ in range(2))
+    for name in MaskedBatch.__dataclass_fields__:
+        a, b = getattr(one, name), getattr(other, name)
+        assert (a is b is None) or torch.equal(a, b)
+
+
+def test_another_seed_gives_another_batch():
+    assert not torch.equal(many(LOW, seed=0).places, many(LOW, seed=1).places)
+
+
+def test_a_batch_with_nothing_to_hide_is_an_error():
+    with pytest.raises(DataError, match="no subword that can be hidden"):
+        Masking(vocabulary=LOW).batch([[np.array([1, 1])]], seed=0)
+
+
+# Positions and padding
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from([0, 2]))
+def test_positions_begin_anew_for_the_second_text(data, first_position):
+    drawn = data.draw(rows(LOW, texts=st.just(2)))
+    batch = Masking(vocabulary=LOW, first_position=first_position).batch(drawn, seed=0)
+    for (one, other), line in zip(drawn, batch.positions, strict=True):
+        expected = [*range(len(one) + 2), *range(len(other) + 1)]
+        assert (line[: len(expected)] - first_position).tolist() == expected
+
+
+def test_one_text_has_the_models_own_positions():
+    assert Masking(vocabulary=LOW).batch([[np.array([9, 8])]], seed=0).positions is None
+
+
+def test_no_mask_where_there_is_no_padding():
+    masking = Masking(vocabulary=LOW)
+    assert masking.batch([[np.array([9, 8])], [np.array([7, 6])]], seed=0).mask is None
+    assert masking.batch([[np.array([9, 8])], [np.array([7])]], seed=0).mask.tolist() == [
+        [1] * 4,
+        [1, 1, 1, 0],
+    ]
+
+
+# The loss
+
+
+@pytest.fixture
+def model(encoder_folder):
+    return load_masked_lm(encoder_folder)
+
+
+@pytest.fixture
+def masking(encoder_folder, model):
+    return Masking(
+        vocabulary=Vocabulary.of(load_tokenizer(encoder_folder)),
+        first_position=family_of(model).first_position,
+    )
+
+
+def texts_of(masking, lengths, seed=0):
+    rng = np.random.default_rng(seed)
+    ordinary = np.setdiff1d(np.arange(masking.vocabulary.size), masking.vocabulary.special)
+    return [[rng.choice(ordinary, size=length) for length in row] for row in lengths]
+
+
+def theirs(model, batch):
+    """Hugging Face's own loss: labels everywhere, -100 where nothing is predicted."""
+    labels = torch.full_like(batch.subwords, -100).flatten()
+    labels[batch.places] = batch.gold
+    inputs = {"input_ids": batch.subwords, "labels": labels.view_as(batch.subwords)}
+    if batch.mask is not None:
+        inputs["attention_mask"] = batch.mask
+    if batch.positions is not None:
+        inputs["position_ids"] = batch.positions
+    return model(**inputs).loss
+
+
+@pytest.mark.parametrize("lengths", [[[9], [9]], [[9], [4]], [[5, 7], [9, 3], [2, 2]]])
+def test_the_loss_is_that_of_hugging_face(model, masking, lengths):
+    batch = masking.batch(texts_of(masking, lengths), seed=0)
+    with torch.inference_mode():
+        assert float(masked_lm_loss(model, batch)) == pytest.approx(float(theirs(model, batch)), abs=1e-5)
+
+
+def test_gradients_are_those_of_hugging_face(model, masking):
+    batch = masking.batch(texts_of(masking, [[9], [5]]), seed=0)
+    gradients = []
+    for loss in (masked_lm_loss, theirs):
+        model.zero_grad()
+        loss(model, batch).backward()
+        gradients.append({name: w.grad.clone() for name, w in model.named_parameters() if w.grad is not None})
+    assert gradients[0].keys() == gradients[1].keys()
+    assert all(torch.allclose(one, gradients[1][name], atol=1e-5) for name, one in gradients[0].items())
+
+
+@pytest.mark.parametrize("lengths", [[[6], [6]], [[6, 4], [5, 5]]])
+def test_padding_changes_nothing_in_the_loss(model, masking, lengths):
+    batch = masking.batch(texts_of(masking, lengths), seed=0)
+    rows, width = batch.subwords.shape
+    more = 5
+
+    def wider(tensor, value):
+        return torch.cat([tensor, torch.full((rows, more), value)], dim=1)
+
+    padded = MaskedBatch(
+        subwords=wider(batch.subwords, masking.vocabulary.padding),
+        mask=wider(torch.ones_like(batch.subwords), 0),
+        positions=None if batch.positions is None else wider(batch.positions, 0),
+        places=batch.places + more * (batch.places // width),
+        gold=batch.gold,
+    )
+    with torch.inference_mode():
+        one, other = float(masked_lm_loss(model, batch)), float(masked_lm_loss(model, padded))
+    assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_a_text_alone_has_the_positions_the_model_gives_it(model, masking):
+    """The first text of a pair stands where the model itself would put it."""
+    (text, other), *_ = texts_of(masking, [[6, 3]])
+    batch = masking.batch([[text, other]], seed=0)
+    first = len(text) + 2
+    seen = []
+    position_embeddings = model.base_model.embeddings.position_embeddings
+    handle = position_embeddings.register_forward_pre_hook(lambda _, args: seen.append(args[0].flatten()))
+    with torch.inference_mode():
+        model.base_model(batch.subwords[:, :first])
+    handle.remove()
+    assert batch.positions[0, :first].tolist() == seen[0].tolist()
+
+
+def test_vocabularies_are_read_from_tokenizers(encoder_folder):
+    tokenizer = load_tokenizer(encoder_folder)
+    vocabulary = Vocabulary.of(tokenizer)
+    assert vocabulary.size == len(tokenizer)
+    assert set(vocabulary.special) == set(tokenizer.all_special_ids)
+    assert len(vocabulary.special) == 5
+    assert {vocabulary.first, vocabulary.last, vocabulary.padding, vocabulary.mask} < set(vocabulary.special)
+    assert {family.first_position for family in FAMILIES.values()} == {0, 2}

@@ -1,0 +1,126 @@
+import errno
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isogloss.core.errors import DataError, StorageError
+from isogloss.encoders import load_tokenizer
+from isogloss.tasks import text_stream
+from isogloss.tasks.text_stream import is_stream, open_stream, subwords_of, write_stream
+from made_up import TEXT
+
+WORDS = st.sampled_from([*TEXT.split(), "xyz", "日"])
+LINES = st.lists(st.lists(WORDS, max_size=12).map(" ".join), min_size=1, max_size=12)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(bert_folder):
+    return load_tokenizer(bert_folder)
+
+
+def naive(lines, tokenizer, longest):
+    """Subwords of every line and a separator; a start at each line and after every ``longest`` subwords."""
+    flat, starts = [], []
+    for line in lines:
+        ids = tokenizer(line, add_special_tokens=False)["input_ids"]
+        if ids:
+            starts += [len(flat) + place for place in range(0, len(ids), longest)]
+            flat += [*ids, tokenizer.sep_token_id]
+    return flat, starts
+
+
+@settings(deadline=None, max_examples=50)
+@given(lines=LINES, longest=st.integers(1, 9), at_once=st.sampled_from([1, 3, 2000]))
+def test_a_stream_is_its_lines_in_order(tokenizer, tmp_path_factory, lines, longest, at_once):
+    flat, starts = naive(lines, tokenizer, longest)
+    folder = tmp_path_factory.mktemp("stream") / "en"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_stream, "LINES_AT_ONCE", at_once)
+        if not flat:
+            with pytest.raises(DataError, match="en: the text of this language is empty"):
+                write_stream(iter(lines), tokenizer, folder, longest=longest)
+            assert not is_stream(folder)
+            return
+        stream = write_stream(iter(lines), tokenizer, folder, longest=longest)
+    assert stream.subwords.tolist() == flat
+    assert stream.starts.tolist() == starts
+    assert len(stream) == len(flat)
+    again = open_stream(folder)
+    assert np.array_equal(again.subwords, stream.subwords)
+    assert np.array_equal(again.starts, stream.starts)
+
+
+def test_a_block_begins_where_reading_may_and_is_always_full(tokenizer, tmp_path):
+    stream = write_stream([TEXT, "the cat", TEXT], tokenizer, tmp_path, longest=7)
+    for place, start in enumerate(stream.starts):
+        block = stream.block(place, 10)
+        assert len(block) == 10
+        first = min(start, len(stream) - 10)
+        assert block.tolist() == stream.subwords[first : first + 10].tolist()
+
+
+def test_a_text_shorter_than_a_block_is_given_whole(tokenizer, tmp_path):
+    stream = write_stream(["the cat"], tokenizer, tmp_path, longest=7)
+    assert stream.block(0, 50).tolist() == [*tokenizer("the cat")["input_ids"][1:]]
+
+
+def test_every_subword_can_be_read(tokenizer, tmp_path):
+    stream = write_stream([TEXT, TEXT], tokenizer, tmp_path, longest=7)
+    read = np.zeros(len(stream), dtype=bool)
+    for start in stream.starts:
+        read[min(start, len(stream) - 8) :][:8] = True
+    assert read.all()
+
+
+def test_a_stream_is_mapped_not_loaded(tokenizer, tmp_path):
+    assert isinstance(write_stream([TEXT], tokenizer, tmp_path, longest=7).subwords, np.memmap)
+
+
+def test_a_stream_that_was_interrupted_is_none(tokenizer, tmp_path):
+    def stopping():
+        yield TEXT
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(text_stream, "LINES_AT_ONCE", 1)
+        write_stream(stopping(), tokenizer, tmp_path, longest=7)
+    assert not is_stream(tmp_path)
+    whole = write_stream([TEXT], tokenizer, tmp_path, longest=7)
+    assert len(whole) == len(naive([TEXT], tokenizer, 7)[0])
+
+
+def test_lines_are_read_once_and_never_all_at_once(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(text_stream, "LINES_AT_ONCE", 10)
+    ahead = []
+
+    def lines():
+        for number in range(100):
+            ahead.append(number)
+            yield "the cat"
+
+    for number, _ in enumerate(subwords_of(lines(), tokenizer)):
+        assert len(ahead) <= number + 10 + 1
+    assert len(ahead) == 100
+
+
+@pytest.mark.parametrize("failing", ["pathlib.Path.mkdir", "pathlib.Path.open", "pathlib.Path.replace"])
+def test_a_full_disk_is_a_storage_error(tokenizer, tmp_path, monkeypatch, failing):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(failing, full)
+    with pytest.raises(StorageError, match="No space left on device"):
+        write_stream([TEXT], tokenizer, tmp_path / "en", longest=7)
+    monkeypatch.undo()
+    assert not is_stream(tmp_path / "en")
+
+
+def test_an_error_of_the_text_is_not_blamed_on_the_disk(tokenizer, tmp_path):
+    def missing():
+        raise FileNotFoundError("corpus.txt")
+        yield
+
+    with pytest.raises(FileNotFoundError, match=r"corpus\.txt"):
+        write_stream(missing(), tokenizer, tmp_path, longest=7)

@@ -1,0 +1,59 @@
+"""The pages are what the code says they should be."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from isogloss.experiments.running import plan_recipe
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def generate():
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_is_up_to_date(page, generate):
+    text = page.read_text(encoding="utf-8")
+    assert generate.render(text) == text, f"{page.name} is not what the code says: run make docs"
+
+
+def test_every_made_part_is_on_a_page(generate):
+    shown = {
+        name for page in PAGES for _, name, _ in generate.BLOCK.findall(page.read_text(encoding="utf-8"))
+    }
+    assert shown == set(generate.BLOCKS)
+
+
+def test_every_field_of_a_recipe_is_explained(generate):
+    text = (DOCS / "recipe.md").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            assert line.rsplit("|", 2)[1].strip(), line
+
+
+def test_a_page_made_twice_is_the_same(generate):
+    text = "<!-- made: sizes -->\nold\n<!-- end -->\nkept"
+    once = generate.render(text)
+    assert "old" not in once and once.endswith("kept") and generate.render(once) == once
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_on_pages_run(page):
+    for example in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
+        exec(example, {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_recipes_on_pages_are_accepted(page, tmp_path):
+    for text in re.findall(r"^```toml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
+        (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
+        assert plan_recipe(str(tmp_path / "recipe.toml"), out=tmp_path / "runs").runs

@@ -1,0 +1,88 @@
+"""The README: its example runs, its recipe is accepted, its commands and links exist."""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from isogloss.cli.app import app
+from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.sources import Sources
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LATER = {"docs/images/quickstart.svg"}
+"""Made by the quickstart itself."""
+
+
+def blocks(kind: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Give every line of a block, and every piece of code in a sentence, that begins with isogloss."""
+    lines = [line for block in blocks("(?:sh|console)?", text) for line in block.splitlines()]
+    for line in [*lines, *re.findall(r"(?<!`)`(isogloss [^`]+)`(?!`)", text)]:
+        words = line.partition("#")[0].split()
+        if words[:1] == ["isogloss"]:
+            yield words[1:]
+
+
+@pytest.mark.slow
+def test_python_example_runs_as_a_script(tmp_path):
+    (example,) = blocks("python")
+    (tmp_path / "example.py").write_text(example, encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "Trained on qaa alone" in ended.stdout
+    assert re.search(r"^\[\(('[A-Z]+',? ?){4}\)\]$", ended.stdout, flags=re.MULTILINE)
+
+
+def test_recipe_is_accepted_and_every_name_in_it_known(monkeypatch, tmp_path):
+    monkeypatch.setattr(Sources, "fingerprint", lambda self, corpus, *_, **__: self.corpus(corpus).name)
+    (text,) = blocks("toml")
+    (tmp_path / "pos.toml").write_text(text, encoding="utf-8")
+    runs = plan_recipe(str(tmp_path / "pos.toml"), out=tmp_path / "runs").runs
+    # Three source-only models serve both targets; each target has its three bilingual models and paths.
+    assert Counter(run.name for run in runs) == {"fine-tune": 3 + 6, "measure": 6}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_shown_exists(page):
+    group = typer.main.get_command(app)
+    for words in commands(page.read_text(encoding="utf-8")):
+        command, rest = group, list(words)
+        while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+            name = rest.pop(0)
+            assert name in command.commands, f"{page.name}: isogloss {' '.join(words)}"
+            command = command.commands[name]
+        if rest:
+            command.make_context(command.name, rest)  # An option that does not exist raises an error.
+
+
+def test_readme_shows_commands():
+    assert {words[0] for words in commands(README)} >= {"run", "report", "show", "list", "predict", "doctor"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_target_of_make_shown_exists(page):
+    targets = set(
+        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    )
+    shown = set(re.findall(r"(?:^|`)make ([a-z]+)", page.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert shown <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file(page):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if link not in LATER and not (page.parent / link).exists()]
+    assert not missing

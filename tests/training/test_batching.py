@@ -1,0 +1,114 @@
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isogloss.training import batching
+from isogloss.training.batching import Bucketed, by_length
+
+LENGTHS = st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=30), min_size=1, max_size=3)
+
+
+def bucketed(groups, *, size=4, epochs=2, seed=0):
+    """Rows are (group, number, length); a batch is the list of its rows."""
+    rows = [
+        [(group, number, length) for number, length in enumerate(one)] for group, one in enumerate(groups)
+    ]
+    return Bucketed(groups=rows, length=lambda row: row[2], size=size, epochs=epochs, seed=seed, make=list)
+
+
+def all_of(batches):
+    return [batches[step] for step in range(len(batches))]
+
+
+@given(LENGTHS, st.integers(1, 7), st.integers(1, 3), st.integers(0, 5))
+def test_every_row_comes_once_an_epoch(groups, size, epochs, seed):
+    batches = bucketed(groups, size=size, epochs=epochs, seed=seed)
+    made, each = all_of(batches), batches.steps_per_epoch
+    assert len(made) == epochs * each
+    for epoch in range(epochs):
+        rows = [row for batch in made[epoch * each : (epoch + 1) * each] for row in batch]
+        assert Counter(rows) == Counter(row for group in batches.groups for row in group)
+
+
+@given(LENGTHS, st.integers(1, 7))
+def test_a_batch_holds_one_group_and_at_most_its_size(groups, size):
+    for batch in all_of(bucketed(groups, size=size)):
+        assert len({row[0] for row in batch}) == 1
+        assert 1 <= len(batch) <= size
+
+
+@settings(deadline=None)
+@given(LENGTHS, st.data())
+def test_a_batch_does_not_depend_on_those_asked_for_before(groups, data):
+    inorder = all_of(bucketed(groups, epochs=3))
+    batches = bucketed(groups, epochs=3)
+    for step in data.draw(st.permutations(range(len(inorder)))):
+        assert batches[step] == inorder[step]
+
+
+def test_seeds_and_epochs_differ_and_one_seed_does_not():
+    groups = [list(range(1, 60))]
+    one, same, other = (all_of(bucketed(groups, seed=seed)) for seed in (0, 0, 1))
+    assert one == same
+    assert one != other
+    half = len(one) // 2
+    assert one[:half] != one[half:]
+
+
+def test_groups_are_mixed_over_an_epoch():
+    order = [batch[0][0] for batch in all_of(bucketed([[5] * 80, [5] * 80], epochs=1))]
+    assert order not in (sorted(order), sorted(order, reverse=True))
+
+
+@pytest.mark.parametrize("step", [-1, 4])
+def test_a_step_outside_is_an_index_error(step):
+    with pytest.raises(IndexError):
+        bucketed([[1] * 8], epochs=2)[step]
+
+
+def test_skewed_lengths_waste_little_padding():
+    rng = np.random.default_rng(0)
+    lengths = np.clip(rng.lognormal(3, 0.7, size=4000).astype(int), 3, 128).tolist()
+    batches = all_of(bucketed([lengths], size=32, epochs=1))
+
+    def waste(made):
+        padded = sum(len(batch) * max(row[2] for row in batch) for batch in made)
+        return 1 - sum(lengths) / padded
+
+    drawn = rng.permutation(len(lengths))
+    unsorted = [[(0, 0, lengths[row]) for row in part] for part in np.array_split(drawn, len(batches))]
+    assert waste(batches) < 0.08
+    assert waste(unsorted) > 0.5
+
+
+def test_rows_of_one_length_still_meet_different_rows():
+    one, two = (bucketed([[5] * 64], size=8, epochs=1, seed=seed) for seed in (0, 1))
+    assert {frozenset(batch) for batch in all_of(one)} != {frozenset(batch) for batch in all_of(two)}
+
+
+def test_sorting_reaches_over_many_batches_but_not_over_all():
+    size = 2
+    lengths = list(range(1, 1 + 2 * size * batching.SORTED_TOGETHER))
+    widths = [max(row[2] for row in batch) for batch in all_of(bucketed([lengths], size=size, epochs=1))]
+    assert widths != sorted(widths)
+
+
+@given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 200))
+def test_by_length_holds_every_row_once_within_the_budget(lengths, budget):
+    batches = by_length(lengths, budget)
+    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= budget
+    ends = [max(lengths[row] for row in batch) for batch in batches]
+    assert ends == sorted(ends)
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.integers(1, 200))
+def test_by_length_fills_each_batch(lengths, budget):
+    batches = by_length(lengths, budget)
+    for batch, following in pairwise(batches):
+        assert (len(batch) + 1) * lengths[following[0]] > budget

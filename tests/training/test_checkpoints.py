@@ -1,0 +1,166 @@
+import errno
+import json
+import shutil
+
+import pytest
+import torch
+from toys import SCHEDULE, Drawn, equal, loss, toy, weights
+
+from isogloss.core.errors import StorageError
+from isogloss.training.checkpoints import Checkpoints, State
+from isogloss.training.fit import Watch, fit
+from isogloss.training.optimizer import adamw
+
+
+def trained(steps=2):
+    """A model and its optimizer, both with something in them."""
+    model = toy()
+    optimizer = adamw(model, SCHEDULE)
+    for step in range(steps):
+        loss(model, Drawn()[step]).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return model, optimizer
+
+
+def moments(optimizer):
+    state = optimizer.state_dict()["state"]
+    return {f"{n}/{key}": value.clone() for n, parts in state.items() for key, value in parts.items()}
+
+
+@pytest.mark.parametrize("with_best", [True, False])
+def test_what_is_loaded_is_what_was_saved(tmp_path, with_best):
+    model, optimizer = trained()
+    best = weights(toy(seed=9)) if with_best else None
+    Checkpoints(tmp_path, 1).save(model, optimizer, State(7, {"rows": [{"x": 0.1}], "ä": None}, best))
+    other = toy(seed=3)
+    fresh = adamw(other, SCHEDULE)
+    state = Checkpoints(tmp_path, 1).load(other, fresh)
+    assert (state.step, state.notes) == (7, {"rows": [{"x": 0.1}], "ä": None})
+    assert equal(weights(other), weights(model))
+    assert equal(moments(fresh), moments(optimizer))
+    assert (state.best is None) if best is None else equal(state.best, best)
+
+
+def test_loading_where_there_is_none_changes_nothing(tmp_path):
+    model, optimizer = trained()
+    before = weights(model)
+    assert Checkpoints(tmp_path / "none", 1).load(model, optimizer) is None
+    assert Checkpoints(tmp_path / "none", 1).notes() is None
+    assert equal(weights(model), before)
+
+
+def test_only_the_last_checkpoint_is_kept(tmp_path):
+    model, optimizer = trained()
+    for step in (2, 10, 9_999_999):
+        Checkpoints(tmp_path, 1).save(model, optimizer, State(step, {}, None))
+        assert [path.name for path in tmp_path.iterdir()] == [f"checkpoint-{step:09d}"]
+
+
+def test_a_checkpoint_is_safetensors_and_json_and_no_pickle(tmp_path):
+    model, optimizer = trained()
+    Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {}, weights(model)))
+    files = sorted((tmp_path / "checkpoint-000000001").iterdir())
+    assert [file.name for file in files] == [
+        "best.safetensors",
+        "model.safetensors",
+        "optimizer.safetensors",
+        "state.json",
+    ]
+    assert json.loads(files[-1].read_text()) == {"step": 1, "notes": {}}
+    for file in files[:-1]:
+        header = file.read_bytes()[8:].lstrip()
+        assert header.startswith(b"{")
+
+
+def test_half_written_checkpoints_are_no_checkpoints(tmp_path):
+    model, optimizer = trained()
+    store = Checkpoints(tmp_path, 1)
+    store.save(model, optimizer, State(3, {}, None))
+    half = tmp_path / ".checkpoint-000000006.tmp"
+    shutil.copytree(tmp_path / "checkpoint-000000003", half)
+    (half / "state.json").unlink()
+    assert store.load(model, optimizer).step == 3
+    store.save(model, optimizer, State(6, {}, None))
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000006"]
+
+
+def test_two_checkpoints_side_by_side_are_the_later_one(tmp_path):
+    """The process died between renaming the new one and removing the old one."""
+    model, optimizer = trained()
+    store = Checkpoints(tmp_path, 1)
+    store.save(model, optimizer, State(99, {}, None))
+    shutil.copytree(tmp_path / "checkpoint-000000099", tmp_path / "kept")
+    store.save(model, optimizer, State(100, {}, None))
+    (tmp_path / "kept").rename(tmp_path / "checkpoint-000000099")
+    assert store.load(model, optimizer).step == 100
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "optimizer.safetensors", "best.safetensors", "state.json"]
+)
+@pytest.mark.parametrize("damage", ["cut", "empty", "noise"])
+def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(tmp_path, name, damage):
+    model, optimizer = trained()
+    Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {"rows": []}, weights(model)))
+    file = tmp_path / "checkpoint-000000001" / name
+    content = file.read_bytes()
+    file.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "noise": b"\xff" * 100}[damage])
+    with pytest.raises(StorageError) as caught:
+        Checkpoints(tmp_path, 1).load(model, optimizer)
+    assert str(tmp_path / "checkpoint-000000001") in str(caught.value)
+    assert "Delete the folder and run again; only this training starts over." in str(caught.value)
+
+
+def test_the_checkpoint_of_another_model_is_refused(tmp_path):
+    model, optimizer = trained()
+    Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {}, None))
+    other = torch.nn.Linear(6, 16)
+    with pytest.raises(StorageError, match="of another model"):
+        Checkpoints(tmp_path, 1).load(other, adamw(other, SCHEDULE))
+
+
+@pytest.mark.parametrize("failing", ["pathlib.Path.mkdir", "pathlib.Path.write_text", "pathlib.Path.rename"])
+def test_a_full_disk_is_a_storage_error_and_the_last_checkpoint_stays(tmp_path, monkeypatch, failing):
+    model, optimizer = trained()
+    store = Checkpoints(tmp_path, 1)
+    store.save(model, optimizer, State(1, {}, None))
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failing, full)
+        with pytest.raises(StorageError, match="No space left on device"):
+            store.save(model, optimizer, State(2, {}, None))
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000001"]
+    assert store.load(model, optimizer).step == 1
+
+
+def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path, monkeypatch):
+    """safetensors has an error of its own for what the disk says; a folder in the file's place makes it."""
+    from isogloss.training import checkpoints
+
+    def into_a_folder(tensors, path):
+        path.mkdir()
+        real(tensors, path)
+
+    real = checkpoints.save_file
+    monkeypatch.setattr(checkpoints, "save_file", into_a_folder)
+    model, optimizer = trained()
+    with pytest.raises(StorageError, match="cannot write"):
+        Checkpoints(tmp_path, 1).save(model, optimizer, State(2, {}, None))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_stops_a_training_with_a_storage_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    watch = Watch(checkpoints=Checkpoints(tmp_path / "file", 2))
+    with pytest.raises(StorageError):
+        fit(toy(), Drawn(4), loss, schedule=SCHEDULE, seed=0, watch=watch)
+
+
+def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
+    fit(toy(), Drawn(4), loss, schedule=SCHEDULE, seed=0, watch=Watch(checkpoints=Checkpoints(tmp_path, 0)))
+    fit(toy(), Drawn(4), loss, schedule=SCHEDULE, seed=0, watch=Watch(checkpoints=Checkpoints(tmp_path, 4)))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,327 @@
+import math
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+from toys import SCHEDULE, Drawn, accuracy, equal, loss, toy, weights
+
+from isogloss.core.errors import DivergedError
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Watch, fit
+
+# What a training does
+
+
+def test_fit_learns_eight_examples_by_heart():
+    points = Drawn()[0]
+    model = toy()
+    fitted = fit(model, [points] * 150, loss, schedule=SCHEDULE, seed=0)
+    with torch.inference_mode():
+        assert torch.equal(model(points.x).argmax(dim=1), points.y)
+        assert float(loss(model, points)) < 0.05
+    assert fitted.rows[-1]["step"] == 150
+
+
+def test_every_batch_is_used_once_and_in_order():
+    class Asked(Drawn):
+        def __getitem__(self, step):
+            asked.append(step)
+            return super().__getitem__(step)
+
+    asked = []
+    fit(toy(), Asked(7), loss, schedule=SCHEDULE, seed=0)
+    assert asked == list(range(7))
+
+
+def test_a_training_is_plain_torch():
+    """The oracle is the loop anybody would write, without dropout."""
+    ours, theirs = toy(), toy()
+    ours[2].p = theirs[2].p = 0.0
+    fit(ours, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    groups = [
+        {"params": [w for w in theirs.parameters() if w.dim() > 1], "weight_decay": 0.01},
+        {"params": [w for w in theirs.parameters() if w.dim() < 2], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=0.05, fused=True)
+    curve = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(step + 1, (12 - step) / 12))
+    for step in range(12):
+        optimizer.zero_grad()
+        loss(theirs, Drawn()[step]).backward()
+        nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
+        optimizer.step()
+        curve.step()
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(precision):
+    def trained(seed):
+        model = toy()
+        fit(model, Drawn(), loss, schedule=replace(SCHEDULE, precision=precision), seed=seed)
+        return weights(model)
+
+    assert equal(trained(0), trained(0))
+    assert not equal(trained(0), trained(1))
+
+
+def test_precisions_differ_and_weights_stay_float32():
+    trained = {}
+    for precision in ("float32", "bfloat16"):
+        model = toy()
+        fit(model, Drawn(), loss, schedule=replace(SCHEDULE, precision=precision), seed=0)
+        trained[precision] = weights(model)
+        assert {weight.dtype for weight in trained[precision].values()} == {torch.float32}
+    assert not equal(trained["float32"], trained["bfloat16"])
+
+
+def test_dropout_is_active_in_training_and_off_afterwards():
+    modes = []
+
+    def watched(model, points):
+        modes.append(model[2].training)
+        return loss(model, points)
+
+    def seen(done):
+        modes.append(model[2].training)
+        return [{"score": 0.0}]
+
+    model = toy().eval()
+    fit(model, Drawn(4), watched, schedule=SCHEDULE, seed=0, watch=Watch(evaluate=seen, evaluate_at=(2,)))
+    assert modes == [True, True, False, True, True]
+    assert not model.training
+
+
+@pytest.mark.parametrize(("clip", "largest"), [(0.5, 0.5), (0.0, math.inf)])
+def test_clipping_bounds_the_gradient_and_0_switches_it_off(monkeypatch, clip, largest):
+    def step(optimizer, *args):
+        gradients = [weight.grad.norm() for group in optimizer.param_groups for weight in group["params"]]
+        norms.append(float(torch.stack(gradients).norm()))
+        return update(optimizer, *args)
+
+    norms, update = [], torch.optim.AdamW.step
+    monkeypatch.setattr(torch.optim.AdamW, "step", step)
+    schedule = replace(SCHEDULE, clip=clip)
+    fit(toy(), Drawn(3), lambda model, points: 100 * loss(model, points), schedule=schedule, seed=0)
+    assert all(min(0.5, largest) - 1e-4 < norm <= largest + 1e-4 for norm in norms)
+
+
+def test_the_model_stays_usable_and_unwrapped():
+    model = toy()
+    before = list(model.named_modules())
+    fit(model, Drawn(3), loss, schedule=replace(SCHEDULE, precision="bfloat16"), seed=0)
+    assert [(name, id(one)) for name, one in model.named_modules()] == [
+        (name, id(one)) for name, one in before
+    ]
+    assert "forward" not in vars(model)
+    assert model(Drawn()[0].x).dtype == torch.float32
+    assert all(not module._forward_hooks for module in model.modules())
+    fit(model, Drawn(3), loss, schedule=SCHEDULE, seed=1)
+
+
+def test_the_random_numbers_of_the_process_are_given_back():
+    before = torch.get_rng_state()
+    fit(toy(), Drawn(3), loss, schedule=SCHEDULE, seed=0)
+    assert torch.equal(torch.get_rng_state(), before)
+    with pytest.raises(KeyboardInterrupt):
+        fit(toy(), Drawn(3, stop=1), loss, schedule=SCHEDULE, seed=0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_environment_does_not_change_a_training(monkeypatch):
+    plain, other = toy(), toy()
+    fit(plain, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    monkeypatch.setenv("ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "4")
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    fit(other, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    assert equal(weights(plain), weights(other))
+
+
+def test_frozen_weights_stay():
+    model = toy()
+    model[0].weight.requires_grad_(False)
+    before = weights(model)
+    fit(model, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    changed = {name for name, weight in weights(model).items() if not torch.equal(weight, before[name])}
+    assert changed == before.keys() - {"0.weight"}
+
+
+# What it leaves beside the weights
+
+
+def test_rows_tell_the_mean_loss_and_the_rate():
+    told = []
+    fitted = fit(toy(), Drawn(45), loss, schedule=SCHEDULE, seed=0, watch=Watch(tell=told.append))
+    assert [row["step"] for row in fitted.rows] == [20, 40, 45]
+    assert all(0 < row["loss"] < 2 and 0 < row["rate"] <= 0.05 for row in fitted.rows)
+    assert [(one.what, one.done, one.total) for one in told] == [("training", n, 45) for n in (20, 40, 45)]
+
+
+def test_the_best_epochs_weights_are_left_in_the_model():
+    scores = {3: [0.2, 0.4], 6: [0.9, 0.1], 9: [0.4, 0.6], 12: [0.3, 0.1]}
+    seen = {}
+
+    def evaluate(done):
+        seen[done] = weights(model)
+        return [{"step": done, "score": score} for score in scores[done]]
+
+    model = toy()
+    fitted = fit(
+        model,
+        Drawn(),
+        loss,
+        schedule=SCHEDULE,
+        seed=0,
+        watch=Watch(evaluate=evaluate, evaluate_at=tuple(scores)),
+    )
+    assert equal(weights(model), seen[6])  # 6 and 9 are equally good: the earlier one.
+    assert [row["score"] for row in fitted.rows if "score" in row] == [
+        x for two in scores.values() for x in two
+    ]
+
+
+def test_without_evaluation_the_last_weights_are_left():
+    one, other = toy(), toy()
+    fit(one, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    worse = iter([1.0, 0.0])
+    watch = Watch(evaluate=lambda _: [{"score": next(worse)}], evaluate_at=(6, 12))
+    fit(other, Drawn(), loss, schedule=SCHEDULE, seed=0, watch=watch)
+    assert not equal(weights(one), weights(other))
+
+
+# When numbers stop making sense
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("step", [0, 4, 11])
+def test_a_loss_that_is_no_number_is_an_error_with_the_step(bad, step):
+    def breaking(model, points):
+        calls.append(1)
+        return loss(model, points) * (bad if len(calls) == step + 1 else 1.0)
+
+    calls = []
+    with pytest.raises(DivergedError) as caught:
+        fit(toy(), Drawn(), breaking, schedule=SCHEDULE, seed=0, watch=Watch(what="fine-tuning on en"))
+    text = str(caught.value)
+    assert f"fine-tuning on en: the loss is {bad} in step {step + 1} of 12." in text
+    assert "Lower learning_rate (now 0.05), raise warmup, or set precision to float32." in text
+
+
+def test_a_last_update_that_breaks_the_weights_is_found():
+    def breaking(model, points):
+        value = loss(model, points)
+        return value + (value - value).sqrt() if len(seen) == 3 else seen.append(1) or value
+
+    seen = []
+    with pytest.raises(DivergedError, match="is no longer finite after step 4 of 4"):
+        fit(toy(), Drawn(4), breaking, schedule=SCHEDULE, seed=0)
+
+
+# Interruptions
+
+
+def watched(model, folder, every):
+    def evaluate(done):
+        return [{"step": done, "score": accuracy(model)}]
+
+    return Watch(evaluate=evaluate, evaluate_at=(4, 8, 12), checkpoints=Checkpoints(folder, every))
+
+
+def train(folder, *, every=3, precision="float32", stop=-1):
+    model = toy()
+    schedule = replace(SCHEDULE, precision=precision)
+    fitted = fit(
+        model, Drawn(stop=stop), loss, schedule=schedule, seed=5, watch=watched(model, folder, every)
+    )
+    return weights(model), fitted.rows
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("every", [1, 3, 4, 5])
+def test_a_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path, every, precision):
+    whole, rows = train(tmp_path / "whole", every=every, precision=precision)
+    for stop in range(12):
+        folder = tmp_path / str(stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(folder, every=every, precision=precision, stop=stop)
+        again, rows_again = train(folder, every=every, precision=precision)
+        assert equal(again, whole)
+        assert rows_again == rows
+
+
+def test_a_training_stopped_again_and_again_ends_as_if_it_was_not(tmp_path):
+    whole, rows = train(tmp_path / "whole")
+    for stop in (2, 4, 4, 7, 11):
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "x", stop=stop)
+    again, rows_again = train(tmp_path / "x")
+    assert equal(again, whole)
+    assert rows_again == rows
+
+
+def test_a_resumed_training_does_only_what_is_left(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path, stop=8)
+    asked = []
+
+    class Asked(Drawn):
+        def __getitem__(self, step):
+            asked.append(step)
+            return super().__getitem__(step)
+
+    model = toy()
+    fit(model, Asked(), loss, schedule=SCHEDULE, seed=5, watch=watched(model, tmp_path, 3))
+    assert asked == list(range(6, 12))
+
+
+def test_a_resumed_training_keeps_the_precision_it_began_with(tmp_path, monkeypatch):
+    from isogloss.training import precision
+
+    monkeypatch.setattr(precision, "measured_precision", lambda _: "bfloat16")
+    whole, _ = train(tmp_path / "whole", precision="auto")
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "x", precision="auto", stop=5)
+    monkeypatch.setattr(precision, "measured_precision", lambda _: "float32")
+    again, _ = train(tmp_path / "x", precision="auto")
+    assert equal(again, whole)
+
+
+KILLED = """
+import os, signal, sys
+from dataclasses import replace
+from pathlib import Path
+import torch
+from test_fit import train
+from toys import Drawn
+
+class Killed(Drawn):
+    def __getitem__(self, step):
+        if step == 10:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__getitem__(step)
+
+import test_fit
+test_fit.Drawn = Killed
+train(Path(sys.argv[1]))
+"""
+
+
+def test_a_killed_process_loses_nothing_but_time(tmp_path):
+    whole, rows = train(tmp_path / "whole")
+    place = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "x")], env=place, check=False)
+    assert killed.returncode == -9
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["checkpoint-000000009"]
+    again, rows_again = train(tmp_path / "x")
+    assert equal(again, whole)
+    assert rows_again == rows
+
+
+def test_every_error_message_is_one_line():
+    with pytest.raises(DivergedError) as caught:
+        fit(toy(), Drawn(1), lambda *_: torch.tensor(math.nan, requires_grad=True), schedule=SCHEDULE, seed=0)
+    assert re.fullmatch(r"[^\n]+", str(caught.value))

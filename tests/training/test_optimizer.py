@@ -1,0 +1,69 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import get_linear_schedule_with_warmup
+
+from isogloss.training.optimizer import Schedule, adamw, linear_rate
+
+
+def theirs(warmup_steps, steps):
+    """transformers' curve: it begins at a rate of 0 and ends above it; ours is one step ahead of that."""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    schedule = get_linear_schedule_with_warmup(optimizer, warmup_steps, steps + 1)
+    return [schedule.lr_lambdas[0](step + 1) for step in range(steps)]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 60), st.floats(0, 1))
+def test_the_rate_is_that_of_transformers_one_step_ahead(steps, warmup):
+    rate = linear_rate(Schedule(learning_rate=3.0, warmup=warmup), steps)
+    rising = max(1, round(warmup * steps))
+    assert [rate(step) for step in range(steps)] == pytest.approx([3.0 * x for x in theirs(rising, steps)])
+
+
+@given(st.integers(1, 500), st.floats(0, 1))
+def test_the_rate_is_highest_after_the_warm_up_and_0_after_the_last_step(steps, warmup):
+    rate = linear_rate(Schedule(learning_rate=2.0, warmup=warmup), steps)
+    rates = [rate(step) for step in range(steps)]
+    top = max(1, round(warmup * steps)) - 1
+    assert max(rates) == rates[top] == pytest.approx(2.0)
+    assert rates[: top + 1] == sorted(rates[: top + 1])
+    assert rates[top:] == sorted(rates[top:], reverse=True)
+    assert min(rates) > 0
+    assert rate(steps) == 0
+
+
+def test_only_matrices_decay_and_only_what_is_trained_is_updated():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Embedding(5, 4))
+    model[0].weight.requires_grad_(False)
+    decaying, others = adamw(model, Schedule(learning_rate=1.0, weight_decay=0.3)).param_groups
+    assert [id(weight) for weight in decaying["params"]] == [id(model[2].weight)]
+    named = [model[0].bias, model[1].weight, model[1].bias]
+    assert [id(weight) for weight in others["params"]] == [id(weight) for weight in named]
+    assert (decaying["weight_decay"], others["weight_decay"]) == (0.3, 0.0)
+
+
+def test_an_update_is_that_of_torch_without_fusion():
+    torch.manual_seed(0)
+    models = [torch.nn.Linear(6, 5) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    ours = adamw(models[0], Schedule(learning_rate=0.1, weight_decay=0.2, beta2=0.95, epsilon=1e-6))
+    plain = torch.optim.AdamW(
+        [
+            {"params": [models[1].weight], "weight_decay": 0.2},
+            {"params": [models[1].bias], "weight_decay": 0.0},
+        ],
+        lr=0.1,
+        betas=(0.9, 0.95),
+        eps=1e-6,
+        fused=False,
+    )
+    x = torch.randn(7, 6)
+    for _ in range(5):
+        for model, optimizer in zip(models, (ours, plain), strict=True):
+            optimizer.zero_grad()
+            model(x).square().sum().backward()
+            optimizer.step()
+    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)

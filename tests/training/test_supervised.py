@@ -1,0 +1,151 @@
+import pytest
+import torch
+from torch import nn
+
+from isogloss.core.progress import Progress
+from isogloss.encoders import load_tokenizer
+from isogloss.training import supervised
+from isogloss.training.evaluation import evaluation
+from isogloss.training.supervised import fine_tune
+from made_up import tagged
+
+
+def weights(model):
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def equal(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def first_heads(setting, languages, monkeypatch):
+    """The head as it is when training begins."""
+    seen = []
+
+    def look(model, *_, **__):
+        seen.append((weights(model.classifier), weights(model.base_model)))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(supervised, "fit", look)
+        with pytest.raises(KeyboardInterrupt):
+            fine_tune(setting, languages)
+    return seen[0]
+
+
+def test_fine_tuning_learns_a_rule(make_setting):
+    setting = make_setting(epochs=20, learning_rate=1e-2)
+    trained = fine_tune(setting, ("en",))
+    scores = [row["score"] for row in trained.rows if "epoch" in row]
+    assert max(scores) > 0.95
+    assert trained.warnings == ()
+
+
+def test_heads_begin_the_same_for_one_seed_whatever_the_languages(make_setting, monkeypatch):
+    one = first_heads(make_setting(), ("en",), monkeypatch)
+    other = first_heads(make_setting(("en",), ("de",)), ("en", "de"), monkeypatch)
+    third = first_heads(make_setting(seed=1), ("en",), monkeypatch)
+    assert equal(one[0], other[0])
+    assert equal(one[1], other[1])
+    assert equal(one[1], third[1])
+    assert not equal(one[0], third[0])
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(make_setting, tmp_path):
+    def trained(seed, folder):
+        return weights(fine_tune(make_setting(seed=seed, folder=tmp_path / folder), ("en",)).model)
+
+    one = trained(0, "a")
+    assert equal(one, trained(0, "b"))
+    assert not equal(one, trained(1, "c"))
+
+
+def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatch):
+    seen = []
+
+    def look(model, *_, **__):
+        seen.extend(part.p for part in model.modules() if isinstance(part, nn.Dropout))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(supervised, "fit", look)
+    with pytest.raises(KeyboardInterrupt):
+        fine_tune(make_setting(), ("en",))
+    assert seen
+    assert set(seen) == {0.1}
+
+
+def test_dropout_changes_the_loss_from_step_to_step(make_setting, monkeypatch):
+    """The same batch twice, at a rate of 0: only dropout can make the losses differ."""
+    losses = []
+    loss = supervised._loss
+
+    def noted(task, model, batch):
+        losses.append(loss(task, model, batch).item())
+        return loss(task, model, batch)
+
+    monkeypatch.setattr(supervised, "_loss", noted)
+    fine_tune(make_setting(learning_rate=0.0, batch_size=64, epochs=3), ("en",))
+    assert len(set(losses)) == 3
+
+
+def test_the_chosen_epoch_is_the_model(make_setting):
+    setting = make_setting(epochs=4, learning_rate=5e-3)
+    trained = fine_tune(setting, ("en",))
+    epochs = [row for row in trained.rows if "epoch" in row]
+    (chosen,) = [row for row in epochs if row["chosen"]]
+    assert [row["epoch"] for row in epochs] == [1, 2, 3, 4]
+    assert chosen["score"] == max(row["score"] for row in epochs)
+    dev = evaluation(setting.task, setting.dev("en"), trained.tokenizer, setting.optimization)
+    assert dev.score(trained.model) == chosen["score"]
+
+
+def test_two_languages_choose_together_and_a_batch_holds_one(make_setting, monkeypatch):
+    lines = {"en": {one.words for one in tagged("en", 40)}, "de": {one.words for one in tagged("de", 40)}}
+    assert not lines["en"] & lines["de"]
+    trained = fine_tune(make_setting(("en",), ("de",)), ("en", "de"))
+    epochs = [row for row in trained.rows if "epoch" in row]
+    assert [row["language"] for row in epochs] == ["en", "de"] * 2
+    means = {n: sum(row["score"] for row in epochs if row["epoch"] == n) / 2 for n in (1, 2)}
+    assert {row["epoch"] for row in epochs if row["chosen"]} == {max(means, key=means.__getitem__)}
+
+
+def test_a_model_that_learned_nothing_is_warned_of(make_setting):
+    trained = fine_tune(make_setting(learning_rate=0.0), ("en",))
+    (warning,) = trained.warnings
+    assert warning.startswith("stuck at chance: the best accuracy on en dev is ")
+    assert "always saying the commonest label gives " in warning
+    assert warning.endswith("Try a lower learning_rate or more epochs.")
+
+
+def test_only_the_language_that_was_not_learned_is_warned_of(make_setting, monkeypatch):
+    monkeypatch.setattr(type(make_setting().task), "majority", lambda _, __, dev: float("de" in dev[0].id))
+    trained = fine_tune(make_setting(("en",), ("de",), epochs=6, learning_rate=3e-3), ("en", "de"))
+    assert ["on de dev" in warning for warning in trained.warnings] == [True]
+
+
+@pytest.mark.parametrize("stop", [1, 4, 7])
+def test_a_fine_tuning_that_was_interrupted_ends_as_if_it_was_not(make_setting, tmp_path, monkeypatch, stop):
+    whole = fine_tune(make_setting(folder=tmp_path / "whole"), ("en",))
+    loss, calls = supervised._loss, []
+
+    def stopping(*args):
+        calls.append(1)
+        if len(calls) == stop + 1:
+            raise KeyboardInterrupt
+        return loss(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(supervised, "_loss", stopping)
+        fine_tune(make_setting(folder=tmp_path / "x"), ("en",))
+    again = fine_tune(make_setting(folder=tmp_path / "x"), ("en",))
+    assert equal(weights(again.model), weights(whole.model))
+    assert again.rows == whole.rows
+
+
+def test_the_tokenizer_is_the_encoders_and_progress_names_the_languages(make_setting, bert_folder):
+    told: list[Progress] = []
+    setting = make_setting(("en",), ("de",))
+    trained = fine_tune(type(setting)(**{**vars(setting), "tell": told.append}), ("en", "de"))
+    assert trained.tokenizer.get_vocab() == load_tokenizer(bert_folder).get_vocab()
+    assert {one.what for one in told} == {"fine-tuning on en+de"}
+    assert told[-1].done == told[-1].total
