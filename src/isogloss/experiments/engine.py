@@ -6,6 +6,7 @@ the machine is busy. Both leave the same records.
 """
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -74,16 +75,16 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
     quiet = replace(shop, tell=_put)
     running: dict[Future[None], Run] = {}
     with ProcessPoolExecutor(jobs, context, _begin, (told, os.getpid())) as pool:
-        for _ in range(jobs):
-            # The pool notices the death of its last process only once another task has come back.
-            pool.submit(os.getpid)
+        with _main_left_alone():
+            # All processes start here: the pool notices the death of one only once a task has come back.
+            for _ in range(jobs):
+                pool.submit(os.getpid)
         try:
             while waiting or running:
                 for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
                     waiting.remove(run)
                     announce(run, outcome.ended + len(running) + 1, len(runs))
-                    with _main_left_alone():
-                        running[pool.submit(_make, quiet, run)] = run
+                    running[pool.submit(_make, quiet, run)] = run
                 _collect(shop, running, outcome)
                 _tell(told, shop.tell)
         except BaseException:
@@ -167,6 +168,7 @@ def _main_left_alone() -> Iterator[None]:
 
 def _begin(told: "Queue[Progress]", parent: int) -> None:
     """Prepare a process: its channel, and an end when the parent dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends the others.
     _channel[:] = [told]
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
