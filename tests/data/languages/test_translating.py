@@ -66,7 +66,7 @@ def test_text_of_any_setting_of_the_dials_can_be_read_back(dials):
         meaning = parse(read, words)
         understood += meaning == sentence
         assert say(meaning, words) == text
-    # "a sees b and c and d sees e" has two readings where the subject comes first: rare, and no more than that.
+    # "a sees b and c and d sees e" has two readings where the subject comes first; that is rare.
     assert understood >= 27
 
 
