@@ -17,6 +17,8 @@ def main(out: Path, examples: int = 1500) -> None:
         "quickstart",
         out=out,
         changes={
+            "grid.corpus": "ud",
+            "grid.task": "upos",
             "grid.targets": ["qad"],
             "grid.seeds": [0],
             "grid.examples": examples,
@@ -25,13 +27,12 @@ def main(out: Path, examples: int = 1500) -> None:
         },
     )
     start, end = (isogloss.load_model(out / record.id) for record in result.records)
-    ends = [model.network.state_dict() for model in (start, end)]
-    dev = {code: list(CORPORA["wikiann"].read(BuiltInFolder(), code, "dev"))[:200] for code in ("qaa", "qad")}
+    ends = [{name: weight.clone() for name, weight in m.network.state_dict().items()} for m in (start, end)]
+    dev = {code: list(CORPORA["ud"].read(BuiltInFolder(), code, "dev"))[:200] for code in ("qaa", "qad")}
     for alpha in (0.0, 0.25, 0.5, 0.75, 1.0):
         mixed = {name: torch.lerp(first, ends[1][name], alpha) for name, first in ends[0].items()}
-        model = isogloss.load_model(out / result.records[0].id)
-        model.network.load_state_dict(mixed)
-        print(f"α = {alpha:.2f}", *(f"{code}: {model.score(some):.3f}" for code, some in dev.items()))
+        start.network.load_state_dict(mixed)
+        print(f"α = {alpha:.2f}", *(f"{code}: {start.score(some):.3f}" for code, some in dev.items()))
 
 
 if __name__ == "__main__":

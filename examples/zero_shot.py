@@ -1,4 +1,4 @@
-"""Train a tagger of names on one language; how well does it do in three it has seen no labels of?
+"""Train a part-of-speech tagger on one language; how good is it in three it has seen no labels of?
 
 python examples/zero_shot.py    # the built-in languages: nothing is downloaded
 """
@@ -13,6 +13,8 @@ def main(out: Path, examples: int = 1500) -> None:
         "quickstart",
         out=out,
         changes={
+            "grid.corpus": "ud",
+            "grid.task": "upos",
             "grid.targets": ["qab", "qad", "qag"],
             "grid.seeds": [0],
             "grid.examples": examples,

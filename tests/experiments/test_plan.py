@@ -48,6 +48,12 @@ def test_the_quickstart_has_a_sensible_size():
     assert len(measures(runs, "plane")) == 1
 
 
+@pytest.mark.data
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_every_example_can_be_planned(path, real_data):
+    assert plan_recipe(str(path), data=real_data.path).runs
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
 def test_every_example_is_read(path):
     from isogloss.experiments.recipe import read_recipe_file
