@@ -9,10 +9,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
@@ -76,14 +75,13 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
     with ProcessPoolExecutor(jobs, context, _begin, (told, os.getpid())) as pool:
         for _ in range(jobs):
             # The pool notices the death of its last process only once another task has come back.
-            pool.submit(os.getpid)
+            _submit(pool, os.getpid)
         try:
             while waiting or running:
                 for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
                     waiting.remove(run)
                     announce(run, outcome.ended + len(running) + 1, len(runs))
-                    with _main_left_alone():
-                        running[pool.submit(_make, quiet, run)] = run
+                    running[_submit(pool, _make, quiet, run)] = run
                 _collect(shop, running, outcome)
                 _tell(told, shop.tell)
         except BaseException:
@@ -154,13 +152,15 @@ _channel: list[Any] = []
 """The queue of this process, set once when it begins (a process of the pool serves one engine)."""
 
 
-@contextmanager
-def _main_left_alone() -> Iterator[None]:
-    """Keep a new process from running the user's script again: it needs nothing of that."""
+def _submit(pool: ProcessPoolExecutor, task: Callable[..., Any], *arguments: object) -> Future[Any]:
+    """Hand a task to the pool, whose new processes are not to run the user's script again.
+
+    They would, for what a task may need of it; ours need nothing. So scripts can do without the usual guard.
+    """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
-        yield
+        return pool.submit(task, *arguments)
     finally:
         sys.modules["__main__"] = main
 
