@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import time
@@ -73,7 +74,7 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
     assert reasons == list(outcome.failed.values())
     own = [reason for reason in reasons if not reason.startswith("needs run ")]
     assert len(own) == 2
-    assert all("the loss is nan within steps" in reason and "Lower learning_rate" in reason for reason in own)
+    assert all(re.search(r"the loss is nan .*Lower learning_rate", reason) for reason in own)
 
 
 def test_a_second_call_tries_the_failed_ones_again_and_only_those(failed):
@@ -159,5 +160,6 @@ def test_a_process_that_dies_ends_everything_at_once(tmp_path, monkeypatch, whic
     with pytest.raises(RunError, match=r"its process was ended from outside \(did the memory run out\?\)"):
         isogloss.run(recipe, out=tmp_path / "runs", jobs=2)
     ((_, since),) = killed
-    assert time.monotonic() - since < 20
-    assert not multiprocessing.active_children()
+    while multiprocessing.active_children():
+        assert time.monotonic() - since < 20
+        time.sleep(0.05)

@@ -102,6 +102,23 @@ def test_two_at_once_do_not_get_in_each_others_way(whole):
     assert records(folder / "twice") == undisturbed
 
 
+@pytest.mark.slow
+def test_an_interruption_is_one_line_and_leaves_no_process(whole):
+    folder, undisturbed = whole
+    words = command(folder, "interrupted", "processes")
+    running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_until(lambda: in_training(folder / "interrupted"))
+    children = descendants(running.pid)
+    os.killpg(running.pid, signal.SIGINT)  # What a terminal does at Ctrl-C.
+    _, said = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 130
+    assert said == (
+        "isogloss: interrupted. Finished runs are kept; the same command goes on where it stopped.\n"
+    )
+    wait_until(lambda: not any(map(is_alive, children)))
+    assert records(folder / "interrupted").items() <= undisturbed.items()
+
+
 def records(out: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
 

@@ -381,3 +381,14 @@ def test_a_name_on_the_hub_is_planned_without_a_look(plan):
     assert {run.encoder.source for run in models(plan(encoder="somebody/small-bert"))} == {
         "somebody/small-bert"
     }
+
+
+def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeypatch):
+    from isogloss.experiments import running
+
+    monkeypatch.setattr(running.os, "sched_getaffinity", lambda _: range(64), raising=False)
+    chain = {"grid__seeds": [0], "grid__method": [{"name": "source-only"}], "measure": [{"name": "scores"}]}
+    assert running.default_jobs(plan(**chain)) == 1
+    assert running.default_jobs(plan()) == MODELS + 2  # scores of the models, and two paths
+    assert running.default_jobs(plan(), threads=32) == 2
+    assert running.default_jobs([]) == 1

@@ -45,7 +45,8 @@ def _content_of_part(part: Any) -> dict[str, Any]:
 
 def _as_declared(kind: object, value: object) -> object:
     """Return a whole number in a field of fractions as a fraction: 0 and 0.0 are the same weight decay."""
-    return float(value) if kind is float and isinstance(value, int) else value
+    of_fractions = getattr(kind, "__origin__", kind) is float  # also with a range: Annotated[float, …]
+    return float(value) if of_fractions and isinstance(value, int) else value
 
 
 def _number(value: float) -> float:

@@ -6,12 +6,14 @@ the machine is busy. Both leave the same records.
 """
 
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
@@ -73,15 +75,16 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
     quiet = replace(shop, tell=_put)
     running: dict[Future[None], Run] = {}
     with ProcessPoolExecutor(jobs, context, _begin, (told, os.getpid())) as pool:
-        for _ in range(jobs):
-            # The pool notices the death of its last process only once another task has come back.
-            _submit(pool, os.getpid)
+        with _main_left_alone():
+            # All processes start here: the pool notices the death of one only once a task has come back.
+            for _ in range(jobs):
+                pool.submit(os.getpid)
         try:
             while waiting or running:
                 for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
                     waiting.remove(run)
                     announce(run, outcome.ended + len(running) + 1, len(runs))
-                    running[_submit(pool, _make, quiet, run)] = run
+                    running[pool.submit(_make, quiet, run)] = run
                 _collect(shop, running, outcome)
                 _tell(told, shop.tell)
         except BaseException:
@@ -152,21 +155,20 @@ _channel: list[Any] = []
 """The queue of this process, set once when it begins (a process of the pool serves one engine)."""
 
 
-def _submit(pool: ProcessPoolExecutor, task: Callable[..., Any], *arguments: object) -> Future[Any]:
-    """Hand a task to the pool, whose new processes are not to run the user's script again.
-
-    They would, for what a task may need of it; ours need nothing. So scripts can do without the usual guard.
-    """
+@contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Keep a new process from running the user's script again: it needs nothing of that."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
-        return pool.submit(task, *arguments)
+        yield
     finally:
         sys.modules["__main__"] = main
 
 
 def _begin(told: "Queue[Progress]", parent: int) -> None:
     """Prepare a process: its channel, and an end when the parent dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends the others.
     _channel[:] = [told]
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

@@ -1,6 +1,7 @@
 """Run a recipe: read it, plan it, make what is missing."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -10,7 +11,7 @@ from typing import Any
 from isogloss.core.errors import StorageError, unknown_name
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import Progress, Tell, silent
-from isogloss.core.runs import Pretrained, Run
+from isogloss.core.runs import Pretrained, Run, needs, run_id
 from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
 from isogloss.experiments.execute import Workshop
@@ -81,11 +82,20 @@ def packaged_recipes() -> dict[str, str]:
 
 
 def default_jobs(runs: Sequence[Run], threads: int = 1) -> int:
-    """Return how many runs to make side by side: one on a GPU, else as many as there are cores for."""
+    """Return how many runs to make side by side: one on a GPU, else as many as cores and plan allow."""
     import torch
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 1 if torch.cuda.is_available() else max(1, min(cores // threads, len(runs)))
+    return 1 if torch.cuda.is_available() else max(1, min(cores // threads, _width(runs)))
+
+
+def _width(runs: Sequence[Run]) -> int:
+    """Return the most runs that are equally far from those that need none of the others."""
+    depths: dict[str, int] = {}
+    for run in runs:  # What a run needs stands before it.
+        below = [depths[key] for key in map(run_id, needs(run)) if key in depths]
+        depths[run_id(run)] = max(below, default=0) + 1
+    return max(Counter(depths.values()).values(), default=1)
 
 
 def make(

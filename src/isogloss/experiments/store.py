@@ -106,10 +106,11 @@ class Store:
 
     def find(self, prefix: str) -> Path:
         """Find a run's folder by its id or the beginning of it."""
-        found = sorted(path.parent for path in self.root.glob(f"{prefix}*/{RECORD}"))
+        finished = sorted(path.parent for path in self.root.glob(f"*/{RECORD}"))
+        found = [folder for folder in finished if folder.name.startswith(prefix)]
         if len(found) == 1:
             return found[0]
-        there = ", ".join(sorted(path.parent.name for path in self.root.glob(f"*/{RECORD}"))[:12]) or "none"
+        there = ", ".join(folder.name for folder in (found or finished)[:12]) or "none"
         what = f"{len(found)} runs begin with" if found else "no finished run"
         raise StorageError(f"{self.root}: {what} {prefix!r}. Finished runs: {there}.")
 

@@ -119,7 +119,10 @@ def run_rows(run: Run, kind: type[T]) -> tuple[list[T], list[str]]:
     """Return one run's typed rows, and what was left out and why."""
     good: list[T] = []
     bad: Counter[str] = Counter()
+    another: str = getattr(kind, "another_with", "")
     for row in run.record.rows if run.record else ():
+        if another in row:
+            continue
         try:
             good.append(typed(kind, row))
         except DataError as error:

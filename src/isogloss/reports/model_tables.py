@@ -22,8 +22,17 @@ class Entry:
 
 
 def score_tables(scores: Sequence[Score]) -> list[Table]:
-    """Return a table per corpus, task, encoder, source, split and metric: methods by languages."""
+    """Return a table per corpus, task, encoder, source, split and metric: methods by languages.
+
+    A method without a source (target-only) stands in the table of every source it can be compared with.
+    """
     groups = grouped(scores, lambda s: (s.corpus, s.task, s.encoder, s.source, s.split, s.metric))
+    for key in [key for key in groups if not key[3]]:
+        beside = [other for other in groups if other[3] and (*other[:3], "", *other[4:]) == key]
+        for other in beside:
+            groups[other] = [*groups[other], *groups[key]]
+        if beside:
+            del groups[key]
     tables = [_score_table(key, group) for key, group in groups.items()]
     return [*tables, _every_score(scores)] if tables else []
 

@@ -162,7 +162,12 @@ class PretrainStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
-    """A fine-tuned model on one dev set after one epoch."""
+    """A fine-tuned model on one dev set after one epoch.
+
+    The record of a fine-tuning also holds rows of its steps; those have a rate.
+    """
+
+    another_with: ClassVar[str] = "rate"
 
     diagnostic: ClassVar[str] = "fine-tune"
     epoch: int

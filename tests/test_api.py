@@ -1,0 +1,131 @@
+"""The Python interface: few names, cheap to import, and everything the command line does."""
+
+import sys
+
+import pytest
+
+import isogloss
+from isogloss import api
+from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError
+from isogloss.data import CORPORA
+from isogloss.data.built_in import BuiltInFolder
+from tiny import RUNS, TINY, tiny
+
+PUBLIC = ["IsoglossError", "Model", "Result", "__version__", "load_model", "run"]
+
+
+@pytest.fixture(scope="module")
+def models(tiny_runs, tmp_path_factory):
+    """A tagger, and one that labels pairs."""
+    tagger = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
+    text = TINY.partition('[[grid.method]]\nname = "bilingual"')[0].replace('"wikiann"', '"xnli"')
+    folder = tmp_path_factory.mktemp("pairs")
+    changes = {"grid.seeds": [0], "grid.targets": ["qab"]}
+    (pairs,) = isogloss.run(tiny(folder, text), out=folder / "runs", changes=changes, jobs=1).records
+    return isogloss.load_model(tagger), isogloss.load_model(folder / "runs" / pairs.id)
+
+
+def test_the_public_names_are_those_promised():
+    assert dir(isogloss) == sorted(isogloss.__all__) == PUBLIC
+    assert sorted(api.__all__) == ["Model", "Result", "load_model", "run"]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_had_and_explained(name):
+    assert getattr(isogloss, name).__doc__
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'isogloss' has no attribute 'train'"):
+        _ = isogloss.train
+
+
+def test_every_error_of_the_package_is_caught_by_one_name():
+    assert issubclass(ConfigError, isogloss.IsoglossError)
+    with pytest.raises(isogloss.IsoglossError, match=r"no recipe 'quickstrt'. Did you mean 'quickstart'"):
+        isogloss.run("quickstrt")
+
+
+def test_a_run_gives_records_and_a_report(tmp_path):
+    told = []
+    result = isogloss.run(
+        tiny(tmp_path),
+        out=tmp_path / "runs",
+        scale="least",
+        changes={"title": "Mine"},
+        jobs=1,
+        tell=told.append,
+    )
+    assert result.out == tmp_path / "runs"
+    assert result.report.html.exists()
+    assert [record.id for record in result.records] == result.outcome.made
+    assert {"fine-tune", "measure"} == {record.kind for record in result.records}
+    assert told
+    assert all(0 <= one.done <= one.total for one in told)
+
+
+def test_what_is_done_is_not_done_again(tiny_runs):
+    result = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs)
+    assert (len(result.outcome.done), len(result.records), result.outcome.made) == (RUNS, RUNS, [])
+
+
+def test_nothing_is_printed(tmp_path, capfd):
+    isogloss.run(tiny(tmp_path), out=tmp_path / "runs", scale="least", jobs=1)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_tagger_labels_every_word(models):
+    tagger, _ = models
+    labels = tagger.predict([["tuki", "mirne"], "tuki mirne", (), "x " * 300])
+    assert [len(one) for one in labels] == [2, 2, 0, 300]
+    assert labels[0] == labels[1]
+    assert {label for one in labels for label in one} <= set(tagger.task.labels)
+
+
+def test_pairs_get_one_label(models):
+    _, pairs = models
+    labels = pairs.predict([("tuki mirne", "tuki"), ["a", "b " * 500]])
+    assert len(labels) == 2
+    assert set(labels) <= {"entailment", "neutral", "contradiction"}
+
+
+def test_a_prediction_does_not_depend_on_its_neighbours(models):
+    tagger, _ = models
+    sentences = [["tuki"] * count for count in (1, 30, 7)]
+    assert tagger.predict(sentences) == [tagger.predict([one])[0] for one in sentences]
+    assert tagger.predict(iter(sentences)) == tagger.predict(sentences)
+    assert tagger.predict([]) == []
+
+
+def test_a_model_scores_examples_of_a_corpus(models, tiny_runs):
+    tagger, _ = models
+    examples = list(CORPORA["wikiann"].read(BuiltInFolder(), "qaa", "dev"))[:8]
+    assert 0 <= tagger.score(examples) <= 1
+    assert [len(one) for one in tagger.predict_examples(examples)] == [len(one.words) for one in examples]
+
+
+@pytest.mark.parametrize("wrong", ["one text", ("one",), ("one", "two", "three")])
+def test_what_is_no_pair_is_refused(models, wrong):
+    with pytest.raises(DataError, match=r"input 1: expected two texts \(first, second\)"):
+        models[1].predict([("a", "b"), wrong])
+
+
+@pytest.mark.parametrize("wrong", [["a", ""], ["a", " "], ["a", 3]])
+def test_what_is_no_word_is_refused(models, wrong):
+    with pytest.raises(DataError, match="input 0: expected words, found"):
+        models[0].predict([wrong])
+
+
+def test_only_a_finished_fine_tuning_is_loaded(tiny_runs, tmp_path):
+    with pytest.raises(ModelError, match="no finished run is here"):
+        isogloss.load_model(tmp_path)
+    finished = [path.parent for path in sorted(tiny_runs.glob("*/record.json"))]
+    measured = next(path for path in finished if not (path / "model").exists())
+    with pytest.raises(ModelError, match="is a measure, not a fine-tune; it has no head to predict with"):
+        isogloss.load_model(measured)
+    assert issubclass(ModelError, IsoglossError)
+
+
+@pytest.mark.parametrize("name", ["Model", "run"])
+def test_a_public_name_is_the_same_object_everywhere(name):
+    assert getattr(isogloss, name) is getattr(sys.modules["isogloss.api"], name)

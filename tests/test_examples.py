@@ -1,0 +1,58 @@
+"""The examples run, are short, and print what they promise."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "examples"
+SCRIPTS = sorted(FOLDER.glob("*.py"))
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_an_example_is_short_and_says_how_to_run_it(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 40
+    assert f"python examples/{path.name}" in text
+
+
+@pytest.mark.slow
+def test_zero_shot_prints_scores_and_the_gap(tmp_path, capsys):
+    load("zero_shot").main(tmp_path, examples=32)
+    scores = dict(re.findall(r"^(q\w\w): span_f1 (\d\.\d+)$", out := capsys.readouterr().out, re.MULTILINE))
+    gap = float(re.search(r"transfer gap: (-?\d\.\d+)", out)[1])
+    targets = [float(scores[code]) for code in ("qab", "qad", "qag")]
+    assert gap == pytest.approx(float(scores["qaa"]) - sum(targets) / 3, abs=2e-3)
+    assert len(out.splitlines()[-1].split()) == 4
+
+
+@pytest.mark.slow
+def test_path_begins_and_ends_at_the_models(tmp_path, capsys):
+    import isogloss
+    from isogloss.data import CORPORA
+    from isogloss.data.built_in import BuiltInFolder
+
+    load("path").main(tmp_path, examples=32)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[2] for line in lines] == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    dev = list(CORPORA["wikiann"].read(BuiltInFolder(), "qaa", "dev"))[:200]
+    scores = {isogloss.load_model(path.parent).score(dev) for path in tmp_path.glob("*/model")}
+    assert {float(line.split()[4]) for line in (lines[0], lines[-1])} == {round(score, 3) for score in scores}
+
+
+def test_languages_shows_every_language_and_its_translation(capsys):
+    from isogloss.data.languages import LANGUAGES
+
+    load("languages").main()
+    cards, tree, translations = capsys.readouterr().out.split("\n\n")
+    assert len(cards.splitlines()) == len(translations.splitlines()) == len(LANGUAGES)
+    assert tree.count("(root)") == 1
+    assert [line.split()[0] for line in translations.splitlines()] == list(LANGUAGES)
