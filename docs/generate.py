@@ -47,7 +47,7 @@ def render(text: str) -> str:
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """Return a markdown table."""
-    cells = [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
+    cells = [[" ".join(str(cell).replace("|", "\\|").split()) for cell in line] for line in lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in [list(heads), ["---"] * len(heads), *cells])
 
 
@@ -69,7 +69,7 @@ def rows_of_diagnostics() -> str:
     return table(
         ("rows of", "what one is", "columns"),
         (
-            (f"`{kind.diagnostic}`", kind.__doc__, ", ".join(f"`{one.name}`" for one in fields(kind)))
+            (f"`{kind.diagnostic}`", _first_line(kind), ", ".join(f"`{one.name}`" for one in fields(kind)))
             for kind in kinds
         ),
     )
@@ -162,10 +162,14 @@ BLOCKS: dict[str, Callable[[], str]] = {
 
 def _sections(kinds: dict[str, type[Any]], about: Callable[[Any], str]) -> str:
     return "\n\n".join(
-        f"### `{name}`\n\n{(kind.__doc__ or '').splitlines()[0]}{about(kind)}\n\n"
+        f"### `{name}`\n\n{_first_line(kind)}{about(kind)}\n\n"
         + (field_table(kind) if fields(kind) else "No fields of its own.")
         for name, kind in kinds.items()
     )
+
+
+def _first_line(kind: type[Any]) -> str:
+    return (kind.__doc__ or "").splitlines()[0]
 
 
 def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
