@@ -1,5 +1,7 @@
 """Each claim is right on cases built to support it, to refute it, and to leave it untested."""
 
+from dataclasses import replace
+
 import pytest
 from synthetic_runs import World, delta_rows, path_rows, score_rows, settings
 
@@ -29,6 +31,12 @@ def scores(world):
 
 def deltas(world):
     return [typed(Delta, row) for setting in settings(world) for row in delta_rows(world, setting)]
+
+
+def test_a_source_that_learned_nothing_tests_no_claim():
+    nothing = [replace(point, score=0.0) for point in points(World())]
+    claim = source_stays(nothing)
+    assert claim.verdict == "not tested" and "nothing was learned" in claim.number
 
 
 @pytest.mark.parametrize(("dip", "verdict"), [(0.0, "supported"), (0.03, "supported"), (0.031, "refuted")])

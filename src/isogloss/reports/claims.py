@@ -85,6 +85,8 @@ def source_stays(points: Sequence[PathPoint]) -> Claim:
     paths = _paths(points, "source")
     if not paths:
         return Claim("a", sentence, "no path from a source-only model", "not tested", how)
+    if not any(max(path.scores) > 0 for path in paths):
+        return Claim("a", sentence, "every source score is 0: nothing was learned", "not tested", how)
     falls = source_falls(points)
     largest = max(falls)
     where = paths[falls.index(largest)]
