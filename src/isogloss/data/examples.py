@@ -68,12 +68,17 @@ class Translation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question about a passage; ``answers`` are (character offset in the passage, text)."""
+    """A question about a passage; ``answers`` are (character offset in the passage, text).
+
+    ``language`` is that of the passage where answers are compared by its own articles and punctuation
+    (MLQA); empty where they are compared as SQuAD's script does, whatever the language.
+    """
 
     id: str
     passage: str
     question: str
     answers: tuple[tuple[int, str], ...]
+    language: str = ""
 
 
 Example = TaggedSentence | ParsedSentence | SentencePair | TextLine | Translation | Question

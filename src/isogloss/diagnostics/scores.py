@@ -15,20 +15,22 @@ class Scores:
     over: ClassVar[str] = "model"
 
     def measure(self, look: Look) -> list[Row]:
-        """Return a row for each language."""
+        """Return a row for each language; measures beside the metric are columns of their own names."""
         model = look.load(look.subjects[0])
         rows: list[Row] = []
         for language in look.languages:
             evaluation = look.evaluation(language)
+            score, *others = evaluation.measures(model).items()
             rows.append(
                 {
                     **look.columns,
                     "language": language,
                     "split": look.split,
-                    "metric": evaluation.metric,
-                    "score": evaluation.score(model),
+                    "metric": score[0],
+                    "score": score[1],
                     "baseline": evaluation.baseline,
                     "examples": len(evaluation.examples),
+                    **dict(others),
                 }
             )
         return rows

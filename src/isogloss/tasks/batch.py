@@ -24,14 +24,23 @@ class EncodedRow:
     segments: tuple[int, ...] | None = None
     """Segment of each subword, where an encoder tells the two texts of a pair apart by it."""
 
-    positions: tuple[int, ...] = ()
-    """Places scored: the first subword of each word this row owns; none when the row is scored as a whole."""
+    positions: Sequence[int] = ()
+    """Places scored, as the first subword of each word this row owns; none when the row is scored as a
+    whole. A range where they follow each other: long rows stay small."""
 
-    words: tuple[int, ...] = ()
+    words: Sequence[int] = ()
     """Number of the word at each of these places."""
+
+    characters: Sequence[int] = ()
+    """Where the subword at each of these places begins and ends in its text, two numbers a place; only for
+    tasks that answer with a piece of text."""
 
     gold: tuple[int, ...] = ()
     """Label number at each of these places, or the one of the whole row; none when there are no labels."""
+
+    heads: tuple[int, ...] = ()
+    """For trees: the head of the word at each of these places, as the number of a place counted from 1; 0 is
+    the root. As many as there are labels, else none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +68,9 @@ class Batch:
     gold: Tensor
     """[label], integer; empty when there are no labels."""
 
+    heads: Tensor
+    """[label], integer: head of each place within its row, counted from 1, 0 for the root; empty without."""
+
     examples: Tensor
     """[batch], integer: example of each row."""
 
@@ -85,10 +97,12 @@ def collate(rows: Sequence[EncodedRow], *, padding: int) -> Batch:
     places = [row.positions or (0,) for row in rows]
     counts = torch.tensor([len(row_places) for row_places in places])
     gold = [label for row in rows for label in row.gold]
-    if gold and len(gold) != int(counts.sum()):
-        raise ValueError(
-            f"{len(gold)} labels for {int(counts.sum())} places: a batch has all labels or none."
-        )
+    heads = [head for row in rows for head in row.heads]
+    for what, given in (("labels", gold), ("heads", heads)):
+        if given and len(given) != int(counts.sum()):
+            raise ValueError(
+                f"{len(given)} {what} for {int(counts.sum())} places: a batch has all {what} or none."
+            )
     padded = [list(row.subwords) + [padding] * (longest - len(row.subwords)) for row in rows]
     return Batch(
         subwords=torch.tensor(padded),
@@ -97,6 +111,7 @@ def collate(rows: Sequence[EncodedRow], *, padding: int) -> Batch:
         rows=torch.repeat_interleave(torch.arange(len(rows)), counts),
         columns=torch.tensor([place for row_places in places for place in row_places]),
         gold=torch.tensor(gold, dtype=torch.long),
+        heads=torch.tensor(heads, dtype=torch.long),
         examples=torch.tensor([row.example for row in rows]),
     )
 

@@ -97,6 +97,10 @@ class PairClassification:
         """Return accuracy, in [0, 1]."""
         return accuracy(gold, predicted)
 
+    def measures(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+        """Return the metric by its name."""
+        return {self.metric: self.score(gold, predicted)}
+
     def majority(
         self, train_examples: Sequence[SentencePair], test_examples: Sequence[SentencePair]
     ) -> float:

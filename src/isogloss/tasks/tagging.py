@@ -106,6 +106,10 @@ class Tagging:
             return span_f1(gold, predicted)
         return accuracy(list(chain.from_iterable(gold)), list(chain.from_iterable(predicted)))
 
+    def measures(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, float]:
+        """Return the metric by its name."""
+        return {self.metric: self.score(gold, predicted)}
+
     def majority(self, train_examples: Sequence[Tagged], test_examples: Sequence[Tagged]) -> float:
         """Score the training examples' most frequent tag on every word; 0 for NER, where that tag is O."""
         tag = most_frequent(chain.from_iterable(self.gold(train_examples)), self.labels)

@@ -69,6 +69,10 @@ class Task(Protocol):
         """Return the task's metric, in [0, 1]."""
         ...
 
+    def measures(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, float]:
+        """Return the metric, first, and what the field reports beside it, by name; each in [0, 1]."""
+        ...
+
     def majority(self, train_examples: Sequence[Any], test_examples: Sequence[Any]) -> float:
         """Score the baseline that always answers the most frequent label of the training examples."""
         ...

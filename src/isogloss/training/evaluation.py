@@ -47,6 +47,10 @@ class Evaluation:
         """Return the task's metric for a model."""
         return self.task.score(self.gold, self.predict(model))
 
+    def measures(self, model: Any) -> dict[str, float]:
+        """Return the task's metric, first, and what the field reports beside it."""
+        return self.task.measures(self.gold, self.predict(model))
+
     def predict(self, model: Any) -> list[Any]:
         """Return what a model predicts for each example, in their order."""
         return self.task.decode(self.examples, self.rows, self.scores(model))
