@@ -6,7 +6,7 @@ from typing import cast
 
 from isogloss.core.runs import FineTune, Measure, Run
 from isogloss.data.corpora import Split
-from isogloss.experiments.sources import Treebanks
+from isogloss.data.sources import Treebanks
 
 
 @dataclass(frozen=True, kw_only=True)

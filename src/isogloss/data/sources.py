@@ -1,4 +1,4 @@
-"""Where a run's examples come from: the built-in languages, or the folder the user named with --data."""
+"""Where examples come from: the built-in languages, or the folder the user named with --data."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
