@@ -273,8 +273,8 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
         ({"grid__source": "qaa+q"}, "grid.source: 'q' is no language code"),
         ({"grid__source": []}, "grid.source: the list is empty"),
         (
-            {"grid__corpus": "squad"},
-            "grid.corpus: 'squad' has no labels that a task here can use.",
+            {"grid__corpus": "rawtext"},
+            "grid.corpus: 'rawtext' has no labels that a task here can use.",
         ),
         ({"grid__task": "nre"}, "grid.task: no task 'nre'. Did you mean 'ner'?"),
         ({"grid__task": "upos"}, "grid.task: corpus 'wikiann' has no labels for 'upos', only for ner."),

@@ -343,21 +343,30 @@ def _model(cell: Cell, entry: MethodEntry, grid: GridTable, changes: Table, sour
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
     """Check a model's optimization, also against what its encoder has positions for."""
-    found: Optimization = checked(Optimization, changes, entry.where)
+    place = sources.encoders.get(cell.encoder.data, "") if isinstance(cell.encoder, Pretrained) else ""
+    most = most_subwords(cell.encoder, place)
+    found = _lengths(changes, cell, most, entry.where)
     check_precision(found.precision, f"{entry.where}: precision")
     if found.overlap >= found.limit - SPECIAL:
         raise ConfigError(
             f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "
             f"Choose overlap at most {max(0, found.limit - SPECIAL - 1)}, or raise limit."
         )
-    place = sources.encoders.get(cell.encoder.data, "") if isinstance(cell.encoder, Pretrained) else ""
-    most = most_subwords(cell.encoder, place)
     if most is not None and found.limit > most:
         raise ConfigError(
             f"{entry.where}: limit: rows of {found.limit} subwords do not fit into the {most} positions of "
             f"encoder {encoder_label(cell.encoder)!r}. Lower limit (in grid.optimization) to {most} or less."
         )
     return found
+
+
+def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimization:
+    """Check an optimization; lengths it does not say are the task's, as far as they fit."""
+    task = TASKS[cell.task]
+    limit = task.limit if most is None else min(task.limit, most)
+    found: Optimization = checked(Optimization, {"limit": limit, **changes}, where)
+    overlap = min(task.overlap, task.overlap * found.limit // task.limit)
+    return found if "overlap" in changes else replace(found, overlap=overlap)
 
 
 def _many(value: Any) -> tuple[Any, ...]:
