@@ -92,9 +92,7 @@ def _same(one: str, other: str, *, subtypes: bool) -> bool:
 
 
 def _check(gold: Sequence[Tree], predicted: Sequence[Tree]) -> None:
-    lengths = [
-        [(len(tree.heads), len(tree.relations)) for tree in trees] for trees in (gold, predicted)
-    ]
+    lengths = [[(len(tree.heads), len(tree.relations)) for tree in trees] for trees in (gold, predicted)]
     uneven = [heads for heads, relations in chain(*lengths) if heads != relations]
     if lengths[0] != lengths[1] or uneven:
         raise ValueError("gold and predicted trees differ in number or length, or lack heads or relations.")

@@ -32,6 +32,7 @@ class PairClassification:
     name: str
     labels: tuple[str, ...]
     metric: ClassVar[str] = "accuracy"
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,

@@ -33,7 +33,8 @@ def best_tree(scores: np.ndarray) -> list[int]:
 
 def is_tree(heads: Sequence[int]) -> bool:
     """Tell whether heads (of words counted from 1, 0 for the root) are one tree with a single root."""
-    return list(heads).count(ROOT) == 1 and _cycle([ROOT, *heads]) == []
+    in_range = all(0 <= head <= len(heads) for head in heads)
+    return in_range and list(heads).count(ROOT) == 1 and not _cycle([ROOT, *heads])
 
 
 def _check(scores: np.ndarray) -> None:
@@ -67,13 +68,13 @@ def _more_than_trees_differ(scores: np.ndarray) -> float:
 
 def _best_heads(scores: np.ndarray) -> np.ndarray:
     """Return the heads of all nodes in the best tree below node 0; ``scores`` are [node head]."""
-    heads = scores.argmax(axis=1)
+    heads: np.ndarray = scores.argmax(axis=1)
     heads[ROOT] = ROOT
     cycle = np.array(_cycle(heads.tolist()), dtype=np.intp)
     if not len(cycle):
         return heads
     others = np.setdiff1d(np.arange(len(scores)), cycle)
-    # What is won by entering the cycle at a node is what leaving its place in the cycle costs not.
+    # Who enters the cycle at a node wins the new arc and loses the node's own arc of the cycle.
     gains = scores[np.ix_(cycle, others)] - scores[cycle, heads[cycle]][:, None]
     arcs_out = scores[np.ix_(others, cycle)]
     shrunk = np.full((len(others) + 1,) * 2, -np.inf)

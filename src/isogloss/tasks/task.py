@@ -32,6 +32,11 @@ class Task(Protocol):
         """The label inventory; a label's place is its number."""
         ...
 
+    @property
+    def scored_whole(self) -> bool:
+        """Whether rows that are scored may be as long as the encoder takes, whatever training takes."""
+        ...
+
     def encode(
         self,
         examples: Sequence[Any],
