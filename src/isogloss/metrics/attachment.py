@@ -1,6 +1,6 @@
 """Attachment scores: the share of words with the right head (UAS), and with the right relation too (LAS).
 
-The CoNLL 2018 shared task (Zeman et al. 2018, Section 5) has them as F1 over all words, and as CLAS over
+The CoNLL 2018 shared task (Zeman et al. 2018) has them as F1 over all words, and as CLAS over
 content words alone; here words are given, so gold and predicted ones are the same.
 """
 

@@ -72,7 +72,7 @@ class Look(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, words: Float[Tensor, "batch word dim"]) -> Float[Tensor, "batch word out"]:
-        """Look at each word; one mask drops the same features of all words of a row (their Section 3.3)."""
+        """Look at each word; one mask drops the same features of all words of a row, as in the paper."""
         seen = nn.functional.elu(self.layer(words))
         kept: Tensor = self.dropout(torch.ones_like(seen[:, :1]))
         return seen * kept

@@ -22,7 +22,7 @@ from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.labels import most_frequent
 from isogloss.tasks.sentences import LIMIT, OVERLAP
 from isogloss.tasks.spanning_tree import best_tree
-from isogloss.tasks.trees import CUT_OFF, Parsed, tree_rows
+from isogloss.tasks.trees import CUT_OFF, Sentence, gold_tree, tree_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -65,7 +65,7 @@ class Parsing:
 
     def encode(
         self,
-        examples: Sequence[Parsed],
+        examples: Sequence[Sentence],
         tokenizer: "PreTrainedTokenizerFast",
         *,
         limit: int = LIMIT,
@@ -111,7 +111,7 @@ class Parsing:
         return (summed[0] + summed[1]) / kept.sum().clamp(min=1)
 
     def decode(
-        self, examples: Sequence[Parsed], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tree]:
         """Return the best tree of each sentence; words that were cut off hang on the word before."""
         full = [number for number, example in enumerate(examples) if example.words]
@@ -123,9 +123,9 @@ class Parsing:
         none = Tree((), ())
         return [_completed(found.get(number, none), len(one.words)) for number, one in enumerate(examples)]
 
-    def gold(self, examples: Sequence[Parsed]) -> list[Tree]:
+    def gold(self, examples: Sequence[Sentence]) -> list[Tree]:
         """Return each sentence's tree and tags; empty where there are no labels."""
-        return [Tree(one.heads, one.relations, one.tags if one.heads else ()) for one in examples]
+        return [gold_tree(example) for example in examples]
 
     def score(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
         """Return LAS over the first words of each sentence, PUNCT and SYM left out."""
@@ -149,7 +149,7 @@ class Parsing:
             "conll2018_clas": clas(gold, predicted),
         }
 
-    def majority(self, train_examples: Sequence[Parsed], test_examples: Sequence[Parsed]) -> float:
+    def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
         """Score a chain: each word hangs on the one before it, or after, by the most frequent relation.
 
         Which of the two, the training examples decide; punct, which is not scored, is not looked at.

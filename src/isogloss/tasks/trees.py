@@ -1,11 +1,12 @@
 """Sentences with dependency trees as rows: the first words that fit, and their heads among them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.words import SplitWords, special_subwords, split_words
-from isogloss.metrics.attachment import universal
+from isogloss.metrics.attachment import Tree, universal
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.labels import numbering
 from isogloss.tasks.sentences import SPECIAL
@@ -24,37 +25,19 @@ VERSION_1 = {
 """Relations that only version 1 of Universal Dependencies has, and what version 2 has in their place."""
 
 
-class Parsed(Protocol):
-    """A sentence in words with its tree; one without labels has no heads and no relations."""
+Sentence = ParsedSentence | TaggedSentence
+"""A sentence in words; one that is tagged only, or has no heads, is without labels here."""
 
-    @property
-    def id(self) -> str:
-        """Name of the sentence in messages."""
-        ...
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words."""
-        ...
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """A universal part-of-speech tag for each word, which says what counts in scores; or none."""
-        ...
-
-    @property
-    def heads(self) -> tuple[int, ...]:
-        """The head of each word, counted from 1, 0 for the root."""
-        ...
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The relation of each word to its head."""
-        ...
+def gold_tree(example: Sentence) -> Tree:
+    """Return a sentence's tree, with the tags that say what counts in scores; empty without labels."""
+    if isinstance(example, ParsedSentence) and (example.heads or example.relations):
+        return Tree(example.heads, example.relations, example.tags)
+    return Tree((), ())
 
 
 def tree_rows(
-    examples: Sequence[Parsed],
+    examples: Sequence[Sentence],
     labels: Sequence[str],
     tokenizer: "PreTrainedTokenizerFast",
     *,
@@ -88,7 +71,7 @@ def _row(
     most: tuple[int, int],
 ) -> EncodedRow:
     first = split.first()
-    stop = min(most[1], *first[most[0] : most[0] + 1]) if len(first) > most[0] else most[1]
+    stop = min([most[1], *first[most[0] : most[0] + 1]])  # where the first word that is too many begins
     places = [1 + place for place in first if place < stop]
     return EncodedRow(
         example=example,
@@ -100,19 +83,25 @@ def _row(
     )
 
 
-def _labels(example: Parsed, numbers: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _labels(example: Sentence, numbers: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return heads and relation numbers; DataError where they are not those of a tree."""
-    if not example.heads and not example.relations:
+    tree = gold_tree(example)
+    if not tree.heads and not tree.relations:
         return (), ()
-    lengths = (len(example.words), len(example.heads), len(example.relations))
-    if len(set(lengths)) > 1 or not is_tree(example.heads):
+    lengths = {len(example.words), len(tree.heads), len(tree.relations), len(tree.tags or example.words)}
+    if len(lengths) > 1:
         raise DataError(
-            f"example {example.id!r}: {lengths[0]} words, {lengths[1]} heads and {lengths[2]} relations that "
-            f"are no tree with one root. Give every word a head and a relation, or none at all."
+            f"example {example.id!r}: {len(tree.heads)} heads, {len(tree.relations)} relations and "
+            f"{len(tree.tags)} tags for {len(example.words)} words. Give one of each for every word."
         )
-    return example.heads, tuple(
+    if not is_tree(tree.heads):
+        raise DataError(
+            f"example {example.id!r}: the heads {list(tree.heads)} are no tree: one word must have head 0, "
+            f"and every other lead there. Correct the heads, or leave the sentence out."
+        )
+    return tree.heads, tuple(
         _number(relation, numbers, f"example {example.id!r}, word {place}")
-        for place, relation in enumerate(example.relations, start=1)
+        for place, relation in enumerate(tree.relations, start=1)
     )
 
 
