@@ -34,6 +34,7 @@ class PairClassification:
     metric: ClassVar[str] = "accuracy"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,

@@ -80,6 +80,7 @@ class SpanQA:
     metric: ClassVar[str] = "f1"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,

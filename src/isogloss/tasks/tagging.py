@@ -58,6 +58,7 @@ class Tagging:
     metric: Literal["accuracy", "span_f1"]
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,
