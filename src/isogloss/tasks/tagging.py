@@ -109,7 +109,7 @@ class Tagging:
 
     def measures(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, float]:
         """Return the metric by its name; beside accuracy what XTREME reports under the name of F1."""
-        found = {self.metric: self.score(gold, predicted)}
+        found: dict[str, float] = {self.metric: self.score(gold, predicted)}
         return found if self.metric == "span_f1" else found | {"seqeval_f1": seqeval_f1(gold, predicted)}
 
     def majority(self, train_examples: Sequence[Tagged], test_examples: Sequence[Tagged]) -> float:
