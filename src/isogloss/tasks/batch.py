@@ -18,10 +18,10 @@ class EncodedRow:
     example: int
     """Number of the example among those that were encoded."""
 
-    subwords: tuple[int, ...]
+    subwords: Sequence[int]
     """With the special ones, without padding."""
 
-    segments: tuple[int, ...] | None = None
+    segments: Sequence[int] | None = None
     """Segment of each subword, where an encoder tells the two texts of a pair apart by it."""
 
     positions: Sequence[int] = ()
@@ -35,7 +35,7 @@ class EncodedRow:
     """Where the subword at each of these places begins and ends in its text, two numbers a place; only for
     tasks that answer with a piece of text."""
 
-    gold: tuple[int, ...] = ()
+    gold: Sequence[int] = ()
     """Label number at each of these places, or the one of the whole row; none when there are no labels."""
 
     heads: tuple[int, ...] = ()

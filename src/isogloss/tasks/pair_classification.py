@@ -33,6 +33,8 @@ class PairClassification:
     name: str
     labels: tuple[str, ...]
     metric: ClassVar[str] = "accuracy"
+    limit: ClassVar[int] = LIMIT
+    overlap: ClassVar[int] = OVERLAP
 
     def encode(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -56,6 +56,8 @@ class Tagging:
     name: str
     labels: tuple[str, ...]
     metric: Literal["accuracy", "span_f1"]
+    limit: ClassVar[int] = LIMIT
+    overlap: ClassVar[int] = OVERLAP
 
     def encode(
         self,
