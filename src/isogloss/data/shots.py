@@ -5,7 +5,7 @@ which files are read decides nothing, the shots of k = 5 are among those of k = 
 parallel (equal ids in all languages) give the same shots in every language.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, TypeVar
 
@@ -29,14 +29,17 @@ def shots(examples: Iterable[Kind], count: int, *, seed: int, per: Per = "all") 
         if len(ranked) < count:
             raise _too_few(count, len(ranked), "there are")
         return ranked[:count]
-    groups: dict[str, list[Kind]] = defaultdict(list)
-    for example in ranked:
-        groups[_label(example)].append(example)
-    for label, group in sorted(groups.items()):
-        if len(group) < count:
-            raise _too_few(count, len(group), f"label {label!r} has")
-    chosen = {example.id for group in groups.values() for example in group[:count]}
-    return [example for example in ranked if example.id in chosen]
+    labels = [_label(example) for example in ranked]
+    for label, there in sorted(Counter(labels).items()):
+        if there < count:
+            raise _too_few(count, there, f"label {label!r} has")
+    taken: Counter[str] = Counter()
+    chosen = []
+    for example, label in zip(ranked, labels, strict=True):
+        if taken[label] < count:
+            taken[label] += 1
+            chosen.append(example)
+    return chosen
 
 
 def _label(example: Example) -> str:
