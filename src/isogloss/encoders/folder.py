@@ -9,7 +9,7 @@ from isogloss.core.errors import ModelError, did_you_mean
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "sentencepiece.bpe.model")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spm.model")
 """Any one of these is enough to make a fast tokenizer."""
 
 

@@ -213,6 +213,8 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     method = checked(PRETRAINING[name], values, f"{where}.method")
     check_precision(method.precision, f"{where}.method.precision")
     _check_architecture(table.architecture, method.block, where)
+    with located(where):
+        method.check(table.architecture)
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")
     first, *others = [check_language(code, f"{where}.languages") for code in table.languages]
