@@ -3,7 +3,15 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Architecture
-from isogloss.encoders import FAMILIES, family_of, load_masked_lm, new_encoder, save_model, set_dropout, train_tokenizer
+from isogloss.encoders import (
+    FAMILIES,
+    family_of,
+    load_masked_lm,
+    new_encoder,
+    save_model,
+    set_dropout,
+    train_tokenizer,
+)
 from made_up import TEXT
 
 SMALL = {

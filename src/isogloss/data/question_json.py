@@ -56,6 +56,33 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
     yield "]}]}"
 
 
+def read_asked(file: File, language: str = "") -> Iterator[Question]:
+    """Read all questions without their answers, whether there are any or not."""
+    seen: set[str] = set()
+    document = _is(file, _parsed(file), dict, "the file")
+    for i, article in enumerate(_take(file, document, "data", list, "the file")):
+        where = f"data[{i}]"
+        paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
+        for j, paragraph in enumerate(paragraphs):
+            for question in _asked(file, paragraph, f"{where}.paragraphs[{j}]", language):
+                if question.id in seen:
+                    found = f"question {question.id}", "this id a second time"
+                    raise _broken(file, *found, "an id of its own")
+                seen.add(question.id)
+                yield question
+
+
+def _asked(file: File, paragraph: object, where: str, language: str) -> Iterator[Question]:
+    paragraph = _is(file, paragraph, dict, where)
+    passage = _take(file, paragraph, "context", str, where)
+    for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
+        place = f"{where}.qas[{i}]"
+        qa = _is(file, item, dict, place)
+        name = _take(file, qa, "id", str, place)
+        asked = _take(file, qa, "question", str, place)
+        yield Question(id=name, passage=passage, question=asked, answers=(), language=language)
+
+
 def _parsed(file: File) -> object:
     try:
         return json.loads("\n".join(line for _, line in file.lines()))

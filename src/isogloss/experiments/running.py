@@ -12,6 +12,7 @@ from isogloss.core.errors import StorageError, unknown_name
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.runs import Pretrained, Run, needs, run_id
+from isogloss.data.sources import Sources
 from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
 from isogloss.experiments.execute import Workshop
@@ -19,7 +20,6 @@ from isogloss.experiments.grid import encoder_entries
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
-from isogloss.experiments.sources import Sources
 from isogloss.experiments.store import Store
 
 

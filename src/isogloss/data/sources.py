@@ -1,4 +1,4 @@
-"""Where a run's examples come from: the built-in languages, or the folder the user named with --data."""
+"""Where examples come from: the built-in languages, or the folder the user named with --data."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -14,6 +14,7 @@ from isogloss.data.built_in import folder_for
 from isogloss.data.corpora import Corpus, Split
 from isogloss.data.examples import Example
 from isogloss.data.files import DiskFolder, Folder
+from isogloss.data.joined import joined as joined_corpora
 
 Treebanks = tuple[tuple[str, str], ...]
 
@@ -31,10 +32,13 @@ class Sources:
         return self.encoders.get(encoder.data, encoder.source)
 
     def corpus(self, name: str, treebanks: Treebanks = ()) -> Corpus:
-        """Return a corpus by name; "bitext:bible" is the collection bible of corpus bitext.
+        """Return a corpus by name; "bitext:bible" is the collection bible of bitext, "snli+sick" are two.
 
         ConfigError, with the nearest name, when there is no such corpus or it has no such choice.
         """
+        return joined_corpora(name, lambda part: self._one(part, treebanks))
+
+    def _one(self, name: str, treebanks: Treebanks) -> Corpus:
         plain, _, collection = name.partition(":")
         if plain not in CORPORA:
             near = did_you_mean(plain, CORPORA)
