@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ModelError, StorageError
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.loading import (
     draw_parameters,
     load_encoder_config,
@@ -54,6 +55,12 @@ def test_saved_models_load_again_to_the_bit(encoder_folder, tmp_path):
         == tokenizer("the cat")["input_ids"]
     )
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["copy"]
+
+
+def test_tokenizers_know_how_long_a_text_the_encoder_takes(encoder_folder):
+    tokenizer = load_tokenizer(encoder_folder)
+    config = load_encoder_config(encoder_folder)
+    assert tokenizer.model_max_length == FAMILIES[config.model_type].longest_text(config) == 160
 
 
 def test_saving_replaces_a_folder(encoder_folder, tmp_path):
