@@ -19,6 +19,7 @@ VERBS = {
     "show": ["run_id", "--in", "--json", "--debug"],
     "list": ["what", "--in", "--json", "--debug"],
     "predict": ["model", "file", "--json", "--debug"],
+    "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],
     "languages": ["--json", "--debug"],
     "languages export": ["folder", "--quiet -q", "--debug"],
