@@ -99,7 +99,7 @@ def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
         }
         return Setting(
             task=TASKS["upos"],
-            encoder=str(encoder or bert_folder),
+            start=str(encoder or bert_folder),
             train=lambda language: tagged(language, 40),
             dev=lambda language: tagged(language, 20, seed=1),
             source=source,

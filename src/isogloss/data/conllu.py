@@ -5,8 +5,8 @@ empty nodes, enhanced graphs, comments) stays in a sentence's ``lines`` and is w
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from isogloss.core.errors import DataError
 from isogloss.data.corpora import cell
@@ -59,6 +59,23 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
             relations=tuple(word.relation for word in words),
             lines=lines,
         )
+
+
+def with_tree(
+    example: ParsedSentence, heads: Sequence[int], relations: Sequence[str], *, tags: Sequence[str] = ()
+) -> ParsedSentence:
+    """Return the sentence with another tree, and with other tags where any are given.
+
+    ``write_conllu`` puts them into the sentence's own lines; all else in these stays, the enhanced graph
+    too. ValueError unless each word gets one of each.
+    """
+    lengths = {len(example.words), len(heads), len(relations), len(tags or example.words)}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"example {example.id!r}: {len(heads)} heads, {len(relations)} relations and {len(tags)} tags "
+            f"for {len(example.words)} words."
+        )
+    return replace(example, heads=tuple(heads), relations=tuple(relations), tags=tuple(tags) or example.tags)
 
 
 def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What a corpus is: a name, the task it has labels for, and a reader from files to examples."""
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example
@@ -16,11 +16,25 @@ Kind = TypeVar("Kind", bound=Example)
 class Corpus(Protocol):
     """A corpus or format, one per file of this package."""
 
-    name: ClassVar[str]
-    tasks: ClassVar[tuple[str, ...]]
-    """Names of the tasks it has labels for (upos, parsing, nli …); "text" or "bitext" where it has none."""
-    url: ClassVar[str]
-    licence: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """Name in recipes and in the table of corpora."""
+        ...
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks it has labels for (upos, parsing, nli …); "text" or "bitext" for none."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Where it comes from."""
+        ...
+
+    @property
+    def licence(self) -> str:
+        """What its files may be used for."""
+        ...
 
     def path(self, language: str, split: Split) -> str:
         """Give the place, below a data folder, of a file that ``write`` makes and ``read`` finds."""

@@ -18,15 +18,18 @@ Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
-def read_questions(file: File) -> Iterator[Question]:
-    """Read all questions; DataError unless every answer stands where its offset says."""
+def read_questions(file: File, *, language: str = "") -> Iterator[Question]:
+    """Read all questions; DataError unless every answer stands where its offset says.
+
+    ``language`` is that of the passages where answers are compared by its own rules.
+    """
     seen: set[str] = set()
     document = _is(file, _parsed(file), dict, "the file")
     for i, article in enumerate(_take(file, document, "data", list, "the file")):
         where = f"data[{i}]"
         paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
         for j, paragraph in enumerate(paragraphs):
-            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]"):
+            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", language):
                 if question.id in seen:
                     raise _broken(
                         file, f"question {question.id}", "this id a second time", "an id of its own"
@@ -64,7 +67,7 @@ def _parsed(file: File) -> object:
         raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
 
 
-def _paragraph(file: File, paragraph: object, where: str) -> Iterator[Question]:
+def _paragraph(file: File, paragraph: object, where: str, language: str) -> Iterator[Question]:
     paragraph = _is(file, paragraph, dict, where)
     passage = _take(file, paragraph, "context", str, where)
     for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
@@ -78,6 +81,7 @@ def _paragraph(file: File, paragraph: object, where: str) -> Iterator[Question]:
             passage=passage,
             question=_take(file, qa, "question", str, place),
             answers=tuple(_answer(file, answer, passage, place) for answer in answers),
+            language=language,
         )
 
 

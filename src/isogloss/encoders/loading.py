@@ -42,12 +42,17 @@ _MODEL_FILES = (*_TOKENIZER_FILES, "*.safetensors")
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
+def model_folder(source: str | Path) -> Path:
+    """Return the folder a model is loaded from, given a folder or hub name."""
+    return _find(source, _MODEL_FILES, folders.has_weights)
+
+
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
-    """Load the tokenizer of a folder or hub name."""
+    """Load the tokenizer of a folder or hub name; it knows, as model_max_length, what the encoder takes."""
     from transformers import AutoTokenizer
 
     folder = _find(source, _TOKENIZER_FILES, folders.has_tokenizer)
-    folders.read_config(folder)
+    config = _config(folder)
     folders.check_tokenizer(folder)
     tokenizer = _from_pretrained(AutoTokenizer, folder, {})
     lacking = [
@@ -58,6 +63,8 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
         raise ModelError(
             f"{folder}: this tokenizer cannot be used: {what}. Save a complete fast tokenizer there."
         )
+    longest = family_named(config.model_type, str(folder)).longest_text(config)
+    tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
     return tokenizer
 
 
@@ -73,7 +80,7 @@ def load_model(
 
     A pooler the weights do not hold is left out of the encoder. ModelError when anything else is missing.
     """
-    folder = _find(source, _MODEL_FILES, folders.has_weights)
+    folder = model_folder(source)
     model, missing, misshapen = _read_model(folder, auto_class, _config(folder), attention)
     _check_all_there(folder, auto_class, {name for name in missing if not name.startswith("pooler.")})
     _check_shapes(folder, misshapen)
@@ -100,7 +107,7 @@ def load_with_new_head(
     A head of the same kind with the same labels, as in a fine-tuned model, is kept; any other is replaced.
     What is new depends on the seed and its own name alone.
     """
-    folder = _find(source, _MODEL_FILES, folders.has_weights)
+    folder = model_folder(source)
     config = _config(folder)
     known, kinds = tuple(config.id2label.values()), config.architectures or ()
     config.id2label = dict(enumerate(labels))

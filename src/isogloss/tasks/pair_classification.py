@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from isogloss.core.errors import DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.metrics.accuracy import accuracy
@@ -32,6 +33,9 @@ class PairClassification:
     name: str
     labels: tuple[str, ...]
     metric: ClassVar[str] = "accuracy"
+    limit: ClassVar[int] = LIMIT
+    overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,
@@ -94,7 +98,12 @@ class PairClassification:
         return [example.label for example in examples]
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> float:
-        """Return accuracy, in [0, 1]."""
+        """Return accuracy, in [0, 1]; DataError where a pair has no label to compare with."""
+        if "" in gold:
+            raise DataError(
+                f"{self.name}: {gold.count('')} of {len(gold)} pairs have no label to compare with. "
+                f"Take a file with labels (XTREME's test files have none), or predict instead of scoring."
+            )
         return accuracy(gold, predicted)
 
     def measures(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
