@@ -39,6 +39,7 @@ def questions(*ids: str) -> bytes:
 SWAHILI = tarred([(name, fixture("wikiann/sw/train")) for name in ("train", "dev", "test", "extra")])
 PANX = tarred([("sw.tar.gz", SWAHILI)], packed=False)
 PAWS = fixture("pawsx/x-final/de/dev_2k.tsv")
+MULTINLI = fixture("multinli_1.0/multinli_1.0_dev_matched.txt")
 UD = fixture("ud/UD_English-EWT/en_ewt-ud-train.conllu")
 
 OFFICIAL = {
@@ -73,6 +74,34 @@ OFFICIAL = {
     "wikiann/{language}/{split}": (
         PANX,
         [(CORPORA["wikiann"], "sw", split) for split in ("train", "dev", "test")],
+    ),
+    "mrpc/msr_paraphrase_train.txt": (
+        fixture("mrpc/msr_paraphrase_train.txt"),
+        [(CORPORA["mrpc"], "en", "train")],
+    ),
+    "snli/snli_1.0_{split}.txt": (
+        zipped([("snli_1.0/snli_1.0_train.txt", fixture("snli_1.0/snli_1.0_train.txt"))]),
+        [(CORPORA["snli"], "en", "train")],
+    ),
+    "multinli/multinli_1.0_{name}.txt": (
+        zipped([("multinli_1.0/multinli_1.0_dev_matched.txt", MULTINLI)]),
+        [(CORPORA["multinli"], "en", "dev")],
+    ),
+    "sick/SICK.txt": (
+        zipped([("SICK.txt", fixture("sick/SICK.txt")), ("readme.txt", b"no")]),
+        [(CORPORA["sick"], "en", "train")],
+    ),
+    "cad-nli/all_combined/train.tsv": (
+        fixture("counterfactually-augmented-data/NLI/all_combined/train.tsv"),
+        [(CORPORA["cad-nli"], "en", "train")],
+    ),
+    "xnli/translate-train/en-sw-translated.tsv": (
+        fixture("xnli/translate-train/en-sw-translated.tsv"),
+        [(CORPORA["xnli"], "en-sw", "train")],
+    ),
+    "pawsx/translate-train/en-de-translated.tsv": (
+        fixture("pawsx/translate-train/en-de-translated.tsv"),
+        [(CORPORA["pawsx"], "en-de", "train")],
     ),
     "tatoeba/tatoeba.deu-eng.deu": (fixture("tatoeba/tatoeba.deu-eng.deu"), []),
     "tatoeba/tatoeba.deu-eng.eng": (
@@ -139,7 +168,7 @@ def test_every_kind_of_entry_is_tried():
     entries = [file for corpus in CORPORA for file in releases(corpus).files]
     places = {place for file in entries for place in ([file.to] if file.to else [to for _, to in file.take])}
     untried = {place for place in places if place.partition("{")[0].rpartition("/")[0] not in tried}
-    assert all("translate-train" in one or "ud/" in one or "v2.16" in one for one in untried), untried
+    assert all("tydiqa/translate-train" in one or "ud/" in one or "v2.16" in one for one in untried), untried
 
 
 @pytest.mark.parametrize("place", ["xnli/xnli.{split}.tsv", "squad/dev-v1.1.json"])
