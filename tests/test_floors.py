@@ -38,6 +38,8 @@ KNOWN_TO = {
     "jinja2": {"reports"},
     "matplotlib": {"reports"},
     "conllu": {"data"},
+    "datasets": {"data"},
+    "urllib": {"data"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
 PLUG_INS = {
