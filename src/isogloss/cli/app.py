@@ -300,6 +300,26 @@ def export_model(
 
 
 @app.command()
+def fetch(
+    corpora: Annotated[
+        list[str], typer.Argument(help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.")
+    ],
+    folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
+    language: Annotated[
+        list[str] | None, typer.Option("--language", help="Only what is in this language; again for more.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be fetched and stop.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Download the official files of corpora, checked, to where their readers find them."""
+    from isogloss.cli.fetching import fetch_corpora
+
+    fetch_corpora(corpora, folder, language or [], dry_run=dry_run, quiet=quiet, as_json=as_json)
+
+
+@app.command()
 def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> None:  # noqa: ARG001
     """Say what this machine has: devices, the precision worth using, threads, corpora."""
     from isogloss.cli.display import Display

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import combinations, product
 from pathlib import Path
@@ -20,7 +19,7 @@ from isogloss.core.records import storage_error
 from isogloss.data import CORPORA
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example, Translation
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, Folder, matches
 
 MADE_AS = {
     "ud": "ud",
@@ -69,7 +68,7 @@ class BuiltInFolder:
         """Give the files that match the first pattern that matches any, sorted by name; else none."""
         files = _files(self.maker)
         for pattern in patterns:
-            found = [pattern] if pattern in files else [path for path in files if _matches(path, pattern)]
+            found = [pattern] if pattern in files else [path for path in files if matches(path, pattern)]
             if found:
                 return [files[path] for path in sorted(found)]
         return []
@@ -137,12 +136,6 @@ def _bitext_lines(maker: Maker, first: str, second: str, split: Split) -> Callab
             yield line + "\n"
 
     return read
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """Tell whether a path matches; a star stays within one folder, as on disk."""
-    names, parts = path.split("/"), pattern.split("/")
-    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:

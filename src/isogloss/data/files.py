@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import file_digest
 from io import BufferedIOBase, BufferedReader
@@ -98,6 +99,12 @@ class DiskFolder:
                 if path.is_file():
                     found.setdefault(str(path).removesuffix(suffix), path)
         return [found[name] for name in sorted(found)]
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Tell whether a place matches a pattern; a star stays within one folder, as on disk."""
+    names, parts = path.split("/"), pattern.split("/")
+    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
 
 
 def disk_file(path: Path) -> File:

@@ -28,6 +28,9 @@ BY_NAME: Layouts = {
 }
 """Files named for the language's English name, in small letters."""
 
+ALL_LANGUAGES = "tydiqa/tydiqa-goldp-v1.1-train.json"
+"""The official training file: the id of a question begins with the English name of its language."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TydiQa:
@@ -45,7 +48,8 @@ class TydiQa:
     def files(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split, named for the code or the English name of the language."""
         name = language_name(language).lower()
-        found = folder.find([*paths(BY_CODE, language, split), *paths(BY_NAME, name, split)])
+        whole = [ALL_LANGUAGES] if split == "train" else []
+        found = folder.find([*paths(BY_CODE, language, split), *paths(BY_NAME, name, split), *whole])
         if not found:
             raise missing(folder, self.name, BY_CODE, language, split)
         return found
@@ -53,7 +57,11 @@ class TydiQa:
     def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
         """Read the questions, every answer checked against its offset."""
         file = self.files(folder, language, split)[0]
-        return some_at_least(read_questions(file), file.name)
+        questions = read_questions(file)
+        if file.plain_name.replace("\\", "/").endswith(ALL_LANGUAGES):
+            start = f"{language_name(language).lower()}-"
+            questions = (question for question in questions if question.id.startswith(start))
+        return some_at_least(questions, file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a JSON file."""
