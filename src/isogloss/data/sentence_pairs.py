@@ -8,7 +8,7 @@ have equal ids in all languages.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from isogloss.data.corpora import cell
+from isogloss.data.corpora import cell, with_mark
 from isogloss.data.examples import SentencePair
 from isogloss.data.files import File
 
@@ -32,6 +32,7 @@ class _Columns:
 def read_pairs(file: File, language: str, labels: Mapping[str, str]) -> Iterator[SentencePair]:
     """Read the rows of one language; ``labels`` maps each spelling that may stand there to its label."""
     columns = _Columns(width=3)
+    seen: set[str] = set()
     count = 0
     for number, line in file.lines():
         row = line.split("\t")
@@ -48,7 +49,7 @@ def read_pairs(file: File, language: str, labels: Mapping[str, str]) -> Iterator
         label = labels.get(row[columns.label])
         if label is None:
             raise _no_label(file, number, row[columns.label], labels)
-        name = str(count) if columns.id is None else row[columns.id]
+        name = str(count) if columns.id is None else _new_id(file, number, row[columns.id], seen)
         yield SentencePair(id=name, first=row[columns.first], second=row[columns.second], label=label)
 
 
@@ -68,12 +69,22 @@ def languages_in(file: File) -> list[str]:
 
 
 def write_pairs(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:
-    """Give the rows in XTREME's layout: first, second, label."""
-    for pair in pairs:
-        yield "\t".join(cell(text, corpus, pair.id) for text in (pair.first, pair.second, pair.label))
+    """Give the rows in XTREME's layout: first, second, label; a header only where a text looks like one."""
+    return with_mark(_rows(pairs, corpus))
+
+
+def _rows(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:
+    for number, pair in enumerate(pairs):
+        row = [cell(text, corpus, pair.id) for text in (pair.first, pair.second, pair.label)]
+        if number == 0 and any(name in row for name in FIRST):
+            yield f"{FIRST[0]}\t{SECOND[0]}\t{LABEL[0]}"
+        yield "\t".join(row)
 
 
 def _header(file: File, row: list[str]) -> _Columns:
+    named = [name for name in row if name]
+    if len(set(named)) < len(named):
+        raise file.broken(1, f"a column twice in the header {', '.join(row)}", "each column once")
     return _Columns(
         width=len(row),
         first=_position(file, row, FIRST),
@@ -84,11 +95,18 @@ def _header(file: File, row: list[str]) -> _Columns:
     )
 
 
+def _new_id(file: File, number: int, name: str, seen: set[str]) -> str:
+    if not name or name in seen:
+        raise file.broken(number, f"the id {name!r}{' a second time' if name else ''}", "an id of its own")
+    seen.add(name)
+    return name
+
+
 def _position(file: File, row: list[str], names: tuple[str, ...]) -> int:
     for name in names:
         if name in row:
             return row.index(name)
-    raise file.broken(1, f"a header without {' or '.join(names)}: {', '.join(row)}"[:200], "that column")
+    raise file.broken(1, f"a header without {' or '.join(names)}: {', '.join(row)}", "that column")
 
 
 def _no_label(file: File, number: int, label: str, labels: Mapping[str, str]) -> Exception:
