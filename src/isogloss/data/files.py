@@ -21,6 +21,9 @@ from isogloss.core.errors import DataError, did_you_mean
 SUFFIXES = ("", ".gz", ".xz")
 """A file is found with any of these after its name; the first that is there counts."""
 
+LONGEST = 300
+"""Of what was found, a message shows so many characters."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -39,12 +42,17 @@ class File:
 
     def broken(self, number: int, found: str, expected: str, advice: str = "Correct the line") -> DataError:
         """Build the error for a broken line: where, what was found, what is allowed, what to do."""
-        return DataError(f"{self.name}:{number}: {found}; expected {expected}. {advice}.")
+        return DataError(f"{self.name}:{number}: {short(found)}; expected {expected}. {advice}.")
 
     @property
     def plain_name(self) -> str:
         """The name without .gz or .xz."""
         return self.name.removesuffix(".gz").removesuffix(".xz")
+
+
+def short(found: str) -> str:
+    """Cut what was found, which in a damaged file may be the rest of it."""
+    return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
 
 
 class Folder(Protocol):
@@ -124,7 +132,7 @@ def _open(path: Path) -> BufferedIOBase:
     if path.suffix == ".gz":
         return BufferedReader(cast(BufferedReader, gzip.open(path)))  # twice as fast line by line
     if path.suffix == ".xz":
-        return BufferedReader(cast(BufferedReader, lzma.open(path)))
+        return BufferedReader(cast(BufferedReader, lzma.open(path, format=lzma.FORMAT_XZ)))
     return path.open("rb")
 
 
