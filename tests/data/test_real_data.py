@@ -11,6 +11,7 @@ from isogloss.data.bible import Bible
 from isogloss.data.bitext import Bitext
 from isogloss.data.conllu import read_conllu, write_conllu
 from isogloss.data.corpora import SPLITS
+from isogloss.data.joined import joined
 from isogloss.data.mlqa import Mlqa
 from isogloss.data.parallel_files import THREE_LETTERS
 from isogloss.data.parallel_table import languages_in
@@ -103,6 +104,32 @@ def test_xtreme_s_layout_of_xnli_gives_the_same_pairs(real_data, language):
 
     (file,) = real_data.find([f"xnli/xtreme-format/dev-{language}.tsv"])
     assert list(read_pairs(file, language, LABELS)) == list(CORPORA["xnli"].read(real_data, language, "dev"))
+
+
+def test_mrpc_has_its_pairs(real_data):
+    (stated,) = re.findall(r"(\d+) train / (\d+) val / (\d+) test", source(real_data, "mrpc"))
+    for split, count in zip(SPLITS, stated, strict=True):
+        assert sum(1 for _ in CORPORA["mrpc"].read(real_data, "en", split)) == int(count)
+
+
+def test_english_inference_corpora_have_their_pairs(real_data):
+    stated = dict(
+        re.findall(r"^\| ([a-z]+).*\| ([0-9 +/]+) \|$", source(real_data, "nli-train-en"), re.MULTILINE)
+    )
+    places = {"snli": ("snli", SPLITS[1:]), "cad": ("cad-nli", SPLITS), "sick": ("sick", SPLITS)}
+    assert set(stated) == set(places)
+    for place, (name, splits) in places.items():
+        for split, count in zip(splits, re.findall(r"\d+", stated[place]), strict=True):
+            pairs = list(CORPORA[name].read(real_data, "en", split))
+            assert len({pair.id for pair in pairs}) == len(pairs) == int(count), (name, split)
+    assert CORPORA["snli"].left_out(real_data, "en", "dev") == 0
+
+
+def test_joined_corpora_train_on_what_there_is(real_data):
+    whole = joined("snli[dev,test]+cad-nli+sick", CORPORA.__getitem__)
+    for split, count in (("train", 9842 + 9824 + 8330 + 4500), ("dev", 1000 + 500), ("test", 2000 + 4927)):
+        ids = [pair.id for pair in whole.read(real_data, "en", split)]
+        assert len(set(ids)) == len(ids) == count
 
 
 def test_pawsx_has_its_pairs(real_data):

@@ -12,7 +12,7 @@ words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampl
 sentences = st.lists(st.lists(words, max_size=6), max_size=4)
 
 
-@pytest.fixture(scope="module", params=["bert", "xlm_roberta"])
+@pytest.fixture(scope="module", params=["bert", "xlm_roberta", "deberta_v2", "modernbert"])
 def tokenizer(request):
     return load_tokenizer(request.getfixturevalue(f"{request.param}_folder"))
 

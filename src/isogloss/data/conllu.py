@@ -5,11 +5,11 @@ empty nodes, enhanced graphs, comments) stays in a sentence's ``lines`` and is w
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora import cell, is_unicode, not_writable
+from isogloss.data.corpora import cell, is_unicode, not_writable, own_id
 from isogloss.data.examples import ParsedSentence
 from isogloss.data.files import File
 
@@ -46,7 +46,7 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
     seen: dict[str, int] = {}
     for count, block in enumerate(_blocks(file), start=1):
         lines = tuple(line for _, line in block)
-        name = _new_name(_sent_id(lines) or str(count), seen)
+        name = own_id(_sent_id(lines) or str(count), seen)
         words = _words(file, block)
         _check_tree(file, words)
         yield ParsedSentence(
@@ -57,6 +57,23 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
             relations=tuple(word.relation for word in words),
             lines=lines,
         )
+
+
+def with_tree(
+    example: ParsedSentence, heads: Sequence[int], relations: Sequence[str], *, tags: Sequence[str] = ()
+) -> ParsedSentence:
+    """Return the sentence with another tree, and with other tags where any are given.
+
+    ``write_conllu`` puts them into the sentence's own lines; all else in these stays, the enhanced graph
+    too. ValueError unless each word gets one of each.
+    """
+    lengths = {len(example.words), len(heads), len(relations), len(tags or example.words)}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"example {example.id!r}: {len(heads)} heads, {len(relations)} relations and {len(tags)} tags "
+            f"for {len(example.words)} words."
+        )
+    return replace(example, heads=tuple(heads), relations=tuple(relations), tags=tuple(tags) or example.tags)
 
 
 def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:
@@ -86,16 +103,6 @@ def _sent_id(lines: Iterable[str]) -> str:
         if is_there and line.startswith("#") and name.strip() == "sent_id" and value.strip():
             return value.strip()
     return ""
-
-
-def _new_name(name: str, seen: dict[str, int]) -> str:
-    """Give the name, or the first of ``name#2``, ``name#3`` … that no sentence has."""
-    new = name
-    while new in seen:
-        seen[name] += 1
-        new = f"{name}#{seen[name]}"
-    seen[new] = 1
-    return new
 
 
 def _words(file: File, block: list[tuple[int, str]]) -> list[_Word]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import ClassVar, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
@@ -20,11 +20,25 @@ Kind = TypeVar("Kind", bound=Example)
 class Corpus(Protocol):
     """A corpus or format, one per file of this package."""
 
-    name: ClassVar[str]
-    tasks: ClassVar[tuple[str, ...]]
-    """Names of the tasks it has labels for (upos, parsing, nli …); "text" or "bitext" where it has none."""
-    url: ClassVar[str]
-    licence: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """Name in recipes and in the table of corpora."""
+        ...
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks it has labels for (upos, parsing, nli …); "text" or "bitext" for none."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Where it comes from."""
+        ...
+
+    @property
+    def licence(self) -> str:
+        """What its files may be used for."""
+        ...
 
     def path(self, language: str, split: Split) -> str:
         """Give the place, below a data folder, of a file that ``write`` makes and ``read`` finds."""
@@ -60,6 +74,16 @@ def labelled(labels: Collection[str], pairs: Iterable[SentencePair], corpus: str
             known = ", ".join(labels)
             raise not_writable(corpus, pair.id, f"label {pair.label!r}; expected one of {known}")
         yield pair
+
+
+def own_id(name: str, seen: dict[str, int]) -> str:
+    """Give the name, or, if an example has it already, the first free one of ``name#2``, ``name#3`` …."""
+    new = name
+    while new in seen:
+        seen[name] += 1
+        new = f"{name}#{seen[name]}"
+    seen[new] = 1
+    return new
 
 
 def some_at_least(examples: Iterator[Kind], file: str) -> Iterator[Kind]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from hashlib import file_digest
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from isogloss.core.errors import DataError, did_you_mean
 
@@ -53,6 +53,16 @@ class File:
 def short(found: str) -> str:
     """Cut what was found, which in a damaged file may be the rest of it."""
     return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
+
+
+def members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a JSON object; ValueError for a key that comes twice, of which Python would keep the last."""
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:40]!r} a second time in an object")
+    return found
 
 
 class Folder(Protocol):

@@ -12,22 +12,25 @@ from typing import Any, TypeVar
 from isogloss.core.errors import DataError
 from isogloss.data.corpora import is_unicode, not_writable
 from isogloss.data.examples import Question
-from isogloss.data.files import File, short
+from isogloss.data.files import File, members_once, short
 
 Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
-def read_questions(file: File) -> Iterator[Question]:
-    """Read all questions; DataError unless every answer stands where its offset says."""
+def read_questions(file: File, *, language: str = "") -> Iterator[Question]:
+    """Read all questions; DataError unless every answer stands where its offset says.
+
+    ``language`` is that of the passages where answers are compared by its own rules.
+    """
     seen: set[str] = set()
     document = _is(file, _parsed(file), dict, "the file")
     for i, article in enumerate(_take(file, document, "data", list, "the file")):
         where = f"data[{i}]"
         paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
         for j, paragraph in enumerate(paragraphs):
-            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]"):
+            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", language):
                 if question.id in seen:
                     raise _broken(
                         file, f"question {question.id}", "this id a second time", "an id of its own"
@@ -68,7 +71,7 @@ def _written(question: Question, seen: set[str]) -> dict[str, Any]:
 
 def _parsed(file: File) -> object:
     try:
-        return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=_object)
+        return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=members_once)
     except json.JSONDecodeError as error:
         raise file.broken(
             error.lineno, f"no JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"
@@ -77,17 +80,7 @@ def _parsed(file: File) -> object:
         raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
 
 
-def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object; ValueError for a key that comes twice, of which JSON itself would keep the last."""
-    found = dict(members)
-    if len(found) < len(members):
-        names = [name for name, _ in members]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice[:40]!r} a second time in an object")
-    return found
-
-
-def _paragraph(file: File, paragraph: object, where: str) -> Iterator[Question]:
+def _paragraph(file: File, paragraph: object, where: str, language: str) -> Iterator[Question]:
     paragraph = _is(file, paragraph, dict, where)
     passage = _take(file, paragraph, "context", str, where)
     for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
@@ -101,6 +94,7 @@ def _paragraph(file: File, paragraph: object, where: str) -> Iterator[Question]:
             passage=passage,
             question=_take(file, qa, "question", str, place),
             answers=tuple(_answer(file, answer, passage, place) for answer in answers),
+            language=language,
         )
 
 

@@ -9,7 +9,7 @@ from isogloss.core.errors import ModelError, did_you_mean
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "sentencepiece.bpe.model")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spm.model")
 """Any one of these is enough to make a fast tokenizer."""
 
 
@@ -46,7 +46,7 @@ def check_tokenizer(folder: Path) -> None:
 
 def check_weights(folder: Path, auto_class: str) -> None:
     """Raise ModelError unless the weights are there, all of them, as undamaged safetensors."""
-    for path in _weight_files(folder, auto_class):
+    for path in weight_files(folder, auto_class):
         if not path.is_file():
             raise ModelError(f"{path}: this part of the weights is missing. Copy or download it again.")
         _check_safetensors(path)
@@ -71,7 +71,8 @@ def has_config(folder: Path) -> bool:
     return (folder / CONFIG).is_file()
 
 
-def _weight_files(folder: Path, auto_class: str) -> list[Path]:
+def weight_files(folder: Path, auto_class: str) -> list[Path]:
+    """Return the safetensors files of a folder; ModelError when there are none."""
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():
