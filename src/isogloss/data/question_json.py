@@ -10,8 +10,9 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from isogloss.core.errors import DataError
+from isogloss.data.corpora import is_unicode, not_writable
 from isogloss.data.examples import Question
-from isogloss.data.files import File
+from isogloss.data.files import File, members_once, short
 
 Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 
@@ -42,15 +43,9 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
     """Give the lines of a file: one article, a paragraph for each run of questions about one passage."""
     yield '{"version": "1.1", "data": [{"title": "", "paragraphs": ['
     comma = ""
+    seen: set[str] = set()
     for passage, group in groupby(questions, key=lambda question: question.passage):
-        qas = [
-            {
-                "id": question.id,
-                "question": question.question,
-                "answers": [{"text": text, "answer_start": start} for start, text in question.answers],
-            }
-            for question in group
-        ]
+        qas = [_written(question, seen) for question in group]
         yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
         comma = ","
     yield "]}]}"
@@ -83,9 +78,27 @@ def _asked(file: File, paragraph: object, where: str, language: str) -> Iterator
         yield Question(id=name, passage=passage, question=asked, answers=(), language=language)
 
 
+def _written(question: Question, seen: set[str]) -> dict[str, Any]:
+    wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
+    if wrong or not question.answers:
+        raise not_writable(
+            "questions", question.id, f"answer {wrong[0]!r} not there" if wrong else "no answer"
+        )
+    if question.id in seen:
+        raise not_writable("questions", question.id, "this id a second time; expected one of its own")
+    if not all(map(is_unicode, (question.id, question.question, question.passage))):
+        raise not_writable("questions", repr(question.id), "half a surrogate pair in it. Take it out")
+    seen.add(question.id)
+    return {
+        "id": question.id,
+        "question": question.question,
+        "answers": [{"text": text, "answer_start": start} for start, text in question.answers],
+    }
+
+
 def _parsed(file: File) -> object:
     try:
-        return json.loads("\n".join(line for _, line in file.lines()))
+        return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=members_once)
     except json.JSONDecodeError as error:
         raise file.broken(
             error.lineno, f"no JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"
@@ -116,12 +129,16 @@ def _answer(file: File, answer: object, passage: str, where: str) -> tuple[int, 
     answer = _is(file, answer, dict, where)
     text = _take(file, answer, "text", str, where)
     start = _take(file, answer, "answer_start", int, where)
-    if not text or start < 0 or passage[start : start + len(text)] != text:
+    if not _stands(text, start, passage):
         there = passage[start : start + len(text)] if start >= 0 else ""
         raise _broken(
             file, where, f"answer {text!r} at {start}, where the passage has {there!r}", "the answer there"
         )
     return start, text
+
+
+def _stands(text: str, start: int, passage: str) -> bool:
+    return bool(text) and start >= 0 and passage.startswith(text, start)
 
 
 def _take(file: File, thing: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
@@ -132,11 +149,20 @@ def _take(file: File, thing: dict[str, Any], key: str, kind: type[Kind], where: 
 
 def _is(file: File, thing: object, kind: type[Kind], where: str) -> Kind:
     if not isinstance(thing, kind) or isinstance(thing, bool):
-        raise _broken(file, where, f"{json.dumps(thing, ensure_ascii=False)[:40]}", _NAMES[kind])
+        raise _broken(file, where, _shown(thing), _NAMES[kind])
+    if isinstance(thing, str) and not is_unicode(thing):
+        raise _broken(file, where, f"{thing[:40]!r} with half a surrogate pair", "whole Unicode characters")
     return thing
+
+
+def _shown(thing: object) -> str:
+    """Show a value, but nothing that could be nested without end."""
+    if isinstance(thing, list | dict) and thing:
+        return "a list" if isinstance(thing, list) else "an object"
+    return json.dumps(thing)[:40]
 
 
 def _broken(file: File, where: str, found: str, expected: str) -> DataError:
     return DataError(
-        f"{file.name}: {where}: {found}; expected {expected}. Correct it or fetch the file again."
+        f"{file.name}: {where}: {short(found)}; expected {expected}. Correct it or fetch the file again."
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Split, only, some_at_least
+from isogloss.data.corpora import Split, labelled, only, some_at_least
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import every_split, is_translation, locate, missing, paths, some, translations
@@ -110,7 +110,9 @@ class Xnli:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file in XTREME's layout."""
-        return write_pairs(only(SentencePair, examples, self.name), self.name)
+        return write_pairs(
+            labelled(LABELS.values(), only(SentencePair, examples, self.name), self.name), self.name
+        )
 
 
 def _mnli(language: str, split: Split) -> bool:
