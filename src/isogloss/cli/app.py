@@ -24,7 +24,12 @@ languages_app = typer.Typer(
 app.add_typer(languages_app, name="languages")
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
-Data = Annotated[Path | None, typer.Option("--data", help="Folder with the real corpora.")]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Folder with the real corpora, or hub: Hugging Face datasets."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
