@@ -55,8 +55,8 @@ def _check_sentencepiece(model: Path) -> None:
         import_module("sentencepiece.sentencepiece_model_pb2")
     except ImportError as error:
         raise ModelError(
-            f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are not both "
-            f"installed. Install them (pip install sentencepiece protobuf), or save the tokenizer as "
+            f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are not "
+            f"both installed. Install them (pip install sentencepiece protobuf), or save the tokenizer as "
             f"tokenizer.json where they are."
         ) from error
 
