@@ -12,6 +12,7 @@ from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
 from isogloss.using import How, Wanted, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
+from isogloss.using.exporting import check_free
 
 STANDARD_INPUT = "-"
 
@@ -61,6 +62,7 @@ def print_scores(
         split=split,
         treebanks=tuple(map(_treebank, treebanks)),
     )
+    _check_runs(runs, wanted.languages)
     sources = Sources(data or "")
     models = [load_model(run) for run in runs]
     with Display(quiet=quiet or as_json) as display:
@@ -84,6 +86,7 @@ def print_scores(
 
 def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) -> None:
     """Export a model and print the folder."""
+    check_free(folder.expanduser().resolve(), force=force)
     with Display(quiet=quiet) as display:
         display.say(f"Loading {run}")
         model = load_model(run)
@@ -102,6 +105,19 @@ def _opened(name: str) -> File:
         near = did_you_mean(path.name, beside)
         raise DataError(f"{path}: {what}.{near} Give a file, or - for standard input.")
     return disk_file(path)
+
+
+def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
+    """Raise ConfigError where a language stands in the place of a run."""
+    for run in runs:
+        if not run.exists():
+            several = (
+                f" Several languages are parted by commas: --language {','.join((*languages, run.name))}."
+            )
+            likely = len(run.parts) == 1 and len(run.name) in (2, 3)
+            raise ConfigError(
+                f"{run}: no such folder.{several if likely else ''} Give the folders of finished runs."
+            )
 
 
 def _treebank(text: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ LOADING = {
 ```python
 from transformers import pipeline
 tag = pipeline("token-classification", model="FOLDER", ignore_labels=[])
-tag(["the", "words", "of", "a", "sentence"], is_split_into_words=True)
+tag([["the", "words", "of", "a", "sentence"]], is_split_into_words=True)
 ```
 
 A word's label is that of its first subword: of the pieces that come back, the first that begins where the

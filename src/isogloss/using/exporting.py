@@ -33,8 +33,9 @@ def export(model: Model, folder: Path, *, onnx: bool = False, force: bool = Fals
     with whole_folder(folder) as place:
         save_model(model.network, model.tokenizer, place / "model")
         with writing(folder):
+            usual = (place / "model" / CONFIG).stat().st_mode
             for path in sorted((place / "model").iterdir()):
-                path.chmod((place / "model" / CONFIG).stat().st_mode)  # The weights are written for one user.
+                path.chmod(usual)  # Weights are written for one user's eyes.
                 path.rename(place / path.name)
             (place / "model").rmdir()
             _complete(place, model)

@@ -126,6 +126,7 @@ def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, Any]]]:
             continue
         try:
             body = json.loads(line)
+            json.dumps(body, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise file.broken(number, f"no JSON ({error})", "a JSON object") from error
         if not isinstance(body, dict):

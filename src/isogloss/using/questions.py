@@ -47,16 +47,13 @@ def write_answers(entries: Iterable[Answered]) -> Iterator[str]:
     yield "}" if comma == "," else "{}"
 
 
-def _told(example: Example | None, prediction: Prediction | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": example.id if example else "", "answer": None}
-    if prediction is not None:
-        told["answer"] = prediction.answer
-    return told
+def _told(_: Example | None, prediction: Prediction | None) -> dict[str, Any]:
+    return {"answer": None if prediction is None else prediction.answer}
 
 
 def _read_squad(file: File, language: str) -> Iterator[Entry]:
     for example in read_asked(file, language):
-        yield Entry(lines=(), example=example, about={})
+        yield Entry(lines=(), example=example, about={"id": example.id})
 
 
 def _is_asked(line: str) -> bool:
@@ -68,5 +65,5 @@ def _read_objects(file: File, language: str) -> Iterator[Entry]:
         passage = body.get("context", body.get("passage"))
         if "question" not in body or passage is None:
             raise file.broken(number, f"the keys {', '.join(body) or 'none'}", "question and context")
-        example = question([body["question"], passage], str(body.get("id", number)), language)
+        example = question([body["question"], passage], f"{file.name}:{number}", language)
         yield Entry(lines=(line,), example=example, about=body)
