@@ -168,7 +168,8 @@ def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -
     file = File(f"{corpus}: cannot write example {sentence.id}", lambda: iter(text.split("\n")), str)
     read = list(read_conllu(file))
     same = len(read) == 1 and read[0].lines == tuple(lines)
-    if not same or replace(read[0], id=sentence.id, lines=sentence.lines) != sentence:
+    name = sentence.id if sentence.lines else read[0].id if read else ""  # an id may be none of its lines'
+    if not same or replace(read[0], id=name, lines=sentence.lines) != sentence:
         raise _not_its_lines(sentence, corpus)
 
 

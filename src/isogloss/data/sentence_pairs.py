@@ -58,19 +58,19 @@ def _left_out(labels: Mapping[str, str], header: Header, *, translated: bool) ->
     return lambda row: row.label in header.left_out
 
 
-def languages_in(file: File) -> list[str]:
-    """Give the languages of a file with a language column, sorted; none where it has no such column."""
+def languages_in(file: File) -> Iterator[str]:
+    """Give each language of a file as it first comes; none where the file has no column for it."""
     found: set[str] = set()
     place: int | None = None
     for number, line in file.lines():
         if number == 1 and is_header(line.split("\t"), HEADER):
             place = named(file, line.split("\t"), HEADER).part
         if place is None:
-            return []
+            return
         row = line.split("\t", place + 1)
-        if number > 1 and len(row) > place:
+        if number > 1 and len(row) > place and row[place] not in found:
             found.add(row[place])
-    return sorted(found)
+            yield row[place]
 
 
 def write_pairs(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:

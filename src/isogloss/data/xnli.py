@@ -76,8 +76,7 @@ class Xnli:
         if is_translation(language):
             return locate(folder, self.name, TRANSLATIONS, language, split)
         official = folder.find(ALL_LANGUAGES[split])
-        there = languages_in(official[0]) if official else []
-        if language in there:
+        if official and language in languages_in(official[0]):  # looks no further than the language
             return official
         own = folder.find(
             [*paths(ONE_LANGUAGE, language, split), *(ENGLISH_TRAIN if _mnli(language, split) else ())]
@@ -85,6 +84,7 @@ class Xnli:
         if own:
             return own
         if official:
+            there = sorted(languages_in(official[0]))
             raise DataError(
                 f"{official[0].name}: no rows of language {language!r}.{did_you_mean(language, there)} "
                 f"It has: {some(there)}. Choose one of these, or add a file {self.path(language, split)}."
