@@ -3,6 +3,7 @@
 import random
 
 from isogloss.data.examples import TaggedSentence
+from isogloss.training.setting import Reads
 
 TEXT = (
     "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy with the "
@@ -24,3 +25,8 @@ def tagged(language: str, count: int, *, seed: int = 0) -> list[TaggedSentence]:
         )
         for number, one in enumerate(drawn)
     ]
+
+
+def on(*languages: str) -> Reads:
+    """Read the train and dev examples of some languages."""
+    return Reads(train=languages, dev=languages)

@@ -39,6 +39,8 @@ KNOWN_TO = {
     "matplotlib": {"reports"},
     "conllu": {"data"},
     "onnxruntime": {"using"},
+    "datasets": {"data"},
+    "urllib": {"data"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
 PLUG_INS = {

@@ -51,9 +51,7 @@ def run(
     of jobs, and for the same number of threads.
     """
     folder = Path(out) if out else None
-    planned = plan_recipe(
-        str(recipe), out=folder, data=Path(data) if data else None, changes=changes, scale=scale
-    )
+    planned = plan_recipe(str(recipe), out=folder, data=data, changes=changes, scale=scale)
     with planned.store.lock():
         planned.write(command or f"isogloss run {Path(recipe).name}")
         outcome = make(planned, jobs=jobs, threads=threads, announce=announce, tell=tell)

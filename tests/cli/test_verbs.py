@@ -27,6 +27,7 @@ VERBS = {
         *("--quiet -q", "--json", "--debug"),
     ],
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
+    "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],
     "languages": ["--json", "--debug"],
     "languages export": ["folder", "--quiet -q", "--debug"],

@@ -9,6 +9,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.identity import content
 from isogloss.core.runs import FineTune, Measure, Pretrain, needs, run_id
+from isogloss.experiments.execute import title_of
 from isogloss.experiments.running import packaged_recipes, plan_recipe
 from tiny import MODELS, RUNS, TINY, tiny
 
@@ -140,6 +141,49 @@ def test_measurements_take_the_targets_seeds_and_methods_asked_for(plan):
     )
 
 
+def test_a_method_can_go_on_from_another(plan):
+    few = [{"name": "few-shot", "start": "source-only", "shots": n, "label": f"{n}"} for n in (2, 4)]
+    runs = plan(grid__method=[*few, {"name": "source-only"}], measure=[], grid__seeds=[0])
+    source_only, *_ = [model for model in models(runs) if model.start is None]
+    others = [model for model in models(runs) if model.start is not None]
+    assert [model.start for model in others] == [source_only] * 4
+    assert all(source_only in needs(model) for model in others)
+    assert {(model.method.shots, model.target) for model in others} == {
+        *((n, (code,)) for n in (2, 4) for code in ("qab", "qad"))
+    }
+    assert title_of(others[0]) == ("few-shot (shots=2) after source-only: wikiann ner qaa+qab, seed 0")
+
+
+def test_targets_joined_by_plus_are_trained_on_at_once(plan):
+    both = {"grid__method": [{"name": "bilingual"}], "measure": [], "grid__seeds": [0]}
+    runs = plan(grid__targets=["qab+qad", "qab"], **both)
+    assert [model.target for model in models(runs)] == [("qab", "qad"), ("qab",)]
+    scores = measures(plan(grid__targets=["qab+qad"], **both | {"measure": [{"name": "scores"}]}), "scores")
+    assert {measure.languages for measure in scores} == {("qaa", "qab", "qad")}
+
+
+def test_a_model_can_be_measured_on_another_corpus_and_in_other_languages(plan):
+    changes = {"grid__corpus": "xnli", "grid__task": "nli"}
+    table = {"name": "scores", "languages": ["qae", "qac"], "split": "test"}
+    runs = plan(**changes, grid__method=[{"name": "source-only"}], measure=[table])
+    for measure in measures(runs, "scores"):
+        assert (measure.corpus, measure.languages) == ("xnli", ("qae", "qac"))
+    gaps = [{"name": "transfer-gap", "split": "test"}, {**table, "name": "transfer-gap"}]
+    runs = plan(**changes, grid__method=[{"name": "source-only"}], measure=gaps, grid__seeds=[0])
+    assert {one.languages for one in measures(runs, "transfer-gap")} == {
+        ("qaa", "qab", "qad"),
+        ("qae", "qac"),
+    }
+
+
+def test_one_treebank_can_be_named_for_all_languages(plan):
+    changes = {"grid__corpus": "ud", "grid__task": "upos", "grid__method": [{"name": "source-only"}]}
+    runs = plan(**changes, measure=[{"name": "scores", "treebanks": "BuiltIn"}], grid__seeds=[0])
+    (measure,) = measures(runs, "scores")
+    assert measure.treebanks == (("qaa", "BuiltIn"), ("qab", "BuiltIn"), ("qad", "BuiltIn"))
+    assert title_of(measure) == "scores: source-only, seed 0, ud BuiltIn qaa qab qad dev"
+
+
 def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
     text = TINY + '[[measure]]\nname = "run-variance"\n'
     ids = sorted(run_id(run) for run in plan(text))
@@ -229,8 +273,8 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
         ({"grid__source": "qaa+q"}, "grid.source: 'q' is no language code"),
         ({"grid__source": []}, "grid.source: the list is empty"),
         (
-            {"grid__corpus": "squad"},
-            "grid.corpus: 'squad' has no labels that a task here can use.",
+            {"grid__corpus": "rawtext"},
+            "grid.corpus: 'rawtext' has no labels that a task here can use.",
         ),
         ({"grid__task": "nre"}, "grid.task: no task 'nre'. Did you mean 'ner'?"),
         ({"grid__task": "upos"}, "grid.task: corpus 'wikiann' has no labels for 'upos', only for ner."),
@@ -323,7 +367,46 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
             {"measure__0__methods": ["bilingal"]},
             "measure[0]: methods: no method of the grid 'bilingal'. Did you mean",
         ),
-        ({"measure__0__corpus": "bitext"}, "measure[0]: corpus: diagnostic scores has no such field."),
+        (
+            {"measure__0__corpus": "bitext"},
+            "measure[0]: corpus 'bitext' holds bitext, not ner. Choose one of: wikiann.",
+        ),
+        (
+            {"measure__0__inputs": "translate"},
+            "measure[0]: inputs: no kind of inputs 'translate'. Did you mean 'translated'?",
+        ),
+        ({"measure__0__languages": ["English"]}, "measure[0]: languages: 'English' is no language code."),
+        ({"measure__2__corpus": "xnli"}, "measure[2]: corpus: diagnostic interpolation has no such field."),
+        (
+            {"grid__method": [{"name": "few-shot"}]},
+            "grid.method[0]: few-shot goes on from the model of another method. Name one of this grid",
+        ),
+        (
+            {"grid__method": [{"name": "source-only"}, {"name": "few-shot", "start": "source-onyl"}]},
+            "grid.method[1]: start: no method of this grid 'source-onyl'. Did you mean 'source-only'?",
+        ),
+        (
+            {
+                "grid__method": [
+                    {"name": "bilingual", "start": "few-shot"},
+                    {"name": "few-shot", "start": "bilingual"},
+                ]
+            },
+            "grid.method[0]: start: 'bilingual' goes on from 'few-shot', and that from it again.",
+        ),
+        (
+            {
+                "grid__method": [
+                    {"name": "source-only", "targets": ["qab"]},
+                    {"name": "few-shot", "start": "source-only"},
+                ]
+            },
+            "grid.method[1]: start: 'source-only' is not trained for target 'qad'.",
+        ),
+        (
+            {"grid__method": [{"name": "translate-train"}]},
+            "grid: the built-in languages: no train split of corpus 'wikiann' for language 'qaa-qab'.",
+        ),
         (
             {"measure__1__methods": ["bilingual"]},
             "measure[1]: transfer-gap finds nothing in the grid to look at.",

@@ -1,15 +1,21 @@
 """Source-only, target-only and bilingual are one training on different data: each is neutral to the bit."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 import pytest
 import torch
 
+from isogloss.data.shots import shots
+from isogloss.encoders import save_model
 from isogloss.methods import METHODS, PRETRAINING
 from isogloss.methods.bilingual import Bilingual
+from isogloss.methods.few_shot import FewShot
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
+from isogloss.methods.translate_train import TranslateTrain
+from isogloss.training.setting import Reads
 from isogloss.training.supervised import fine_tune
+from made_up import on
 
 
 def weights(trained):
@@ -26,14 +32,14 @@ def train(make_setting, tmp_path):
     """Train a method in a folder of its own."""
 
     def run(method, source=(), target=(), *, seed=0):
-        name = f"{method.name} {source} {target} {seed}"
+        name = f"{method} {source} {target} {seed}"
         return method.train(make_setting(source, target, seed=seed, folder=tmp_path / name))
 
     return run
 
 
 def test_every_method_without_the_other_language_is_plain_fine_tuning(train, make_setting, tmp_path):
-    plain = fine_tune(make_setting(folder=tmp_path / "plain"), ("en",))
+    plain = fine_tune(make_setting(folder=tmp_path / "plain"), on("en"))
     for method, source, target in (
         (SourceOnly(), ("en",), ()),
         (SourceOnly(), ("en",), ("de",)),
@@ -41,6 +47,8 @@ def test_every_method_without_the_other_language_is_plain_fine_tuning(train, mak
         (TargetOnly(), ("de",), ("en",)),
         (Bilingual(), ("en",), ()),
         (Bilingual(), (), ("en",)),
+        (TranslateTrain(), ("en",), ()),
+        (FewShot(shots=40), ("de",), ("en",)),
     ):
         trained = train(method, source, target)
         assert equal(trained, plain)
@@ -48,10 +56,51 @@ def test_every_method_without_the_other_language_is_plain_fine_tuning(train, mak
 
 
 def test_bilingual_is_fine_tuning_on_both(train, make_setting, tmp_path):
-    both = fine_tune(make_setting(("en",), ("de",), folder=tmp_path / "both"), ("en", "de"))
+    both = fine_tune(make_setting(("en",), ("de",), folder=tmp_path / "both"), on("en", "de"))
     assert equal(train(Bilingual(), ("en",), ("de",)), both)
     assert not equal(train(SourceOnly(), ("en",), ("de",)), both)
     assert not equal(train(TargetOnly(), ("en",), ("de",)), both)
+
+
+def test_translate_train_is_fine_tuning_on_source_and_translations(train, make_setting, tmp_path):
+    both = fine_tune(make_setting(folder=tmp_path / "both"), Reads(train=("en", "en-de"), dev=("en",)))
+    assert equal(train(TranslateTrain(), ("en",), ("de",)), both)
+    alone = fine_tune(make_setting(folder=tmp_path / "alone"), Reads(train=("en-de",), dev=("en",)))
+    assert equal(train(TranslateTrain(with_source=False), ("en",), ("de",)), alone)
+
+
+def test_translate_train_reads_no_target_labels():
+    reads = TranslateTrain().reads(("en", "ar"), ("de",))
+    assert reads == Reads(train=("en", "ar", "en-de", "ar-de"), dev=("en", "ar"))
+
+
+def test_few_shot_without_shots_leaves_the_model_as_it_was(make_setting, tmp_path):
+    first = SourceOnly().train(make_setting(("en",), folder=tmp_path / "first"))
+    save_model(first.model, first.tokenizer, tmp_path / "model")
+    start = make_setting(("en",), ("de",), seed=1, encoder=tmp_path / "model", folder=tmp_path / "none")
+    assert equal(FewShot(shots=0).train(start), first)
+
+
+def test_few_shot_goes_on_from_its_start_with_the_chosen_examples_alone(make_setting, tmp_path):
+    first = SourceOnly().train(make_setting(("en",), folder=tmp_path / "first"))
+    save_model(first.model, first.tokenizer, tmp_path / "model")
+
+    def go_on(method, name):
+        setting = make_setting(("en",), ("de",), encoder=tmp_path / "model", folder=tmp_path / name)
+        return method.train(setting), setting
+
+    two, setting = go_on(FewShot(shots=2), "two")
+    taken = {one.id for one in shots(setting.train("de"), 2, seed=0)}
+    chosen = [one for one in setting.train("de") if one.id in taken]
+    assert len(chosen) == 2
+    by_hand = fine_tune(replace(setting, train=lambda _: chosen, folder=tmp_path / "hand"), on("de"))
+    assert equal(two, by_hand)
+    assert not equal(two, go_on(FewShot(shots=2, draw=1), "other")[0])
+
+
+def test_few_shot_can_choose_the_epoch_without_target_labels(make_setting, tmp_path):
+    trained = FewShot(shots=4, dev="source").train(make_setting(("en",), ("de",), folder=tmp_path / "a"))
+    assert {row["language"] for row in trained.rows if "language" in row} == {"en"}
 
 
 def test_different_seeds_give_different_models(train):
@@ -78,6 +127,8 @@ def test_sides_say_whose_labels_are_used():
         "source-only": ("source",),
         "target-only": ("target",),
         "bilingual": ("source", "target"),
+        "few-shot": ("source", "target"),
+        "translate-train": ("source", "target"),
     }
 
 

@@ -183,7 +183,12 @@ def test_predictions_do_not_depend_on_the_limit_when_windows_overlap_by_twice_th
 ):
     examples = data.draw(sentences(UPOS))
     encoder = Neighbours(len(tokenizer), len(UPOS.labels), reach)
-    model = SimpleNamespace(base_model=encoder, dropout=torch.nn.Identity(), classifier=torch.nn.Identity())
+    model = SimpleNamespace(
+        base_model=encoder,
+        dropout=torch.nn.Identity(),
+        classifier=torch.nn.Identity(),
+        config=SimpleNamespace(model_type="bert"),
+    )
 
     def predicted(limit):
         rows = UPOS.encode(examples, tokenizer, limit=limit, overlap=2 * reach)
@@ -287,3 +292,15 @@ def test_inventories_are_those_of_universal_dependencies_and_wikiann():
     assert len(set(UPOS.labels)) == 17
     assert NER.labels[0] == "O"
     assert {tag[2:] for tag in NER.labels[1:]} == {"PER", "ORG", "LOC"}
+
+
+def test_upos_reports_accuracy_first_and_what_xtreme_calls_f1_beside_it():
+    gold, predicted = [("NOUN", "NOUN", "NOUN", "NOUN", "VERB")], [("NOUN", "NOUN", "ADJ", "NOUN", "VERB")]
+    assert list(UPOS.measures(gold, predicted).items()) == [
+        ("accuracy", 0.8),
+        ("seqeval_f1", pytest.approx(1 / 3)),
+    ]
+
+
+def test_ner_reports_span_f1_alone():
+    assert NER.measures([("B-PER", "O")], [("B-PER", "O")]) == {"span_f1": 1.0}

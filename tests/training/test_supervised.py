@@ -7,7 +7,7 @@ from isogloss.encoders import load_tokenizer
 from isogloss.training import supervised
 from isogloss.training.evaluation import evaluation
 from isogloss.training.supervised import fine_tune
-from made_up import tagged
+from made_up import on, tagged
 
 
 def weights(model):
@@ -29,13 +29,13 @@ def first_heads(setting, languages, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(supervised, "fit", look)
         with pytest.raises(KeyboardInterrupt):
-            fine_tune(setting, languages)
+            fine_tune(setting, on(*languages))
     return seen[0]
 
 
 def test_fine_tuning_learns_a_rule(make_setting):
     setting = make_setting(epochs=20, learning_rate=1e-2)
-    trained = fine_tune(setting, ("en",))
+    trained = fine_tune(setting, on("en"))
     scores = [row["score"] for row in trained.rows if "epoch" in row]
     assert max(scores) > 0.95
     assert trained.warnings == ()
@@ -53,7 +53,7 @@ def test_heads_begin_the_same_for_one_seed_whatever_the_languages(make_setting, 
 
 def test_the_same_seed_gives_the_same_model_and_another_seed_another(make_setting, tmp_path):
     def trained(seed, folder):
-        return weights(fine_tune(make_setting(seed=seed, folder=tmp_path / folder), ("en",)).model)
+        return weights(fine_tune(make_setting(seed=seed, folder=tmp_path / folder), on("en")).model)
 
     one = trained(0, "a")
     assert equal(one, trained(0, "b"))
@@ -69,7 +69,7 @@ def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatc
 
     monkeypatch.setattr(supervised, "fit", look)
     with pytest.raises(KeyboardInterrupt):
-        fine_tune(make_setting(), ("en",))
+        fine_tune(make_setting(), on("en"))
     assert seen
     assert set(seen) == {0.1}
 
@@ -84,13 +84,13 @@ def test_dropout_changes_the_loss_from_step_to_step(make_setting, monkeypatch):
         return loss(task, model, batch)
 
     monkeypatch.setattr(supervised, "_loss", noted)
-    fine_tune(make_setting(learning_rate=0.0, batch_size=64, epochs=3), ("en",))
+    fine_tune(make_setting(learning_rate=0.0, batch_size=64, epochs=3), on("en"))
     assert len(set(losses)) == 3
 
 
 def test_the_chosen_epoch_is_the_model(make_setting):
     setting = make_setting(epochs=4, learning_rate=5e-3)
-    trained = fine_tune(setting, ("en",))
+    trained = fine_tune(setting, on("en"))
     epochs = [row for row in trained.rows if "epoch" in row]
     (chosen,) = [row for row in epochs if row["chosen"]]
     assert [row["epoch"] for row in epochs] == [1, 2, 3, 4]
@@ -102,7 +102,7 @@ def test_the_chosen_epoch_is_the_model(make_setting):
 def test_two_languages_choose_together_and_a_batch_holds_one(make_setting, monkeypatch):
     lines = {"en": {one.words for one in tagged("en", 40)}, "de": {one.words for one in tagged("de", 40)}}
     assert not lines["en"] & lines["de"]
-    trained = fine_tune(make_setting(("en",), ("de",)), ("en", "de"))
+    trained = fine_tune(make_setting(("en",), ("de",)), on("en", "de"))
     epochs = [row for row in trained.rows if "epoch" in row]
     assert [row["language"] for row in epochs] == ["en", "de"] * 2
     means = {n: sum(row["score"] for row in epochs if row["epoch"] == n) / 2 for n in (1, 2)}
@@ -110,7 +110,7 @@ def test_two_languages_choose_together_and_a_batch_holds_one(make_setting, monke
 
 
 def test_a_model_that_learned_nothing_is_warned_of(make_setting):
-    trained = fine_tune(make_setting(learning_rate=0.0), ("en",))
+    trained = fine_tune(make_setting(learning_rate=0.0), on("en"))
     (warning,) = trained.warnings
     assert warning.startswith("stuck at chance: the best accuracy on en dev is ")
     assert "always saying the commonest label gives " in warning
@@ -119,13 +119,13 @@ def test_a_model_that_learned_nothing_is_warned_of(make_setting):
 
 def test_only_the_language_that_was_not_learned_is_warned_of(make_setting, monkeypatch):
     monkeypatch.setattr(type(make_setting().task), "majority", lambda _, __, dev: float("de" in dev[0].id))
-    trained = fine_tune(make_setting(("en",), ("de",), epochs=6, learning_rate=3e-3), ("en", "de"))
+    trained = fine_tune(make_setting(("en",), ("de",), epochs=6, learning_rate=3e-3), on("en", "de"))
     assert ["on de dev" in warning for warning in trained.warnings] == [True]
 
 
 @pytest.mark.parametrize("stop", [1, 4, 7])
 def test_a_fine_tuning_that_was_interrupted_ends_as_if_it_was_not(make_setting, tmp_path, monkeypatch, stop):
-    whole = fine_tune(make_setting(folder=tmp_path / "whole"), ("en",))
+    whole = fine_tune(make_setting(folder=tmp_path / "whole"), on("en"))
     loss, calls = supervised._loss, []
 
     def stopping(*args):
@@ -136,8 +136,8 @@ def test_a_fine_tuning_that_was_interrupted_ends_as_if_it_was_not(make_setting, 
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(supervised, "_loss", stopping)
-        fine_tune(make_setting(folder=tmp_path / "x"), ("en",))
-    again = fine_tune(make_setting(folder=tmp_path / "x"), ("en",))
+        fine_tune(make_setting(folder=tmp_path / "x"), on("en"))
+    again = fine_tune(make_setting(folder=tmp_path / "x"), on("en"))
     assert equal(weights(again.model), weights(whole.model))
     assert again.rows == whole.rows
 
@@ -145,7 +145,7 @@ def test_a_fine_tuning_that_was_interrupted_ends_as_if_it_was_not(make_setting, 
 def test_the_tokenizer_is_the_encoders_and_progress_names_the_languages(make_setting, bert_folder):
     told: list[Progress] = []
     setting = make_setting(("en",), ("de",))
-    trained = fine_tune(type(setting)(**{**vars(setting), "tell": told.append}), ("en", "de"))
+    trained = fine_tune(type(setting)(**{**vars(setting), "tell": told.append}), on("en", "de"))
     assert trained.tokenizer.get_vocab() == load_tokenizer(bert_folder).get_vocab()
     assert {one.what for one in told} == {"fine-tuning on en+de"}
     assert told[-1].done == told[-1].total

@@ -24,7 +24,12 @@ languages_app = typer.Typer(
 app.add_typer(languages_app, name="languages")
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
-Data = Annotated[Path | None, typer.Option("--data", help="Folder with the real corpora.")]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Folder with the real corpora, or hub: Hugging Face datasets."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -297,6 +302,26 @@ def export_model(
     from isogloss.cli.using import export_to
 
     export_to(run, folder, onnx=onnx, force=force, quiet=quiet)
+
+
+@app.command()
+def fetch(
+    corpora: Annotated[
+        list[str], typer.Argument(help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.")
+    ],
+    folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
+    language: Annotated[
+        list[str] | None, typer.Option("--language", help="Only what is in this language; again for more.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be fetched and stop.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Download the official files of corpora, checked, to where their readers find them."""
+    from isogloss.cli.fetching import fetch_corpora
+
+    fetch_corpora(corpora, folder, language or [], dry_run=dry_run, quiet=quiet, as_json=as_json)
 
 
 @app.command()

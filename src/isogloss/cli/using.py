@@ -50,7 +50,7 @@ def print_scores(
     languages: Sequence[str],
     split: str,
     treebanks: Sequence[str],
-    data: Path | None,
+    data: str | None,
     predictions: Path | None,
     quiet: bool,
     as_json: bool,
@@ -63,7 +63,7 @@ def print_scores(
         treebanks=tuple(map(_treebank, treebanks)),
     )
     _check_runs(runs, wanted.languages)
-    sources = Sources(data)
+    sources = Sources(data or "")
     models = [load_model(run) for run in runs]
     with Display(quiet=quiet or as_json) as display:
         rows = [

@@ -35,9 +35,9 @@ def _content_of_part(part: Any) -> dict[str, Any]:
     kind = {"kind": getattr(type(part), "name", type(part).__name__)}
     version = getattr(type(part), "version", 1)
     about = {**kind, **({"version": version} if version != 1 else {})}
-    parts = {
-        field.name: content(_as_declared(field.type, getattr(part, field.name))) for field in fields(part)
-    }
+    # A field that is None is not there, so a part can gain one and its runs keep their ids.
+    there = [field for field in fields(part) if getattr(part, field.name) is not None]
+    parts = {field.name: content(_as_declared(field.type, getattr(part, field.name))) for field in there}
     if taken := about.keys() & parts.keys():
         raise TypeError(f"{type(part).__name__}: a field cannot be called {min(taken)!r}. Rename it.")
     return {**about, **parts}

@@ -45,7 +45,7 @@ class Architecture:
     """The shape of an encoder that is trained from scratch."""
 
     family: str = "bert"
-    """Encoder family: bert or xlm-roberta."""
+    """Encoder family: bert, distilbert, xlm-roberta, roberta, camembert, deberta-v2 or modernbert."""
 
     layers: Positive = 4
     """Transformer layers."""
@@ -57,7 +57,7 @@ class Architecture:
     """Attention heads; must divide dim."""
 
     feed_forward: Positive = 1024
-    """Width of the feed-forward layer."""
+    """Width of the feed-forward layer (of each half where it is gated, as in modernbert)."""
 
     vocabulary: Positive = 12000
     """Subwords in the vocabulary that is trained on the text."""
@@ -175,6 +175,9 @@ class FineTune:
     optimization: Optimization = field(default_factory=Optimization)
     """Steps, rates, lengths."""
 
+    start: "FineTune | None" = None
+    """The model it goes on from, head included; without one a new head is put on the encoder."""
+
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
 
@@ -212,6 +215,9 @@ class Measure:
     split: str = "dev"
     """Split it reads."""
 
+    inputs: str | None = None
+    """How target inputs come: as they are (none said), translated, or mixed with the source language."""
+
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several."""
 
@@ -230,10 +236,15 @@ def needs(run: Run) -> tuple[Run, ...]:
     """List the runs that must be finished before this one; an encoder that exists already is none."""
     parts: tuple[Run, ...] = ()
     if isinstance(run, FineTune):
-        parts = (run.encoder,)
+        parts = (run.encoder,) if run.start is None else (run.encoder, run.start)
     elif isinstance(run, Measure):
         parts = run.subjects
     return tuple(part for part in parts if not isinstance(part, Pretrained))
+
+
+def source_of(model: FineTune) -> tuple[str, ...]:
+    """Return a model's source languages: its own, or those of the model it goes on from."""
+    return model.source if model.source or model.start is None else source_of(model.start)
 
 
 def run_id(run: Run) -> str:

@@ -10,16 +10,20 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import file_digest
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from isogloss.core.errors import DataError, did_you_mean
 
 SUFFIXES = ("", ".gz", ".xz")
 """A file is found with any of these after its name; the first that is there counts."""
+
+LONGEST = 300
+"""Of what was found, a message shows so many characters."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -39,12 +43,27 @@ class File:
 
     def broken(self, number: int, found: str, expected: str, advice: str = "Correct the line") -> DataError:
         """Build the error for a broken line: where, what was found, what is allowed, what to do."""
-        return DataError(f"{self.name}:{number}: {found}; expected {expected}. {advice}.")
+        return DataError(f"{self.name}:{number}: {short(found)}; expected {expected}. {advice}.")
 
     @property
     def plain_name(self) -> str:
         """The name without .gz or .xz."""
         return self.name.removesuffix(".gz").removesuffix(".xz")
+
+
+def short(found: str) -> str:
+    """Cut what was found, which in a damaged file may be the rest of it."""
+    return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
+
+
+def members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a JSON object; ValueError for a key that comes twice, of which Python would keep the last."""
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:40]!r} a second time in an object")
+    return found
 
 
 class Folder(Protocol):
@@ -100,6 +119,12 @@ class DiskFolder:
         return [found[name] for name in sorted(found)]
 
 
+def matches(path: str, pattern: str) -> bool:
+    """Tell whether a place matches a pattern; a star stays within one folder, as on disk."""
+    names, parts = path.split("/"), pattern.split("/")
+    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
+
+
 def disk_file(path: Path) -> File:
     """Give a file on disk, plain, .gz or .xz; what is wrong with it is said when it is read."""
     return File(name=str(path), read=lambda: _read(path), fingerprint=lambda: _fingerprint(path))
@@ -135,7 +160,7 @@ def _open(path: Path) -> BufferedIOBase:
     if path.suffix == ".gz":
         return BufferedReader(cast(BufferedReader, gzip.open(path)))  # twice as fast line by line
     if path.suffix == ".xz":
-        return BufferedReader(cast(BufferedReader, lzma.open(path)))
+        return BufferedReader(cast(BufferedReader, lzma.open(path, format=lzma.FORMAT_XZ)))
     return path.open("rb")
 
 

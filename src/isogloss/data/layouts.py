@@ -2,6 +2,12 @@
 
 A layout is a path with ``{language}`` in it, one tuple of them for each split: the official folder names
 first, then other names in common use. The first layout that is there counts.
+
+Corpora with labels may be there in translation too. Their language is then a pair: ``en-sw`` was written in
+English and translated into Swahili (a training split: translate-train), ``sw-en`` the other way round (a test
+split: translate-test), ``en-sw-en`` is back in English. Layouts of translations name the whole pair,
+``{language}``, or the one language that is not English: the one translated ``{into}``, ``{from}``, or there
+and ``{back}``.
 """
 
 import re
@@ -9,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, Folder, short
 
 Layouts = Mapping[Split, tuple[str, ...]]
 
@@ -23,8 +29,33 @@ def every_split(*layouts: str) -> Layouts:
 
 
 def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
-    """Give the paths to look for."""
-    return [layout.replace("{language}", language) for layout in layouts.get(split, ())]
+    """Give the paths to look for, those left out that name a language which a pair has not."""
+    filled = (_filled(layout, language) for layout in layouts.get(split, ()))
+    return [path for path in filled if "{" not in path]
+
+
+def is_translation(language: str) -> bool:
+    """Tell whether a language is a pair such as en-sw: text of one in translation."""
+    return "-" in language
+
+
+def translations(places: Iterable[str], files: Mapping[Split, tuple[str, ...]]) -> Layouts:
+    """Give the layouts of translations: each split's files, in each of the places."""
+    known = tuple(places)
+    return {
+        split: tuple(place + name for place in known for name in files.get(split, ())) for split in SPLITS
+    }
+
+
+def _filled(layout: str, language: str) -> str:
+    match language.split("-"):
+        case ["en", other]:
+            layout = layout.replace("{into}", other)
+        case [other, "en"]:
+            layout = layout.replace("{from}", other)
+        case ["en", other, "en"]:
+            layout = layout.replace("{back}", other)
+    return layout.replace("{language}", language)
 
 
 def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> list[File]:
@@ -32,6 +63,28 @@ def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: 
     return folder.find(paths(layouts, language, split)) or _raise(
         missing(folder, corpus, layouts, language, split)
     )
+
+
+def english_only(folder: Folder, corpus: str, english: Layouts, language: str, split: Split) -> list[File]:
+    """Find the files of a corpus of English; files of other languages, and translations, are one's own."""
+    own = every_split(f"{corpus}/{{split}}-{{language}}.tsv")
+    found = folder.find([*(english.get(split, ()) if language == "en" else ()), *paths(own, language, split)])
+    if found:
+        return found
+    there = [other for other in SPLITS if folder.find(english.get(other, ()))]
+    if there and language != "en":
+        raise DataError(
+            f"{folder.name}: corpus {corpus!r} is English; found language {language!r}. "
+            f"Choose en, or add a file {paths(own, language, split)[0]}."
+        )
+    if there:
+        raise DataError(
+            f"{folder.name}: no {split} split of corpus {corpus!r}; it has {', '.join(there)}. "
+            f"Looked for {some(english.get(split, ()))} (also .gz, .xz). "
+            f"Put the file there, or train on what there is: {corpus}[{','.join(there)}]."
+        )
+    both = {name: (*english.get(name, ()), *own[name]) for name in SPLITS}
+    raise missing(folder, corpus, both, language, split)
 
 
 def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]:
@@ -69,7 +122,7 @@ def some(names: Iterable[str]) -> str:
     """Join names for a message; where there are many, say how many more."""
     names = list(names)
     rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
-    return (", ".join(names[:MANY]) or "nothing") + rest
+    return (short(", ".join(names[:MANY])) or "nothing") + rest
 
 
 def _raise(error: DataError) -> list[File]:

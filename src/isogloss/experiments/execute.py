@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -23,6 +23,7 @@ from isogloss.core.runs import (
     Run,
     needs,
     run_id,
+    source_of,
 )
 from isogloss.core.version import VERSION
 from isogloss.data.examples import Example, Translation
@@ -30,6 +31,7 @@ from isogloss.data.sources import Sources
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
 from isogloss.experiments.encoders import encoder_label
+from isogloss.experiments.inputs import AS_THEY_ARE, examples_of
 from isogloss.experiments.store import Store
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation
@@ -94,11 +96,31 @@ class Made:
 def title_of(run: Run) -> str:
     """Say in a few words what a run is."""
     if isinstance(run, Measure):
-        return f"{run.diagnostic.name}: {_about(run)}{' '.join(run.languages)} {run.split}"
+        where = f"{_test_set(run)} " if run.corpus else ""
+        return f"{run.diagnostic.name}: {_about(run)}{where}{' '.join(run.languages)} {run.split}"
     if isinstance(run, FineTune):
         languages = "+".join((*run.source, *run.target))
-        return f"{run.method.name}: {run.corpus} {run.task} {languages}, seed {run.seed}"
+        return f"{method_label(run)}: {run.corpus} {run.task} {languages}, seed {run.seed}"
     return f"encoder {encoder_label(run)}"
+
+
+def method_label(run: FineTune) -> str:
+    """Name a model's method in tables: with its fields that are not the default, and what it goes on from."""
+    method: Any = run.method
+    changed = [
+        f"{one.name}={getattr(method, one.name)}"
+        for one in fields(method)
+        if getattr(method, one.name) != one.default
+    ]
+    name = f"{method.name} ({', '.join(changed)})" if changed else str(method.name)
+    return f"{name} after {method_label(run.start)}" if run.start else name
+
+
+def _test_set(run: Measure) -> str:
+    """Name what a measurement reads: the corpus, its treebank if one is named for all, how inputs come."""
+    named = {dict(run.treebanks).get(language, "") for language in run.languages}
+    treebank = named.pop() if len(named) == 1 else ""
+    return " ".join(part for part in (run.corpus, treebank, run.inputs) if part)
 
 
 def _about(run: Measure) -> str:
@@ -111,7 +133,7 @@ def _about(run: Measure) -> str:
             for part in (subject.subjects if isinstance(subject, Measure) else (subject,))
         ]
     models = [subject for subject in subjects if isinstance(subject, FineTune)]
-    methods = " to ".join(dict.fromkeys(model.method.name for model in models))
+    methods = " to ".join(dict.fromkeys(method_label(model) for model in models))
     seeds = " ".join(dict.fromkeys(str(model.seed) for model in models))
     return f"{methods}, seed {seeds}, " if models else ""
 
@@ -144,7 +166,7 @@ def _pretrain(shop: Workshop, run: Pretrain) -> Made:
 def _fine_tune(shop: Workshop, run: FineTune) -> Made:
     setting = Setting(
         task=TASKS[run.task],
-        encoder=shop.encoder(run.encoder),
+        start=shop.encoder(run.encoder) if run.start is None else str(shop.store.model(run.start)),
         train=lambda language: _examples(shop, run, language, "train", run.examples),
         dev=lambda language: _examples(shop, run, language, "dev", run.dev_examples),
         source=run.source,
@@ -217,10 +239,16 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     """Encode one language's examples with the tokenizer and lengths of the models looked at."""
     model = next(subject for subject in run.subjects if isinstance(subject, FineTune))
     task = TASKS[model.task]
-    examples = _examples(shop, run, language, run.split, run.examples)
+    examples = examples_of(
+        run.inputs or AS_THEY_ARE,
+        language,
+        source_of(model),
+        lambda code: _examples(shop, run, code, run.split, run.examples),
+    )
+    method: Any = model.method
     seen = [
         example
-        for code in (*model.source, *model.target)
+        for code in method.reads(model.source, model.target).train
         for example in _examples(shop, model, code, "train", model.examples)
     ]
     tokenizer = load_tokenizer(str(shop.store.model(model)))
@@ -238,17 +266,17 @@ def _columns(run: Measure) -> dict[str, Value]:
     if not models:
         encoders = [subject for subject in run.subjects if not isinstance(subject, Measure)]
         return {"encoder": encoder_label(encoders[0])} if encoders else {}  # type: ignore[arg-type]
-    source = next((model.source for model in models if model.source), ())
+    source = next((source_of(model) for model in models if source_of(model)), ())
     target = next((model.target for model in models if model.target), ())
     columns: dict[str, Value] = {
-        "corpus": models[0].corpus,
+        "corpus": _test_set(run),
         "task": models[0].task,
         "encoder": encoder_label(models[0].encoder),
         "source": "+".join(source),
         "target": "+".join(target),
         "seed": models[0].seed,
     }
-    return {**columns, "method": models[0].method.name} if len(models) == 1 else columns
+    return {**columns, "method": method_label(models[0])} if len(models) == 1 else columns
 
 
 def _device() -> torch.device:

@@ -42,6 +42,7 @@ class Cell:
     task: str
     source: tuple[str, ...]
     target: str
+    """As the grid names it: one language, or several joined by +."""
     seed: int
     treebanks: Treebanks
     where: str = ""
@@ -49,10 +50,15 @@ class Cell:
     models: Mapping[str, FineTune] = field(default_factory=dict)
     """By the label of their method."""
 
-    def fingerprint(self, sources: Sources, language: str, split: Split) -> str:
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The target languages that are no source."""
+        return tuple(code for code in self.target.split("+") if code not in self.source)
+
+    def fingerprint(self, sources: Sources, code: str, split: Split) -> str:
         """Return a fingerprint of the files of a split; errors say that the grid asked for it."""
         with located(f"{self.where}: grid"):
-            return sources.fingerprint(self.corpus, language, split, treebanks=self.treebanks)
+            return sources.fingerprint(self.corpus, code, split, treebanks=self.treebanks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,34 +95,76 @@ def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) ->
     ]
     refuse_empty_or_twice([entry.label for entry in entries], f"{where}: grid.method")
     found = []
-    for cell, changes in _points(grid, built, where):
-        models = {
-            entry.label: _model(cell, entry, grid, {**changes, **entry.changes}, sources)
-            for entry in entries
-            if cell.target in (entry.choice.targets or grid.targets)
-        }
-        found.append(replace(cell, models=models))
+    for cell, changes in _points(grid, built, sources, where):
+        models: dict[str, FineTune] = {}
+        for entry in _starts_first(entries):
+            if cell.target in (entry.choice.targets or grid.targets):
+                start = _start(cell, entry, models)
+                model = _model(cell, entry, grid, {**changes, **entry.changes}, sources)
+                models[entry.label] = replace(model, start=start)
+        # In the order of the recipe, whichever goes on from whichever.
+        found.append(replace(cell, models={e.label: models[e.label] for e in entries if e.label in models}))
     return found
 
 
-def _points(grid: GridTable, built: list[Encoder], where: str) -> Iterator[tuple[Cell, Table]]:
+def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
+    """Order methods so that each comes after the one it goes on from."""
+    labels, ordered = [entry.label for entry in entries], list[MethodEntry]()
+    waiting = list(entries)
+    while waiting:
+        done = {entry.label for entry in ordered}
+        ready = [entry for entry in waiting if not entry.choice.start or entry.choice.start in done]
+        if not ready:
+            entry = next((e for e in waiting if e.choice.start not in labels), waiting[0])
+            where = f"{entry.where}: start"
+            if entry.choice.start in labels:
+                raise ConfigError(
+                    f"{where}: {entry.label!r} goes on from {entry.choice.start!r}, and that from it again. "
+                    f"Let one of them start from the encoder."
+                )
+            others = [label for label in labels if label != entry.label]
+            raise unknown_name(where, "method of this grid", entry.choice.start, others)
+        ordered += ready
+        waiting = [entry for entry in waiting if entry not in ready]
+    return ordered
+
+
+def _start(cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune]) -> FineTune | None:
+    if not entry.choice.start:
+        if entry.method.goes_on:
+            raise ConfigError(
+                f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
+                f'this grid, as in start = "source-only".'
+            )
+        return None
+    if entry.choice.start not in models:
+        raise ConfigError(
+            f"{entry.where}: start: {entry.choice.start!r} is not trained for target {cell.target!r}. "
+            f"Add it to that method's targets, or take it out of these."
+        )
+    return models[entry.choice.start]
+
+
+def _points(
+    grid: GridTable, built: list[Encoder], sources: Sources, where: str
+) -> Iterator[tuple[Cell, Table]]:
     """Give every point of the grid but its methods, with what it changes of the optimization."""
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
     treebanks = tuple(sorted(grid.treebanks.items()))
     for encoder, corpus, source in product(built, _many(grid.corpus), _many(grid.source)):
-        task, languages = _task(grid, corpus, where), tuple(source.split("+"))
+        task, languages = _task(grid, corpus, sources, where), tuple(source.split("+"))
         for target, changes, seed in product(grid.targets, variants, grid.seeds):
-            if target not in languages:
-                cell = Cell(
-                    encoder=encoder,
-                    corpus=corpus,
-                    task=task,
-                    source=languages,
-                    target=target,
-                    seed=seed,
-                    treebanks=treebanks,
-                    where=where,
-                )
+            cell = Cell(
+                encoder=encoder,
+                corpus=corpus,
+                task=task,
+                source=languages,
+                target=target,
+                seed=seed,
+                treebanks=treebanks,
+                where=where,
+            )
+            if cell.targets:
                 yield cell, changes
 
 
@@ -126,17 +174,18 @@ def _check_lists(grid: GridTable, where: str) -> None:
         value = getattr(grid, name)
         refuse_empty_or_twice(_many(value), f"{where}.{name}")
     sources = [code for source in _many(grid.source) for code in source.split("+")]
+    targets = [code for target in grid.targets for code in target.split("+")]
     for code in sources:
         check_language(code, f"{where}.source")
-    for code in grid.targets:
+    for code in targets:
         check_language(code, f"{where}.targets")
-    if all(code in source.split("+") for source in _many(grid.source) for code in grid.targets):
+    if all(code in source.split("+") for source in _many(grid.source) for code in targets):
         raise ConfigError(
             f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
         )
     for code in grid.treebanks:
-        if code not in (*sources, *grid.targets):
-            raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *grid.targets])
+        if code not in (*sources, *targets):
+            raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *targets])
 
 
 def _encoder(entry: str | EncoderTable, sources: Sources, where: str) -> Encoder:
@@ -164,6 +213,8 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     method = checked(PRETRAINING[name], values, f"{where}.method")
     check_precision(method.precision, f"{where}.method.precision")
     _check_architecture(table.architecture, method.block, where)
+    with located(where):
+        method.check(table.architecture)
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")
     first, *others = [check_language(code, f"{where}.languages") for code in table.languages]
@@ -233,12 +284,12 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     )
 
 
-def _task(grid: GridTable, corpus: str, where: str) -> str:
-    if corpus not in CORPORA:
-        raise unknown_name(f"{where}: grid.corpus", "corpus", corpus, CORPORA)
+def _task(grid: GridTable, corpus: str, sources: Sources, where: str) -> str:
+    with located(f"{where}: grid.corpus"):
+        tasks = sources.corpus(corpus).tasks
     if grid.task and grid.task not in TASKS:
         raise unknown_name(f"{where}: grid.task", "task", grid.task, TASKS)
-    there = [task for task in CORPORA[corpus].tasks if task in TASKS]
+    there = [task for task in tasks if task in TASKS]
     if grid.task and grid.task not in there:
         raise ConfigError(
             f"{where}: grid.task: corpus {corpus!r} has no labels for {grid.task!r}, only for "
@@ -272,8 +323,10 @@ def _variants(table: Table, where: str) -> Iterator[Table]:
 def _model(cell: Cell, entry: MethodEntry, grid: GridTable, changes: Table, sources: Sources) -> FineTune:
     sides = entry.method.sides
     source = cell.source if "source" in sides else ()
-    target = (cell.target,) if "target" in sides else ()
+    target = cell.targets if "target" in sides else ()
     languages = (*source, *target)
+    reads = entry.method.reads(source, target)
+    splits: tuple[tuple[Split, tuple[str, ...]], ...] = (("train", reads.train), ("dev", reads.dev))
     return FineTune(
         encoder=cell.encoder,
         corpus=cell.corpus,
@@ -286,21 +339,21 @@ def _model(cell: Cell, entry: MethodEntry, grid: GridTable, changes: Table, sour
         examples=grid.examples,
         dev_examples=grid.dev_examples,
         seed=cell.seed,
-        data=joined([cell.fingerprint(sources, code, split) for code in languages for split in TRAINING]),
+        data=joined([cell.fingerprint(sources, code, split) for split, codes in splits for code in codes]),
     )
 
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
     """Check a model's optimization, also against what its encoder has positions for."""
-    found: Optimization = checked(Optimization, changes, entry.where)
+    place = sources.encoders.get(cell.encoder.data, "") if isinstance(cell.encoder, Pretrained) else ""
+    most = most_subwords(cell.encoder, place)
+    found = _lengths(changes, cell, most, entry.where)
     check_precision(found.precision, f"{entry.where}: precision")
     if found.overlap >= found.limit - SPECIAL:
         raise ConfigError(
             f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "
             f"Choose overlap at most {max(0, found.limit - SPECIAL - 1)}, or raise limit."
         )
-    place = sources.encoders.get(cell.encoder.data, "") if isinstance(cell.encoder, Pretrained) else ""
-    most = most_subwords(cell.encoder, place)
     if most is not None and found.limit > most:
         raise ConfigError(
             f"{entry.where}: limit: rows of {found.limit} subwords do not fit into the {most} positions of "
@@ -309,9 +362,14 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
     return found
 
 
+def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimization:
+    """Check an optimization; lengths it does not say are the task's, as far as they fit."""
+    task = TASKS[cell.task]
+    limit = task.limit if most is None else min(task.limit, most)
+    found: Optimization = checked(Optimization, {"limit": limit, **changes}, where)
+    overlap = min(task.overlap, task.overlap * found.limit // task.limit)
+    return found if "overlap" in changes else replace(found, overlap=overlap)
+
+
 def _many(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
-
-
-TRAINING: tuple[Split, ...] = ("train", "dev")
-"""Splits a fine-tuning reads."""

@@ -8,9 +8,10 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Run, in_order
 from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.sources import Sources, joined
+from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.grid import Cell, cells, encoders
+from isogloss.experiments.inputs import INPUTS, codes_read
 from isogloss.experiments.recipe import (
     MeasureTable,
     Recipe,
@@ -21,10 +22,14 @@ from isogloss.experiments.recipe import (
     refuse_unknown,
 )
 
+_OF_MODELS = (
+    *("split", "examples", "targets", "seeds", "methods"),
+    *("corpus", "languages", "treebanks", "inputs"),
+)
 CHOICE = {
-    "model": ("split", "examples", "targets", "seeds", "methods"),
-    "scores": ("split", "examples", "targets", "seeds", "methods"),
-    "seeds": ("split", "examples", "targets", "seeds", "methods"),
+    "model": _OF_MODELS,
+    "scores": _OF_MODELS,
+    "seeds": _OF_MODELS,
     "cell": ("split", "examples", "targets", "seeds"),
     "encoder": ("split", "examples", "corpus", "languages"),
 }
@@ -78,6 +83,10 @@ def _chosen(table: Table, where: str) -> Chosen:
     choice: MeasureTable = checked(MeasureTable, {key: table[key] for key in table if key in choosing}, where)
     if choice.split not in SPLITS:
         raise unknown_name(f"{where}: split", "split", choice.split, SPLITS)
+    if choice.inputs not in INPUTS:
+        raise unknown_name(f"{where}: inputs", "kind of inputs", choice.inputs, INPUTS[1:])
+    for code in choice.languages:
+        check_language(code, f"{where}: languages")
     diagnostic = checked(kind, {key: table[key] for key in table if key in own}, where)
     return Chosen(diagnostic, choice, where)
 
@@ -119,13 +128,8 @@ def _over_scores(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: So
     scores = _scores(chosen)
     for model, languages, cell in _models(chosen, grid):
         if model.source and not model.target:
-            yield Measure(
-                diagnostic=chosen.diagnostic,
-                subjects=(_measure(scores, (model,), languages, cell, sources),),
-                languages=languages,
-                corpus=cell.corpus,
-                split=chosen.split,
-            )
+            looked_at = _measure(scores, (model,), languages, cell, sources)
+            yield replace(looked_at, diagnostic=chosen.diagnostic, subjects=(looked_at,), examples=0, data="")
 
 
 def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sources) -> Iterator[Measure]:
@@ -137,6 +141,7 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
             model.encoder,
             model.corpus,
             model.method,
+            _without_seeds(model.start),
             model.source,
             model.target,
             model.optimization,
@@ -150,12 +155,8 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
                 f"{chosen.where}: {chosen.diagnostic.name} compares seeds, and there is only one. "
                 f"Give grid.seeds two or more (three for a paper)."
             )
-        yield Measure(
-            diagnostic=chosen.diagnostic,
-            subjects=tuple(subjects),
-            languages=subjects[0].languages,
-            corpus=subjects[0].corpus,
-            split=chosen.split,
+        yield replace(
+            subjects[0], diagnostic=chosen.diagnostic, subjects=tuple(subjects), examples=0, data=""
         )
 
 
@@ -169,7 +170,7 @@ def _over_cells(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
     for cell in grid:
         if chosen.takes(cell) and all(label in cell.models for label in wanted):
             subjects = tuple(cell.models[label] for label in wanted)
-            yield _measure(chosen, subjects, (*cell.source, cell.target), cell, sources)
+            yield _measure(chosen, subjects, (*cell.source, *cell.targets), cell, sources)
 
 
 def _over_encoders(
@@ -201,15 +202,13 @@ def _over_encoders(
 def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell]) -> tuple[str, ...]:
     """Return the languages an encoder is looked at in: those named, else its own, else the grid's."""
     own = encoder.languages if isinstance(encoder, Pretrain) else ()
-    of_grid = tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, cell.target)))
+    of_grid = tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, *cell.targets)))
     languages = tuple(chosen.choice.languages) or own or of_grid
     if len(languages) < 2:
         raise ConfigError(
             f"{chosen.where}: languages: {chosen.diagnostic.name} compares languages, and the recipe names "
             f"{len(languages)}. Name two or more."
         )
-    for code in languages:
-        check_language(code, f"{chosen.where}: languages")
     refuse_empty_or_twice(languages, f"{chosen.where}: languages")
     return languages
 
@@ -230,7 +229,7 @@ def _models(chosen: Chosen, grid: list[Cell]) -> Iterator[tuple[FineTune, tuple[
         for label, model in cell.models.items():
             if chosen.takes(cell) and (not chosen.choice.methods or label in chosen.choice.methods):
                 targets, _ = found.setdefault(model, (set(), cell))
-                targets.add(cell.target)
+                targets.update(cell.targets)
     for model, (targets, cell) in found.items():
         # Sorted, so that a recipe with its lists in another order asks for the same runs.
         yield model, (*cell.source, *sorted(targets - {*cell.source})), cell
@@ -239,16 +238,35 @@ def _models(chosen: Chosen, grid: list[Cell]) -> Iterator[tuple[FineTune, tuple[
 def _measure(
     chosen: Chosen, subjects: tuple[Run, ...], languages: tuple[str, ...], cell: Cell, sources: Sources
 ) -> Measure:
+    choice, corpus = chosen.choice, chosen.choice.corpus or cell.corpus
+    languages = choice.languages or languages
+    treebanks = _treebanks(chosen, languages) or cell.treebanks
+    codes = [code for language in languages for code in codes_read(choice.inputs, language, cell.source)]
+    with located(chosen.where):
+        sources.needs(corpus, cell.task)
+        files = [sources.fingerprint(corpus, code, chosen.split, treebanks=treebanks) for code in codes]
     return Measure(
         diagnostic=chosen.diagnostic,
         subjects=subjects,
         languages=languages,
-        corpus=cell.corpus,
+        corpus=corpus,
         split=chosen.split,
-        treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
-        examples=chosen.choice.examples,
-        data=joined([cell.fingerprint(sources, language, chosen.split) for language in languages]),
+        inputs=choice.inputs or None,
+        treebanks=tuple(pair for pair in treebanks if pair[0] in languages),
+        examples=choice.examples,
+        data=joined(files),
     )
+
+
+def _treebanks(chosen: Chosen, languages: tuple[str, ...]) -> Treebanks:
+    """Return the treebanks a table names: one name is that of all its languages."""
+    named = chosen.choice.treebanks
+    return tuple(sorted(dict.fromkeys(languages, named).items() if isinstance(named, str) else named.items()))
+
+
+def _without_seeds(model: FineTune | None) -> FineTune | None:
+    """Return what a model goes on from as one value for all seeds."""
+    return model and replace(model, seed=0, start=_without_seeds(model.start))
 
 
 def _scores(chosen: Chosen) -> Chosen:

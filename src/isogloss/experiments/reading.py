@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
-from isogloss.core.runs import FineTune, Measure, Run
+from isogloss.core.runs import FineTune, Measure, Run, source_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
+from isogloss.experiments.inputs import AS_THEY_ARE, codes_read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,14 +24,23 @@ class Reading:
 def splits_read(run: Run) -> Iterator[Reading]:
     """Give the splits a fine-tuning or a measurement reads; raw text, which has no labels, is left out."""
     if isinstance(run, FineTune):
-        for language in (*run.source, *run.target):
-            yield _reading(run, language, "train", run.examples)
-            yield _reading(run, language, "dev", run.dev_examples)
+        method: Any = run.method
+        reads = method.reads(run.source, run.target)
+        for code in reads.train:
+            yield _reading(run, code, "train", run.examples)
+        for code in reads.dev:
+            yield _reading(run, code, "dev", run.dev_examples)
     elif isinstance(run, Measure) and run.corpus and run.data:
         first, *others = run.languages
-        of_models = any(isinstance(subject, FineTune) for subject in run.subjects)
-        for language in run.languages if of_models else [f"{first}-{other}" for other in others]:
-            yield _reading(run, language, cast(Split, run.split), run.examples)
+        models = [subject for subject in run.subjects if isinstance(subject, FineTune)]
+        codes = [f"{first}-{other}" for other in others]
+        if models:
+            source = source_of(models[0])
+            codes = [
+                code for one in run.languages for code in codes_read(run.inputs or AS_THEY_ARE, one, source)
+            ]
+        for code in dict.fromkeys(codes):
+            yield _reading(run, code, cast(Split, run.split), run.examples)
 
 
 def _reading(run: FineTune | Measure, language: str, split: Split, examples: int) -> Reading:

@@ -82,7 +82,7 @@ class GridTable:
     source: OneOrMany
     """Source languages, one after the other; "en+ar" trains on both at once."""
     targets: tuple[str, ...]
-    """Target languages."""
+    """Target languages, one after the other; "de+fr" trains for both at once."""
     seeds: tuple[Whole, ...] = (0, 1, 2)
     """Seeds; each makes its own head, order and dropout."""
     method: tuple[Table, ...]
@@ -107,6 +107,8 @@ class MethodTable:
     """What measurements call it; its name when left out."""
     targets: tuple[str, ...] = ()
     """Those of the grid's targets it is trained for; all when left out."""
+    start: str = ""
+    """Label of the method whose model it goes on from; it starts from the encoder when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +122,13 @@ class MeasureTable:
     examples: Count = 0
     """Examples of each language; 0 for all."""
     corpus: str = ""
-    """Bitext that encoders are looked at on; models are looked at on the grid's corpora."""
+    """Bitext that encoders are looked at on; for models another corpus than the grid's."""
     languages: tuple[str, ...] = ()
-    """Languages that encoders are looked at in, the first with each other; the recipe's when left out."""
+    """Languages looked at (for encoders the first with each other); the recipe's when left out."""
+    treebanks: str | dict[str, str] = field(default_factory=dict)
+    """Treebank of all languages, or of each, where the corpus has several; the grid's when left out."""
+    inputs: str = ""
+    """How target inputs come: as they are (""), or "translated" into the source language (translate-test)."""
     targets: tuple[str, ...] = ()
     """Those of the grid's targets it looks at; all when left out."""
     seeds: tuple[Whole, ...] = ()

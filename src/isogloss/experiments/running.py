@@ -42,7 +42,7 @@ def plan_recipe(
     name: str,
     *,
     out: Path | None = None,
-    data: Path | None = None,
+    data: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
 ) -> Planned:
@@ -59,7 +59,7 @@ def plan_recipe(
     root = out or Path("runs") / Path(name).stem
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
-    sources = Sources(data, _places(recipe, where))
+    sources = Sources(str(data or ""), _places(recipe, where))
     runs = plan(recipe, sources, where)
     return Planned(recipe=recipe, text=text, runs=runs, store=Store(root), sources=sources)
 

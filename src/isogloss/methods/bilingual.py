@@ -6,7 +6,7 @@ With the seed of a source-only or target-only run it starts from the very same h
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.training.setting import Setting
+from isogloss.training.setting import Reads, Setting
 from isogloss.training.supervised import Trained, fine_tune
 
 
@@ -16,7 +16,12 @@ class Bilingual:
 
     name: ClassVar[str] = "bilingual"
     sides: ClassVar[tuple[str, ...]] = ("source", "target")
+    goes_on: ClassVar[bool] = False
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read both; the mean of their dev scores chooses the epoch."""
+        return Reads(train=(*source, *target), dev=(*source, *target))
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on both; the mean of their dev scores chooses the epoch."""
-        return fine_tune(setting, (*setting.source, *setting.target))
+        return fine_tune(setting, self.reads(setting.source, setting.target))

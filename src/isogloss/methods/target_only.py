@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.training.setting import Setting
+from isogloss.training.setting import Reads, Setting
 from isogloss.training.supervised import Trained, fine_tune
 
 
@@ -13,7 +13,12 @@ class TargetOnly:
 
     name: ClassVar[str] = "target-only"
     sides: ClassVar[tuple[str, ...]] = ("target",)
+    goes_on: ClassVar[bool] = False
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
+        """Read the target languages alone."""
+        return Reads(train=target, dev=target)
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on the target languages; their dev sets choose the epoch."""
-        return fine_tune(setting, setting.target)
+        return fine_tune(setting, self.reads(setting.source, setting.target))

@@ -18,10 +18,10 @@ class EncodedRow:
     example: int
     """Number of the example among those that were encoded."""
 
-    subwords: tuple[int, ...]
+    subwords: Sequence[int]
     """With the special ones, without padding."""
 
-    segments: tuple[int, ...] | None = None
+    segments: Sequence[int] | None = None
     """Segment of each subword, where an encoder tells the two texts of a pair apart by it."""
 
     positions: Sequence[int] = ()
@@ -35,12 +35,12 @@ class EncodedRow:
     """Where the subword at each of these places begins and ends in its text, two numbers a place; only for
     tasks that answer with a piece of text."""
 
-    gold: tuple[int, ...] = ()
+    gold: Sequence[int] = ()
     """Label number at each of these places, or the one of the whole row; none when there are no labels."""
 
     heads: tuple[int, ...] = ()
     """For trees: the head of the word at each of these places, as the number of a place counted from 1; 0 is
-    the root. As many as there are labels, else none."""
+    the root, -1 a head outside the row. As many as there are labels, else none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,8 @@ class Batch:
     """[label], integer; empty when there are no labels."""
 
     heads: Tensor
-    """[label], integer: head of each place within its row, counted from 1, 0 for the root; empty without."""
+    """[label], integer: head of each place within its row, counted from 1, 0 for the root, -1 for one
+    outside; empty without."""
 
     examples: Tensor
     """[batch], integer: example of each row."""

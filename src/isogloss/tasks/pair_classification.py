@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from isogloss.core.errors import DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.metrics.accuracy import accuracy
@@ -32,6 +33,9 @@ class PairClassification:
     name: str
     labels: tuple[str, ...]
     metric: ClassVar[str] = "accuracy"
+    limit: ClassVar[int] = LIMIT
+    overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,
@@ -54,11 +58,11 @@ class PairClassification:
             EncodedRow(
                 example=number,
                 subwords=tuple(subwords),
-                segments=tuple(segments) if any(segments) else None,
+                segments=segments,
                 gold=label_numbers(self._label(example), numbers, task=self.name, example=example.id),
             )
             for number, (example, subwords, segments) in enumerate(
-                zip(examples, encoded["input_ids"], encoded["token_type_ids"], strict=True)
+                zip(examples, encoded["input_ids"], _segments(encoded), strict=True)
             )
         ]
 
@@ -94,7 +98,12 @@ class PairClassification:
         return [example.label for example in examples]
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> float:
-        """Return accuracy, in [0, 1]."""
+        """Return accuracy, in [0, 1]; DataError where a pair has no label to compare with."""
+        if "" in gold:
+            raise DataError(
+                f"{self.name}: {gold.count('')} of {len(gold)} pairs have no label to compare with. "
+                f"Take a file with labels (XTREME's test files have none), or predict instead of scoring."
+            )
         return accuracy(gold, predicted)
 
     def measures(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
@@ -122,10 +131,16 @@ def _encoded(
         max_length=limit,
         padding=False,
         return_attention_mask=False,
-        return_token_type_ids=True,
         verbose=False,
     )
     return encoded
+
+
+def _segments(encoded: Mapping[str, list[list[int]]]) -> list[tuple[int, ...] | None]:
+    """Return the segments of each pair; None for one without, all of them where the encoder has none."""
+    if "token_type_ids" not in encoded:
+        return [None] * len(encoded["input_ids"])
+    return [tuple(segments) if any(segments) else None for segments in encoded["token_type_ids"]]
 
 
 NLI = PairClassification(name="nli", labels=("entailment", "neutral", "contradiction"))

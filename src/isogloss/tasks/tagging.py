@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from isogloss.core.errors import DataError
+from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.metrics.accuracy import accuracy
 from isogloss.metrics.bio import repair
+from isogloss.metrics.seqeval_f1 import seqeval_f1
 from isogloss.metrics.span_f1 import span_f1
 from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.labels import label_numbers, most_frequent, numbering
@@ -55,6 +57,9 @@ class Tagging:
     name: str
     labels: tuple[str, ...]
     metric: Literal["accuracy", "span_f1"]
+    limit: ClassVar[int] = LIMIT
+    overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,
@@ -81,8 +86,7 @@ class Tagging:
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the raw outputs [label class], computed at the scored places only."""
         states = model.base_model(**batch.inputs()).last_hidden_state
-        scores: Tensor = model.classifier(model.dropout(states[batch.rows, batch.columns]))
-        return scores
+        return family_of(model).tag_scores(model, states[batch.rows, batch.columns])
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the mean cross entropy over the scored words."""
@@ -107,8 +111,9 @@ class Tagging:
         return accuracy(list(chain.from_iterable(gold)), list(chain.from_iterable(predicted)))
 
     def measures(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, float]:
-        """Return the metric by its name."""
-        return {self.metric: self.score(gold, predicted)}
+        """Return the metric by its name; beside accuracy what XTREME reports under the name of F1."""
+        found: dict[str, float] = {self.metric: self.score(gold, predicted)}
+        return found if self.metric == "span_f1" else found | {"seqeval_f1": seqeval_f1(gold, predicted)}
 
     def majority(self, train_examples: Sequence[Tagged], test_examples: Sequence[Tagged]) -> float:
         """Score the training examples' most frequent tag on every word; 0 for NER, where that tag is O."""

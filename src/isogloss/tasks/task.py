@@ -32,6 +32,21 @@ class Task(Protocol):
         """The label inventory; a label's place is its number."""
         ...
 
+    @property
+    def limit(self) -> int:
+        """Subwords of a row, special ones included, unless a recipe says otherwise."""
+        ...
+
+    @property
+    def overlap(self) -> int:
+        """Subwords that neighbouring windows share, unless a recipe says otherwise."""
+        ...
+
+    @property
+    def scored_whole(self) -> bool:
+        """Whether rows that are scored may be as long as the encoder takes, whatever training takes."""
+        ...
+
     def encode(
         self,
         examples: Sequence[Any],

@@ -27,14 +27,24 @@ class TextSetting:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reads:
+    """What a method reads: languages, or pairs such as en-sw for what was translated from en into sw."""
+
+    train: tuple[str, ...]
+    """Those whose training examples it trains on."""
+    dev: tuple[str, ...]
+    """Those whose development examples choose the epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """What a fine-tuning method is given."""
 
     task: Task
-    encoder: str
-    """Folder or name of the encoder."""
+    start: str
+    """Folder or name of the encoder, or of the model it goes on from."""
     train: Callable[[str], list[Example]]
-    """Training examples of one language."""
+    """Training examples of one language (or pair)."""
     dev: Callable[[str], list[Example]]
     """Development examples of one language."""
     source: tuple[str, ...]

@@ -19,7 +19,7 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Note, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
-from isogloss.training.setting import Setting
+from isogloss.training.setting import Reads, Setting
 
 ABOVE_CHANCE = 0.01
 """A model whose best dev score is not this much above the commonest label's has learned nothing."""
@@ -35,28 +35,28 @@ class Trained:
     warnings: tuple[str, ...] = ()
 
 
-def fine_tune(setting: Setting, languages: tuple[str, ...]) -> Trained:
-    """Train encoder and head on the languages' train splits; their dev splits choose the epoch.
+def fine_tune(setting: Setting, reads: Reads) -> Trained:
+    """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
-    The head's initial weights depend on the seed alone, so methods with one seed start from one point. A
-    batch holds one language.
+    The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
+    model to go on from brings its own. A batch holds one language.
     """
     checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
     setting = _settled(setting, checkpoints)
-    tokenizer = load_tokenizer(setting.encoder)
+    tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(
-        setting.encoder, seed=derive(setting.seed, "head"), attention=attention_for_training()
+        setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
-    train = {language: setting.train(language) for language in languages}
+    train = {language: setting.train(language) for language in reads.train}
     batches = _batches(setting, tokenizer, list(train.values()))
-    selection = _Selection(setting, tokenizer, train, batches.steps_per_epoch)
+    selection = _Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
     epochs = range(1, setting.optimization.epochs + 1)
     watch = Watch(
         evaluate=lambda done: selection.notes(model, done),
         evaluate_at=tuple(batches.steps_per_epoch * epoch for epoch in epochs),
         checkpoints=checkpoints,
         tell=setting.tell,
-        what=f"fine-tuning on {'+'.join(languages)}",
+        what=f"fine-tuning on {'+'.join(reads.train)}",
     )
     schedule = _schedule(setting.optimization)
     fitted = fit(
@@ -107,16 +107,23 @@ def _loss(task: Task, model: Any, batch: Batch) -> Tensor:
 
 
 class _Selection:
-    """Dev data of the training languages, scored after each epoch."""
+    """Dev data, scored after each epoch beside what always saying the commonest label would score."""
 
     def __init__(
-        self, setting: Setting, tokenizer: Any, train: dict[str, list[Example]], steps_per_epoch: int
+        self,
+        setting: Setting,
+        tokenizer: Any,
+        train: dict[str, list[Example]],
+        languages: tuple[str, ...],
+        *,
+        steps_per_epoch: int,
     ) -> None:
         self.steps_per_epoch = steps_per_epoch
         self.evaluations: dict[str, Evaluation] = {}
-        for language, examples in train.items():
+        for language in languages:
             dev = setting.dev(language)
-            baseline = setting.task.majority(examples, dev)
+            seen = train.get(language) or [example for group in train.values() for example in group]
+            baseline = setting.task.majority(seen, dev)
             self.evaluations[language] = evaluation(
                 setting.task, dev, tokenizer, setting.optimization, baseline=baseline
             )

@@ -104,7 +104,7 @@ class Model:
         from isogloss.using.scoring import Wanted, evaluate
 
         wanted = Wanted(corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks)
-        return evaluate(self, wanted, Sources(Path(data) if data else None), tell=tell)
+        return evaluate(self, wanted, Sources(str(data or "")), tell=tell)
 
     def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
         """Write a folder that transformers loads without isogloss; see docs/use.md."""

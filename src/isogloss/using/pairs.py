@@ -7,7 +7,7 @@ from typing import Any
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File
-from isogloss.data.sentence_pairs import FIRST, SECOND
+from isogloss.data.pair_rows import Header
 from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, numbered_objects
 
 ADDED = ("predicted", "scores")
@@ -85,8 +85,8 @@ def _expected(width: int) -> str:
 
 def _header(row: Sequence[str]) -> tuple[int, int] | None:
     """Return the places of the texts if a row is a header."""
-    first = next((row.index(name) for name in FIRST if name in row), None)
-    second = next((row.index(name) for name in SECOND if name in row), None)
+    first = next((row.index(name) for name in Header().first if name in row), None)
+    second = next((row.index(name) for name in Header().second if name in row), None)
     return None if first is None or second is None else (first, second)
 
 

@@ -1,0 +1,96 @@
+"""Exact match and F1 of answers given as text, equal to the official scripts of SQuAD v1.1 and MLQA.
+
+Rajpurkar et al. (2016), Section 6.1: before answers are compared they lose case, punctuation, English
+articles and extra space. XQuAD and TyDi QA's gold passage task are scored by that script whatever their
+language. Lewis et al. (2020), Section 4, compare by the language of the passage instead: its own articles,
+punctuation in all of Unicode, and each Chinese character as a word.
+"""
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+_ASCII_PUNCTUATION = frozenset(string.punctuation)
+_SQUAD_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+_MLQA_ARTICLES = {
+    "ar": re.compile("ال"),  # wherever it stands: of the script's two alternatives one can never match
+    "de": re.compile(r"\b(ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b"),
+    "en": _SQUAD_ARTICLES,
+    "es": re.compile(r"\b(un|una|unos|unas|el|la|los|las)\b"),
+    "hi": None,
+    "vi": re.compile(r"\b(của|là|cái|chiếc|những)\b"),
+    "zh": None,
+}
+
+_CHINESE = re.compile("([\u4e00-\u9fa5])")
+"""The characters that MLQA's script takes for words of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldAnswers:
+    """All answers to one question that are right.
+
+    ``language`` is that of the passage where MLQA's rules count, empty where SQuAD's do.
+    """
+
+    texts: tuple[str, ...]
+    language: str = ""
+
+
+def exact_match(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> float:
+    """Return the share of answers equal to a gold one, in [0, 1]."""
+    return _mean(lambda one, other: float(one == other), gold, predicted)
+
+
+def answer_f1(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> float:
+    """Return the mean over questions of the best F1 with a gold answer, in [0, 1], counting words."""
+    return _mean(_word_f1, gold, predicted)
+
+
+def normalized(answer: str, language: str = "") -> list[str]:
+    """Return an answer's words as they are compared; ValueError for a language that MLQA has no rules for."""
+    lowered = answer.lower()
+    if not language:
+        return _SQUAD_ARTICLES.sub(" ", _without(lowered, _is_ascii_punctuation)).split()
+    if language not in _MLQA_ARTICLES:
+        raise ValueError(f"MLQA's rules know {', '.join(_MLQA_ARTICLES)}, not {language!r}.")
+    articles = _MLQA_ARTICLES[language]
+    text = _without(lowered, _is_punctuation)
+    text = text if articles is None else articles.sub(" ", text)
+    return (_CHINESE.sub(r" \1 ", text) if language == "zh" else text).split()
+
+
+def _mean(
+    compare: Callable[[list[str], list[str]], float], gold: Sequence[GoldAnswers], predicted: Sequence[str]
+) -> float:
+    """Return the mean over questions of the best comparison with a gold answer; 0 without questions."""
+    if len(gold) != len(predicted):
+        raise ValueError(f"{len(gold)} questions but {len(predicted)} predicted answers.")
+    total = 0.0
+    for answers, answer in zip(gold, predicted, strict=True):
+        if not answers.texts:
+            raise ValueError("a question without gold answers cannot be scored.")
+        words = normalized(answer, answers.language)
+        total += max(compare(normalized(text, answers.language), words) for text in answers.texts)
+    return total / len(gold) if gold else 0.0
+
+
+def _word_f1(gold: list[str], predicted: list[str]) -> float:
+    shared = sum((Counter(gold) & Counter(predicted)).values())
+    return 2 * shared / (len(gold) + len(predicted)) if shared else 0.0
+
+
+def _without(text: str, unwanted: Callable[[str], bool]) -> str:
+    return "".join(letter for letter in text if not unwanted(letter))
+
+
+def _is_ascii_punctuation(letter: str) -> bool:
+    return letter in _ASCII_PUNCTUATION
+
+
+def _is_punctuation(letter: str) -> bool:
+    return letter in _ASCII_PUNCTUATION or unicodedata.category(letter).startswith("P")

@@ -1,0 +1,126 @@
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data import CORPORA
+from isogloss.data.cad_nli import CadNli
+from isogloss.data.joined import Joined, Named, joined, parts_of
+
+FILES = {
+    "snli/snli_dev.tsv": "sentence1\tsentence2\tgold_label\na\tb\tneutral\nc\td\tentailment\n",
+    "snli/snli_test.tsv": "sentence1\tsentence2\tgold_label\ne\tf\tneutral\n",
+    "sick/SICK_train.txt": "pair_ID\tsentence_A\tsentence_B\tentailment_judgment\n9\tg\th\tNEUTRAL\n",
+    "sick/SICK_trial.txt": "pair_ID\tsentence_A\tsentence_B\tentailment_judgment\n5\ti\tj\tENTAILMENT\n",
+}
+
+
+def corpus(name):
+    return joined(name, CORPORA.__getitem__)
+
+
+def test_parts_are_read_in_turn_with_ids_of_their_own(put):
+    folder = put(FILES)
+    assert [one.id for one in corpus("snli+sick").read(folder, "en", "dev")] == ["snli:1", "snli:2", "sick:5"]
+    assert [one.id for one in corpus("sick+snli").read(folder, "en", "dev")] == ["sick:5", "snli:1", "snli:2"]
+
+
+def test_named_splits_of_a_part_are_its_training_data_and_it_has_no_other(put):
+    folder, whole = put(FILES), corpus("snli[dev,test]+sick")
+    assert [one.id for one in whole.read(folder, "en", "train")] == [
+        "snli:dev:1",
+        "snli:dev:2",
+        "snli:test:1",
+        "sick:9",
+    ]
+    assert [one.id for one in whole.read(folder, "en", "dev")] == ["sick:5"]
+
+
+def test_files_are_those_of_all_parts(put):
+    folder = put(FILES)
+    files = corpus("snli[dev,test]+sick").files(folder, "en", "train")
+    assert [Path(file.name).name for file in files] == ["snli_dev.tsv", "snli_test.tsv", "SICK_train.txt"]
+
+
+def test_part_alone_keeps_its_ids_unless_its_splits_are_named(put):
+    assert corpus("sick") is CORPORA["sick"]
+    assert [one.id for one in corpus("sick[dev]").read(put(FILES), "en", "train")] == ["sick:5"]
+
+
+def test_part_that_lacks_a_split_is_an_error_before_the_first_example(put):
+    with pytest.raises(
+        DataError, match=r"no train split of corpus 'snli'; it has dev, test.*snli\[dev,test\]"
+    ):
+        corpus("sick+snli").read(put(FILES), "en", "train")
+
+
+def test_whole_without_a_split_says_which_corpus_to_join(put):
+    with pytest.raises(
+        DataError, match=r"'snli\[dev\]\+sick\[dev\]': no part has dev.*Join a corpus that has"
+    ):
+        corpus("snli[dev]+sick[dev]").read(put(FILES), "en", "dev")
+
+
+def test_joined_corpora_have_the_tasks_that_all_have():
+    assert corpus("snli+cad-nli+sick+xnli").tasks == ("nli",)
+    assert corpus("mrpc+pawsx").tasks == ("paraphrase",)
+    with pytest.raises(ConfigError, match="no task in common: snli has nli; mrpc has paraphrase"):
+        corpus("snli+mrpc")
+
+
+def test_joined_corpus_says_whose_licences_hold():
+    assert corpus("snli+sick").licence == "snli: CC BY-SA 4.0; sick: CC BY-NC-SA 3.0"
+    assert "snli" in corpus("snli+sick").url
+
+
+def test_name_is_what_the_recipe_says():
+    for name in ("snli[dev,test]+cad-nli+sick", "mrpc+pawsx", "snli[test]"):
+        assert corpus(name).name == name
+
+
+def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
+    def one(name):
+        plain, _, collection = name.partition(":")
+        return CadNli(collection=collection) if collection else CORPORA[plain]
+
+    whole = joined("cad-nli:original+cad-nli", one)
+    assert [pair.id for pair in whole.read(fixtures, "en", "train")] == [
+        "cad-nli:original:1",
+        "cad-nli:1",
+        "cad-nli:2",
+    ]
+
+
+def test_nothing_is_written():
+    whole = corpus("snli+sick")
+    assert isinstance(whole, Joined)
+    for write in (lambda: whole.write([], "en"), lambda: whole.path("en", "train")):
+        with pytest.raises(DataError, match=r"snli\+sick.*only read. Write one of its parts"):
+            write()
+
+
+def test_names_are_taken_apart():
+    assert parts_of("snli[dev, test] + cad-nli:original") == [
+        Named("snli", ("dev", "test")),
+        Named("cad-nli:original"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "'' is no corpus; expected names joined by +"),
+        ("snli+", "'' is no corpus"),
+        ("snli[dev", r"'snli\[dev' is no corpus"),
+        ("snli]dev[", "is no corpus"),
+        ("[dev]", "is no corpus"),
+        ("snli[]", "'' in brackets is no split to train on"),
+        ("snli[dve]", "'dve' in brackets is no split to train on. Did you mean 'dev'"),
+        ("snli[dev,dev]", "It is there twice"),
+        ("snli+sick+snli", "snli is there twice. Name each part once"),
+        ("snli+snli[dev]", "snli is there twice"),
+    ],
+)
+def test_name_that_cannot_be_taken_apart_says_how_to_write_it(name, said):
+    with pytest.raises(ConfigError, match=said):
+        parts_of(name)
