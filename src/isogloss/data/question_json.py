@@ -5,7 +5,7 @@ of lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; on
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -25,30 +25,40 @@ def read_questions(file: File, *, language: str = "", translated: bool = False) 
     ``language`` is that of the passages where answers are compared by its own rules. In a translation,
     answers that do not stand anywhere got lost; a question that lost them all is left out.
     """
-    for question in _questions(file, language, translated=translated):
+    for question in _answered(file, language, translated=translated):
         if question.answers:
             yield question
 
 
 def count_lost(file: File) -> int:
     """Count the questions of a translation that lost all answers, and so are not read."""
-    return sum(not question.answers for question in _questions(file, "", translated=True))
+    return sum(not question.answers for question in _answered(file, "", translated=True))
 
 
-def _questions(file: File, language: str, *, translated: bool) -> Iterator[Question]:
+def _answered(file: File, language: str, *, translated: bool) -> Iterator[Question]:
+    return _questions(file, lambda paragraph, where: _paragraph(file, paragraph, where, language, translated))
+
+
+def _questions(file: File, read: Callable[[object, str], Iterator[Question]]) -> Iterator[Question]:
+    """Give the questions that ``read`` finds in each paragraph."""
     seen: set[str] = set()
     document = _is(file, _parsed(file), dict, "the file")
     for i, article in enumerate(_take(file, document, "data", list, "the file")):
         where = f"data[{i}]"
         paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
         for j, paragraph in enumerate(paragraphs):
-            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", language, translated):
+            for question in read(paragraph, f"{where}.paragraphs[{j}]"):
                 if question.id in seen:
                     raise _broken(
                         file, f"question {question.id}", "this id a second time", "an id of its own"
                     )
                 seen.add(question.id)
                 yield question
+
+
+def read_asked(file: File, language: str = "") -> Iterator[Question]:
+    """Read all questions without their answers, whether there are any or not."""
+    return _questions(file, lambda paragraph, where: _asked(file, paragraph, where, language))
 
 
 def write_questions(questions: Iterable[Question]) -> Iterator[str]:
@@ -61,22 +71,6 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
         yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
         comma = ","
     yield "]}]}"
-
-
-def read_asked(file: File, language: str = "") -> Iterator[Question]:
-    """Read all questions without their answers, whether there are any or not."""
-    seen: set[str] = set()
-    document = _is(file, _parsed(file), dict, "the file")
-    for i, article in enumerate(_take(file, document, "data", list, "the file")):
-        where = f"data[{i}]"
-        paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
-        for j, paragraph in enumerate(paragraphs):
-            for question in _asked(file, paragraph, f"{where}.paragraphs[{j}]", language):
-                if question.id in seen:
-                    found = f"question {question.id}", "this id a second time"
-                    raise _broken(file, *found, "an id of its own")
-                seen.add(question.id)
-                yield question
 
 
 def _asked(file: File, paragraph: object, where: str, language: str) -> Iterator[Question]:
