@@ -112,7 +112,7 @@ def pair_frame(tokenizer: "PreTrainedTokenizerFast") -> PairFrame:
 def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> SplitText:
     places, characters = array("I"), array("I")
     following = [begin for begin, _ in offsets[1:]] + [len(text)]
-    for place, (offset, after) in enumerate(zip(offsets, following, strict=True)):
+    for place, (offset, after) in enumerate(zip(offsets, following, strict=False)):  # A text may have none.
         begin, end = _trimmed(text, *offset, after)
         if begin < end:
             places.append(place)
