@@ -9,7 +9,9 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.identity import content
 from isogloss.core.runs import FineTune, Measure, Pretrain, needs, run_id
+from isogloss.data.examples import SentencePair
 from isogloss.experiments.execute import title_of
+from isogloss.experiments.inputs import examples_of
 from isogloss.experiments.running import packaged_recipes, plan_recipe
 from tiny import MODELS, RUNS, TINY, tiny
 
@@ -174,6 +176,31 @@ def test_a_model_can_be_measured_on_another_corpus_and_in_other_languages(plan):
         ("qaa", "qab", "qad"),
         ("qae", "qac"),
     }
+
+
+def test_target_inputs_can_be_translated_or_mixed_with_the_source(plan):
+    methods = [{"name": "source-only"}, {"name": "translate-train"}]
+    tables = [{"name": "scores", "inputs": inputs} for inputs in ("translated", "mixed", "mixed-first")]
+    runs = plan(
+        grid__corpus="xnli", grid__method=methods, measure=tables, grid__targets=["qab"], grid__seeds=[0]
+    )
+    assert [one.inputs for one in measures(runs, "scores")] == [
+        name for name in ("translated", "mixed", "mixed-first") for _ in methods
+    ]
+    assert "translate-train" in {title_of(model).partition(":")[0] for model in models(runs)}
+
+
+def test_mixed_inputs_are_those_of_both_languages():
+    def read(code):
+        texts = (f"{code} premise", f"{code} hypothesis")
+        return [SentencePair(id=str(n), first=texts[0], second=texts[1], label="neutral") for n in range(40)]
+
+    mixed = examples_of("mixed-first", "sw", ("en",), read)
+    assert {(one.first, one.second) for one in mixed} == {("en premise", "sw hypothesis")}
+    either = examples_of("mixed", "sw", ("en",), read)
+    assert {one.first[:2] + one.second[:2] for one in either} == {"ensw", "swen"}
+    assert examples_of("mixed", "en", ("en",), read) == read("en")
+    assert examples_of("translated", "sw", ("en", "ar"), read) == read("sw-en")
 
 
 def test_one_treebank_can_be_named_for_all_languages(plan):
@@ -374,6 +401,10 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
         (
             {"measure__0__inputs": "translate"},
             "measure[0]: inputs: no kind of inputs 'translate'. Did you mean 'translated'?",
+        ),
+        (
+            {"measure__0__inputs": "mixed"},
+            "measure[0]: inputs: 'mixed' is for nli and paraphrase, not for ner. Choose translated, or leave",
         ),
         ({"measure__0__languages": ["English"]}, "measure[0]: languages: 'English' is no language code."),
         ({"measure__2__corpus": "xnli"}, "measure[2]: corpus: diagnostic interpolation has no such field."),
