@@ -289,6 +289,13 @@ def test_encoders_alone_can_be_measured(plan):
 PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
 
 
+def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(plan):
+    shape, method = {"family": "deberta-v2"}, {"translation": 0.5}
+    table = {**PRETRAIN, "architecture": shape, "method": method, "bitext": "tatoeba"}
+    with pytest.raises(ModelError, match=r"encoder\.pretrain: translation LM counts positions anew in the"):
+        plan(encoder={"pretrain": table})
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -374,6 +381,10 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
         (
             {"encoder": {"pretrain": {**PRETRAIN, "architecture": {"heads": 7}}}},
             "encoder.pretrain.architecture: 7 heads do not divide dim 256.",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "architecture": {"family": "modernbert", "heads": 256}}}},
+            "encoder.pretrain: architecture: 256 heads on a width (dim) of 256 are 1 wide, and modernbert ",
         ),
         (
             {"encoder": {"pretrain": {**PRETRAIN, "architecture": {"positions": 64}}}},
