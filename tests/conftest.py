@@ -224,6 +224,19 @@ def _saved(factory: pytest.TempPathFactory, name: str, make: Callable[[], object
 
 
 @pytest.fixture(scope="session")
+def pair_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a fine-tuned run that labels pairs."""
+    import isogloss
+    from tiny import TINY, tiny
+
+    folder = tmp_path_factory.mktemp("pairs")
+    text = TINY.partition('[[grid.method]]\nname = "bilingual"')[0].replace('"wikiann"', '"pawsx"')
+    changes = {"grid.seeds": [0], "grid.targets": ["qab"]}
+    (record,) = isogloss.run(tiny(folder, text), out=folder / "runs", changes=changes, jobs=1).records
+    return folder / "runs" / record.id
+
+
+@pytest.fixture(scope="session")
 def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of finished runs of the tiny recipe, made once; read it, do not write into it."""
     import isogloss

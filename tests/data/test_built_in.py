@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -29,6 +30,8 @@ MADE = {
     "text": TextLine(id="train:1", text="ba du"),
 }
 
+TEXTS = {name: {"first": "translated"} for name in ("xnli", "pawsx")}
+
 
 def fake(calls=None):
     def examples(corpus, language, split):
@@ -39,7 +42,19 @@ def fake(calls=None):
     def translations(first, second, split):
         return iter([Translation(id="1", first=f"{first} a", second=second, links=((0, 0), (1, 0)))])
 
-    return Maker(languages=("qaa", "qab", "qac"), version=3, examples=examples, translations=translations)
+    def translated(corpus, languages, split):
+        return iter(
+            [replace(MADE[corpus], id="7", **TEXTS.get(corpus, {"question": f"{languages} {split}"}))]
+        )
+
+    return Maker(
+        languages=("qaa", "qab", "qac"),
+        version=3,
+        examples=examples,
+        translations=translations,
+        translated=translated,
+        noise=0.5,
+    )
 
 
 @pytest.mark.parametrize("name", MADE_AS)
@@ -69,6 +84,44 @@ def test_export_reads_back_the_very_same(tmp_path):
             assert list(CORPORA[name].read(disk, language, split)) == here
     assert list(Bitext().read(disk, "qab-qaa", "test")) == list(Bitext().read(folder, "qab-qaa", "test"))
     assert told[-1].done == told[-1].total == len(told) - 1
+
+
+@pytest.mark.parametrize("languages", ["qaa-qab", "qac-qaa", "qab-qac-qab"])
+@pytest.mark.parametrize("split", SPLITS)
+def test_pairs_of_languages_are_translations(languages, split):
+    folder = BuiltInFolder(fake())
+    for name in ("xnli", "pawsx"):
+        (pair,) = CORPORA[name].read(folder, languages, split)
+        assert pair == replace(MADE[name], first="translated")
+    (question,) = CORPORA["squad"].read(folder, languages, split)
+    assert question == replace(MADE["squad"], id="7", question=f"{languages} {split}")
+
+
+def test_translations_have_noise_in_their_fingerprints_and_other_files_do_not():
+    folder = BuiltInFolder(fake())
+    (file,) = CORPORA["xnli"].files(folder, "qaa-qab", "train")
+    assert file.fingerprint() == "built-in-3-xnli/translate-train/qaa-qab-translated.tsv-noise-0.5"
+    (file,) = CORPORA["xnli"].files(folder, "qab", "train")
+    assert file.fingerprint() == "built-in-3-xnli/train-qab.tsv"
+
+
+def test_maker_without_translations_has_none():
+    folder = BuiltInFolder(replace(fake(), translated=None))
+    with pytest.raises(DataError, match="no train split of corpus 'xnli' for language 'qaa-qab'"):
+        CORPORA["xnli"].read(folder, "qaa-qab", "train")
+
+
+def test_translation_of_a_language_there_is_not_lists_pairs():
+    with pytest.raises(DataError, match="xnli has train for: qaa-qab, qaa-qab-qaa, qaa-qac"):
+        CORPORA["xnli"].read(BuiltInFolder(fake()), "qaa-qtz", "train")
+
+
+def test_translations_of_this_package_s_languages_keep_ids_and_labels():
+    folder = BuiltInFolder()
+    for name in ("xnli", "pawsx"):
+        source, translated = (list(CORPORA[name].read(folder, code, "dev")) for code in ("qab", "qab-qaa"))
+        assert [(one.id, one.label) for one in source] == [(one.id, one.label) for one in translated]
+        assert all(one.first != two.first for one, two in zip(source, translated, strict=True))
 
 
 def test_finding_and_fingerprints_make_no_example():

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bible import Bible
 from isogloss.data.bitext import Bitext
-from isogloss.data.conllu import read_conllu, write_conllu
+from isogloss.data.conllu import read_conllu, with_tree, write_conllu
 from isogloss.data.corpora import SPLITS
 from isogloss.data.joined import joined
 from isogloss.data.mlqa import Mlqa
@@ -17,6 +18,10 @@ from isogloss.data.parallel_files import THREE_LETTERS
 from isogloss.data.parallel_table import languages_in
 from isogloss.data.ud import Ud
 from isogloss.data.xnli import LABELS
+from isogloss.encoders import load_tokenizer
+from isogloss.metrics.attachment import universal
+from isogloss.tasks.parsing import PARSING
+from isogloss.tasks.spanning_tree import is_tree
 
 pytestmark = pytest.mark.data
 
@@ -47,6 +52,38 @@ def test_treebanks_have_their_sentences_and_are_written_back_byte_for_byte(real_
             assert len({one.id for one in parsed}) == len(parsed)
             read += 1
     assert read == len(real_data.find([f"{place}/*/*.conllu"])) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["ud", "ud-extra", "ud-pud"])
+def test_treebanks_of_version_2_are_trees_of_its_relations(real_data, place):
+    relations = set(PARSING.labels)
+    for file in real_data.find([f"{place}/*/*.conllu"]):
+        for one in read_conllu(file):
+            assert is_tree(one.heads), (file.name, one.id)
+            names = [universal(relation) for relation in one.relations]
+            assert set(names) <= relations, (file.name, one.id)
+            below_root = [name for head, name in zip(one.heads, names, strict=True) if head == 0]
+            assert below_root == [name for name in names if name == "root"], (file.name, one.id)
+
+
+@pytest.mark.parametrize("folder", ["pre-v1.2_UD_Hindi", "v1.2_UD_Arabic", "v1.3_UD_Chinese"])
+def test_treebanks_of_version_1_are_refused_as_such(real_data, folder, bert_folder):
+    (file,) = real_data.find([f"ud-legacy/{folder}/*-ud-dev.conllu"])
+    with pytest.raises(
+        DataError, match="It looks like Universal Dependencies version 1, where version 2 has"
+    ):
+        PARSING.encode(list(read_conllu(file)), load_tokenizer(bert_folder))
+
+
+@pytest.mark.slow
+def test_gold_trees_score_1_and_are_written_back_byte_for_byte(real_data):
+    (file,) = real_data.find(["ud-pud/UD_English-PUD/*.conllu"])
+    parsed = list(read_conllu(file))
+    gold = PARSING.gold(parsed)
+    assert set(PARSING.measures(gold, gold).values()) == {1.0}
+    again = (with_tree(one, tree.heads, tree.relations) for one, tree in zip(parsed, gold, strict=True))
+    assert "".join(line + "\n" for line in write_conllu(again, "ud")) == "".join(file.read())
 
 
 def test_treebanks_are_found_by_language(real_data):

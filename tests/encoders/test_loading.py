@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ModelError, StorageError
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.loading import (
     draw_parameters,
     load_encoder_config,
@@ -54,6 +55,12 @@ def test_saved_models_load_again_to_the_bit(encoder_folder, tmp_path):
         == tokenizer("the cat")["input_ids"]
     )
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["copy"]
+
+
+def test_tokenizers_know_how_long_a_text_the_encoder_takes(encoder_folder):
+    tokenizer = load_tokenizer(encoder_folder)
+    config = load_encoder_config(encoder_folder)
+    assert tokenizer.model_max_length == FAMILIES[config.model_type].longest_text(config) == 160
 
 
 def test_saving_replaces_a_folder(encoder_folder, tmp_path):
@@ -182,7 +189,9 @@ def test_a_head_with_other_labels_is_replaced(encoder_folder, tmp_path, labels):
     kind = "AutoModelForTokenClassification"
     found = load_with_new_head(tmp_path / "tagger", kind, labels=labels, seed=1)
     assert found.config.id2label == dict(enumerate(labels))
-    bare = load_model(encoder_folder)  # Without the masked-LM head, of which ModernBERT's tagger keeps a part.
+    bare = load_model(
+        encoder_folder
+    )  # Without the masked-LM head, of which ModernBERT's tagger keeps a part.
     save_model(bare, load_tokenizer(encoder_folder), tmp_path / "bare")
     assert same(found, load_with_new_head(tmp_path / "bare", kind, labels=labels, seed=1))
 
@@ -251,7 +260,9 @@ def test_unknown_architectures_are_refused_with_the_supported_ones(folder, load)
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}))
     text = message(load, folder)
     assert "the architecture 'gpt2' is not supported." in text
-    assert text.endswith(" Supported: bert, camembert, deberta-v2, distilbert, modernbert, roberta, xlm-roberta.")
+    assert text.endswith(
+        " Supported: bert, camembert, deberta-v2, distilbert, modernbert, roberta, xlm-roberta."
+    )
 
 
 def test_folders_without_tokenizer_say_how_to_add_one(folder):

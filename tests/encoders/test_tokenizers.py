@@ -64,7 +64,9 @@ print(*digests())
 
 
 def digests():
-    texts = [train_tokenizer(lines_of(), family=one, size=SIZE).backend_tokenizer.to_str() for one in FAMILIES]
+    texts = [
+        train_tokenizer(lines_of(), family=one, size=SIZE).backend_tokenizer.to_str() for one in FAMILIES
+    ]
     return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
 
@@ -86,7 +88,10 @@ def test_the_vocabulary_has_the_size_asked_for_and_no_gaps(trained):
 
 
 def test_special_subwords_come_first(family, trained):
-    bert, roberta = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    bert, roberta = (
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+        ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    )
     names = roberta if "roberta" in family else bert
     assert trained.convert_ids_to_tokens(range(5)) == names
     assert sorted(trained.all_special_ids) == list(range(5))
@@ -178,7 +183,9 @@ def test_pairs_are_joined_as_their_family_does(family, trained):
 
 
 def test_an_unknown_family_is_an_error_with_the_nearest():
-    with pytest.raises(ConfigError, match=r"no encoder family 'xlm-r'.* Known: bert, camembert, deberta-v2, "):
+    with pytest.raises(
+        ConfigError, match=r"no encoder family 'xlm-r'.* Known: bert, camembert, deberta-v2, "
+    ):
         train_tokenizer(["a"], family="xlm-r", size=10)
 
 

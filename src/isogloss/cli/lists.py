@@ -89,11 +89,12 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
 }
 
 
-def machine(data: Path | None) -> Rows:
+def machine(data: str | None) -> Rows:
     """Say what this machine has."""
     import torch
 
     from isogloss.data import CORPORA
+    from isogloss.data.hub_datasets import data_folder
     from isogloss.training.precision import matrix_speed, measured_precision
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -109,8 +110,8 @@ def machine(data: Path | None) -> Rows:
         ("corpora known", ", ".join(sorted(CORPORA))),
     ]
     if data:
-        there = sorted(path.name for path in data.iterdir()) if data.is_dir() else []
-        rows.append((f"in {data}", ", ".join(there) or "there is no such folder"))
+        folder = data_folder(data)
+        rows.append((f"in {data}", ", ".join(folder.inside() if folder else []) or "there is no such folder"))
     return rows
 
 

@@ -7,10 +7,9 @@ a run would have read.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from functools import lru_cache
-from itertools import combinations, product
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from itertools import combinations, permutations, product
 from pathlib import Path
 
 from isogloss.core.errors import DataError
@@ -20,7 +19,7 @@ from isogloss.core.records import storage_error
 from isogloss.data import CORPORA
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example, Translation
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, Folder, matches
 
 MADE_AS = {
     "ud": "ud",
@@ -31,6 +30,12 @@ MADE_AS = {
     "rawtext": "text",
 }
 """The corpora that the built-in languages have, besides bitext, and what their maker calls them."""
+
+TRANSLATED = ("xnli", "pawsx", "squad")
+"""Those that are there in translation too, for every pair: qaa-qab, and there and back: qaa-qab-qaa."""
+
+NOISE = 0.05
+"""Rate of errors in these translations, each of three kinds (words dropped, wrong, exchanged)."""
 
 BITEXT = "bitext"
 
@@ -45,13 +50,24 @@ class Maker:
     """From corpus (one of ``MADE_AS``'s values), language and split."""
     translations: Callable[[str, str, Split], Iterable[Translation]]
     """From first language, second language and split."""
+    translated: Callable[[str, str, Split], Iterable[Example]] | None = None
+    """From corpus (one of ``MADE_AS``'s values), languages (qaa-qab, qaa-qab-qaa) and split."""
+    noise: float = 0.0
+    """Rate of errors in what is translated."""
 
 
-def built_in_maker() -> Maker:
-    """Give the maker of this package's languages."""
+def built_in_maker(noise: float = NOISE) -> Maker:
+    """Give the maker of this package's languages; ``noise`` is its translators' rate of errors."""
     from isogloss.data import languages  # the lexicon is only needed where it is used
 
-    return Maker(tuple(languages.LANGUAGES), languages.VERSION, languages.examples, languages.translations)
+    return Maker(
+        languages=tuple(languages.LANGUAGES),
+        version=languages.VERSION,
+        examples=languages.examples,
+        translations=languages.translations,
+        translated=partial(languages.translated, noise=noise),
+        noise=noise,
+    )
 
 
 @dataclass(frozen=True)
@@ -67,9 +83,9 @@ class BuiltInFolder:
 
     def find(self, patterns: Iterable[str]) -> list[File]:
         """Give the files that match the first pattern that matches any, sorted by name; else none."""
-        files = _files(self.maker)
+        files = _files(self.maker) | _translated_files(self.maker)
         for pattern in patterns:
-            found = [pattern] if pattern in files else [path for path in files if _matches(path, pattern)]
+            found = [pattern] if pattern in files else [path for path in files if matches(path, pattern)]
             if found:
                 return [files[path] for path in sorted(found)]
         return []
@@ -79,7 +95,7 @@ class BuiltInFolder:
         return sorted({path.partition("/")[0] for path in _files(self.maker)})
 
     def export(self, folder: Path, tell: Tell = silent) -> None:
-        """Write every file; DiskFolder(folder) then reads the very same examples."""
+        """Write every file but translations; DiskFolder(folder) then reads the very same examples."""
         files = _files(self.maker)
         for done, (path, file) in enumerate(files.items()):
             tell(Progress(what="export of the built-in languages", done=done, total=len(files), remark=path))
@@ -119,8 +135,23 @@ def _files(maker: Maker) -> dict[str, File]:
     return files
 
 
-def _file(maker: Maker, path: str, read: Callable[[], Iterator[str]]) -> File:
-    return File(name=f"built-in/{path}", read=read, fingerprint=lambda: f"built-in-{maker.version}-{path}")
+@lru_cache(maxsize=8)
+def _translated_files(maker: Maker) -> dict[str, File]:
+    files: dict[str, File] = {}
+    if maker.translated is None:
+        return files
+    for first, second in permutations(maker.languages, 2):
+        for corpus, split, back in product(TRANSLATED, SPLITS, ("", f"-{first}")):
+            languages = f"{first}-{second}{back}"
+            path = CORPORA[corpus].path(languages, split)
+            read = _lines(replace(maker, examples=maker.translated), corpus, languages, split)
+            files[path] = _file(maker, path, read, f"-noise-{maker.noise}")
+    return files
+
+
+def _file(maker: Maker, path: str, read: Callable[[], Iterator[str]], how: str = "") -> File:
+    fingerprint = f"built-in-{maker.version}-{path}{how}"
+    return File(name=f"built-in/{path}", read=read, fingerprint=lambda: fingerprint)
 
 
 def _lines(maker: Maker, corpus: str, language: str, split: Split) -> Callable[[], Iterator[str]]:
@@ -137,12 +168,6 @@ def _bitext_lines(maker: Maker, first: str, second: str, split: Split) -> Callab
             yield line + "\n"
 
     return read
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """Tell whether a path matches; a star stays within one folder, as on disk."""
-    names, parts = path.split("/"), pattern.split("/")
-    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import file_digest
 from io import BufferedIOBase, BufferedReader
@@ -102,7 +103,7 @@ class DiskFolder:
         for pattern in patterns:
             found = self._matching(pattern)
             if found:
-                return [_disk_file(path) for path in found]
+                return [disk_file(path) for path in found]
         return []
 
     def inside(self) -> list[str]:
@@ -118,17 +119,34 @@ class DiskFolder:
         return [found[name] for name in sorted(found)]
 
 
-def _disk_file(path: Path) -> File:
+def matches(path: str, pattern: str) -> bool:
+    """Tell whether a place matches a pattern; a star stays within one folder, as on disk."""
+    names, parts = path.split("/"), pattern.split("/")
+    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
+
+
+def disk_file(path: Path) -> File:
+    """Give a file on disk, plain, .gz or .xz; what is wrong with it is said when it is read."""
     return File(name=str(path), read=lambda: _read(path), fingerprint=lambda: _fingerprint(path))
+
+
+def byte_stream(name: str, stream: Iterable[bytes]) -> File:
+    """Give a stream of lines, such as standard input, as a file that can be read once."""
+    return File(name=name, read=lambda: _decoded(stream, name), fingerprint=lambda: "")
+
+
+def _decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    for number, line in enumerate(stream, start=1):
+        yield _decode(line if number > 1 else line.removeprefix(BYTE_ORDER_MARK), name, number)
 
 
 def _read(path: Path) -> Iterator[str]:
     number = 0
     try:
         with closing(_open(path)) as stream:
-            for line in stream:
+            for line in _decoded(stream, str(path)):
                 number += 1
-                yield _decode(line if number > 1 else line.removeprefix(BYTE_ORDER_MARK), path, number)
+                yield line
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             f"{path}:{number + 1}: the file ends too early or is damaged ({error}); expected a whole "
@@ -146,12 +164,12 @@ def _open(path: Path) -> BufferedIOBase:
     return path.open("rb")
 
 
-def _decode(line: bytes, path: Path, number: int) -> str:
+def _decode(line: bytes, name: str, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is not "
+            f"{name}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is not "
             f"UTF-8 ({error.reason}); expected UTF-8 text. Save the file as UTF-8 or fetch it again."
         ) from error
 

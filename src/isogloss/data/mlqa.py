@@ -10,13 +10,22 @@ from typing import ClassVar
 from isogloss.data.corpora import Split, only, some_at_least
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, Folder
-from isogloss.data.layouts import Layouts, locate
-from isogloss.data.question_json import read_questions, write_questions
+from isogloss.data.layouts import Layouts, is_translation, locate, paths
+from isogloss.data.question_json import count_lost, read_questions, write_questions
 
 LANGUAGES = ("ar", "de", "en", "es", "hi", "vi", "zh")
 """MLQA's own, for which its script has rules to compare answers by."""
 
+_SPLITS: tuple[Split, ...] = ("dev", "test")
 PLACES = ("mlqa/MLQA_V1/", "MLQA_V1/", "mlqa/")
+_TRANSLATED = ("mlqa", "MLQA", "xtreme_translations/MLQA")
+TRANSLATIONS: Layouts = {
+    split: tuple(
+        f"{place}/translate-{split}/mlqa.translate.{split}.{{language}}.json" for place in _TRANSLATED
+    )
+    for split in _SPLITS
+}
+"""XTREME's, passages and questions of one language."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,24 +42,33 @@ class Mlqa:
 
     def path(self, language: str, split: Split) -> str:
         """Give the place in the official layout."""
-        return f"mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{self.questions or language}.json"
+        return (*paths(self._layouts(language), language, split), f"mlqa/{split}-{language}.json")[0]
 
     def files(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split."""
-        return locate(folder, self.name, self._layouts(), language, split)
+        return locate(folder, self.name, self._layouts(language), language, split)
 
     def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
         """Read the questions, every answer checked against its offset."""
         file = self.files(folder, language, split)[0]
-        compared_by = language if language in LANGUAGES else ""
-        return some_at_least(read_questions(file, language=compared_by), file.name)
+        written_in = language.rpartition("-")[2]
+        questions = read_questions(
+            file,
+            language=written_in if written_in in LANGUAGES else "",
+            translated=is_translation(language),
+        )
+        return some_at_least(questions, file.name)
+
+    def left_out(self, folder: Folder, language: str, split: Split) -> int:
+        """Count the questions of a translation that lost their answers, and so are not read."""
+        return count_lost(self.files(folder, language, split)[0]) if is_translation(language) else 0
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a JSON file."""
         return write_questions(only(Question, examples, self.name))
 
-    def _layouts(self) -> Layouts:
+    def _layouts(self, language: str) -> Layouts:
+        if is_translation(language) and not self.questions:
+            return TRANSLATIONS
         name = f"context-{{language}}-question-{self.questions or '{language}'}.json"
-        return {
-            split: tuple(f"{place}{split}/{split}-{name}" for place in PLACES) for split in ("dev", "test")
-        }
+        return {split: tuple(f"{place}{split}/{split}-{name}" for place in PLACES) for split in _SPLITS}

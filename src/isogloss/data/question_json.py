@@ -19,18 +19,30 @@ Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
-def read_questions(file: File, *, language: str = "") -> Iterator[Question]:
+def read_questions(file: File, *, language: str = "", translated: bool = False) -> Iterator[Question]:
     """Read all questions; DataError unless every answer stands where its offset says.
 
-    ``language`` is that of the passages where answers are compared by its own rules.
+    ``language`` is that of the passages where answers are compared by its own rules. In a translation,
+    answers that do not stand anywhere got lost; a question that lost them all is left out.
     """
+    for question in _questions(file, language, translated=translated):
+        if question.answers:
+            yield question
+
+
+def count_lost(file: File) -> int:
+    """Count the questions of a translation that lost all answers, and so are not read."""
+    return sum(not question.answers for question in _questions(file, "", translated=True))
+
+
+def _questions(file: File, language: str, *, translated: bool) -> Iterator[Question]:
     seen: set[str] = set()
     document = _is(file, _parsed(file), dict, "the file")
     for i, article in enumerate(_take(file, document, "data", list, "the file")):
         where = f"data[{i}]"
         paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
         for j, paragraph in enumerate(paragraphs):
-            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", language):
+            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", language, translated):
                 if question.id in seen:
                     raise _broken(
                         file, f"question {question.id}", "this id a second time", "an id of its own"
@@ -49,6 +61,33 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
         yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
         comma = ","
     yield "]}]}"
+
+
+def read_asked(file: File, language: str = "") -> Iterator[Question]:
+    """Read all questions without their answers, whether there are any or not."""
+    seen: set[str] = set()
+    document = _is(file, _parsed(file), dict, "the file")
+    for i, article in enumerate(_take(file, document, "data", list, "the file")):
+        where = f"data[{i}]"
+        paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
+        for j, paragraph in enumerate(paragraphs):
+            for question in _asked(file, paragraph, f"{where}.paragraphs[{j}]", language):
+                if question.id in seen:
+                    found = f"question {question.id}", "this id a second time"
+                    raise _broken(file, *found, "an id of its own")
+                seen.add(question.id)
+                yield question
+
+
+def _asked(file: File, paragraph: object, where: str, language: str) -> Iterator[Question]:
+    paragraph = _is(file, paragraph, dict, where)
+    passage = _take(file, paragraph, "context", str, where)
+    for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
+        place = f"{where}.qas[{i}]"
+        qa = _is(file, item, dict, place)
+        name = _take(file, qa, "id", str, place)
+        asked = _take(file, qa, "question", str, place)
+        yield Question(id=name, passage=passage, question=asked, answers=(), language=language)
 
 
 def _written(question: Question, seen: set[str]) -> dict[str, Any]:
@@ -80,29 +119,35 @@ def _parsed(file: File) -> object:
         raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
 
 
-def _paragraph(file: File, paragraph: object, where: str, language: str) -> Iterator[Question]:
+def _paragraph(
+    file: File, paragraph: object, where: str, language: str, translated: bool
+) -> Iterator[Question]:
     paragraph = _is(file, paragraph, dict, where)
     passage = _take(file, paragraph, "context", str, where)
     for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
         place = f"{where}.qas[{i}]"
         qa = _is(file, item, dict, place)
         answers = _take(file, qa, "answers", list, place)
-        if not answers:
+        if not answers and not translated:
             raise _broken(file, place, "a question without answers", "at least one, as in version 1.1")
+        found = (_answer(file, answer, passage, place, lost=translated) for answer in answers)
         yield Question(
             id=_take(file, qa, "id", str, place),
             passage=passage,
             question=_take(file, qa, "question", str, place),
-            answers=tuple(_answer(file, answer, passage, place) for answer in answers),
+            answers=tuple(answer for answer in found if answer is not None),
             language=language,
         )
 
 
-def _answer(file: File, answer: object, passage: str, where: str) -> tuple[int, str]:
+def _answer(file: File, answer: object, passage: str, where: str, *, lost: bool) -> tuple[int, str] | None:
+    """Return an answer that stands where it says; else None where answers may be lost, or DataError."""
     answer = _is(file, answer, dict, where)
     text = _take(file, answer, "text", str, where)
     start = _take(file, answer, "answer_start", int, where)
     if not _stands(text, start, passage):
+        if lost:
+            return None
         there = passage[start : start + len(text)] if start >= 0 else ""
         raise _broken(
             file, where, f"answer {text!r} at {start}, where the passage has {there!r}", "the answer there"

@@ -6,6 +6,7 @@ and a colon before each word.
 
 from collections.abc import Collection, Iterable, Iterator
 
+from isogloss.core.errors import did_you_mean
 from isogloss.data.corpora import cell, not_writable, with_mark
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import File
@@ -20,7 +21,9 @@ def read_tagged(file: File, allowed: Collection[str], prefix: str = "") -> Itera
         if line:
             word, tag = _columns(file, line_number, line, prefix)
             if tag not in allowed:
-                raise file.broken(line_number, f"tag {tag!r}", f"one of {', '.join(sorted(allowed))}")
+                near = did_you_mean(tag, allowed).strip()
+                expected = f"one of {', '.join(sorted(allowed))}"
+                raise file.broken(line_number, f"tag {tag!r}", expected, f"{near} Correct the line".strip())
             words.append(word)
             tags.append(tag)
         elif words:

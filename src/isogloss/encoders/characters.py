@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ModelError
+from isogloss.encoders.folder import SENTENCEPIECE
 
 TABLE = "Precompiled"
 """What tokenizers calls a normalizer made of such a table."""
-
-
-FILES = ("spm.model", "sentencepiece.bpe.model")
-"""SentencePiece's models, where a folder has one and no tokenizer.json."""
 
 
 def restore_characters(tokenizer: Any, folder: Path) -> None:
@@ -39,7 +36,7 @@ def _has_table(normalizer: Any) -> bool:
 def _table(folder: Path) -> bytes | None:
     file = folder / "tokenizer.json"
     if not file.is_file():
-        found = [folder / name for name in FILES if (folder / name).is_file()]
+        found = [folder / name for name in SENTENCEPIECE if (folder / name).is_file()]
         return _read_table(found[0]) if found else None
     normalizer = json.loads(file.read_text(encoding="utf-8"))["normalizer"] or {}
     parts = normalizer.get("normalizers", [normalizer])

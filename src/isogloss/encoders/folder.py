@@ -1,6 +1,7 @@
 """A model folder, looked at before anything is loaded from it: what is missing or damaged, and what to do."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spm.model")
 """Any one of these is enough to make a fast tokenizer."""
+
+SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
+"""Those of them that a package of their own reads."""
 
 
 def existing_folder(path: Path) -> Path:
@@ -42,6 +46,19 @@ def check_tokenizer(folder: Path) -> None:
             f"{folder}: no tokenizer ({', '.join(TOKENIZERS)}){_found(folder)}. Save the encoder's own "
             f"tokenizer there: AutoTokenizer.from_pretrained(NAME).save_pretrained({str(folder)!r})."
         )
+    if not any((folder / name).is_file() for name in TOKENIZERS if name not in SENTENCEPIECE):
+        _check_sentencepiece(next(folder / name for name in SENTENCEPIECE if (folder / name).is_file()))
+
+
+def _check_sentencepiece(model: Path) -> None:
+    try:
+        import_module("sentencepiece.sentencepiece_model_pb2")
+    except ImportError as error:
+        raise ModelError(
+            f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are not "
+            f"both installed. Install them (pip install sentencepiece protobuf), or save the tokenizer as "
+            f"tokenizer.json where they are."
+        ) from error
 
 
 def check_weights(folder: Path, auto_class: str) -> None:

@@ -72,9 +72,7 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     longest = family_named(config.model_type, str(folder)).longest_text(config)
     tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
     if getattr(config, "type_vocab_size", 0) < SEGMENTS:
-        # Some share their tokenizer with BERT; their encoder would fail on segments, or silently ignore them.
-        names = [name for name in tokenizer.model_input_names if name != "token_type_ids"]
-        tokenizer.model_input_names = names
+        _leave_segments_out(tokenizer)
     return tokenizer
 
 
@@ -179,6 +177,12 @@ def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", f
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _leave_segments_out(tokenizer: Any) -> None:
+    """Let a tokenizer shared with BERT give no segments: its encoder would fail on them or ignore them."""
+    names = [name for name in tokenizer.model_input_names if name != "token_type_ids"]
+    tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = names  # The latter is saved.
 
 
 def _find(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:

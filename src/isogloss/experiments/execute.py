@@ -27,11 +27,11 @@ from isogloss.core.runs import (
 )
 from isogloss.core.version import VERSION
 from isogloss.data.examples import Example, Translation
+from isogloss.data.sources import Sources
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
 from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.inputs import AS_THEY_ARE, examples_of
-from isogloss.experiments.sources import Sources
 from isogloss.experiments.store import Store
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation

@@ -10,6 +10,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.runs import Architecture, Encoder, FineTune, Optimization, Pretrain, Pretrained
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
+from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.encoders import FAMILIES
 from isogloss.experiments.encoders import encoder_label, most_subwords, pretrained
 from isogloss.experiments.recipe import (
@@ -24,7 +25,6 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.experiments.sources import Sources, Treebanks, joined
 from isogloss.methods import METHODS, PRETRAINING, Method
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision

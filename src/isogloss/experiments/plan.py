@@ -8,6 +8,7 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Run, in_order
 from isogloss.data.corpora import SPLITS, Split
+from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.grid import Cell, cells, encoders
 from isogloss.experiments.inputs import INPUTS, codes_read
@@ -20,7 +21,6 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.experiments.sources import Sources, Treebanks, joined
 
 _OF_MODELS = (
     *("split", "examples", "targets", "seeds", "methods"),

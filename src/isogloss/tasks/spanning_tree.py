@@ -6,6 +6,7 @@ all root arcs than any tree can win elsewhere makes the best tree have a single 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,25 +69,53 @@ def _more_than_trees_differ(scores: np.ndarray) -> float:
 
 def _best_heads(scores: np.ndarray) -> np.ndarray:
     """Return the heads of all nodes in the best tree below node 0; ``scores`` are [node head]."""
-    heads: np.ndarray = scores.argmax(axis=1)
-    heads[ROOT] = ROOT
-    cycle = np.array(_cycle(heads.tolist()), dtype=np.intp)
-    if not len(cycle):
+    shrunk: list[_Shrunk] = []
+    while True:
+        heads: np.ndarray = scores.argmax(axis=1)
+        heads[ROOT] = ROOT
+        cycle = _cycle(heads.tolist())
+        if not cycle:
+            break
+        step, scores = _shrink(scores, heads, np.array(cycle))
+        shrunk.append(step)
+    for step in reversed(shrunk):
+        heads = step.expanded(heads)
+    return heads
+
+
+@dataclass(frozen=True)
+class _Shrunk:
+    """A cycle that was made one node, the last one, after the other nodes in their order."""
+
+    heads: np.ndarray
+    """The choices that had the cycle in them."""
+    others: np.ndarray
+    entered: np.ndarray
+    """For each other node, the node of the cycle that it is best the head of."""
+    through: np.ndarray
+    """For each other node, the node of the cycle that is best its head."""
+
+    def expanded(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the heads of all nodes, given those of the other nodes and of the cycle as one."""
+        below_cycle = chosen[:-1] == len(self.others)
+        heads = self.heads.copy()
+        heads[self.others] = np.where(below_cycle, self.through, self.others[chosen[:-1] - below_cycle])
+        heads[self.entered[chosen[-1]]] = self.others[chosen[-1]]
         return heads
+
+
+def _shrink(scores: np.ndarray, heads: np.ndarray, cycle: np.ndarray) -> tuple[_Shrunk, np.ndarray]:
+    """Make a cycle one node; return what was done and the scores of the smaller graph."""
     others = np.setdiff1d(np.arange(len(scores)), cycle)
     # Who enters the cycle at a node wins the new arc and loses the node's own arc of the cycle.
     gains = scores[np.ix_(cycle, others)] - scores[cycle, heads[cycle]][:, None]
     arcs_out = scores[np.ix_(others, cycle)]
-    shrunk = np.full((len(others) + 1,) * 2, -np.inf)
-    shrunk[:-1, :-1] = scores[np.ix_(others, others)]
-    shrunk[:-1, -1] = arcs_out.max(axis=1)
-    shrunk[-1, :-1] = gains.max(axis=0)
-    chosen = _best_heads(shrunk)
-    through = cycle[arcs_out.argmax(axis=1)]
-    below = chosen[:-1] == len(others)
-    heads[others] = np.where(below, through, others[np.where(below, 0, chosen[:-1])])
-    heads[cycle[gains[:, chosen[-1]].argmax()]] = others[chosen[-1]]
-    return heads
+    smaller = np.full((len(others) + 1,) * 2, -np.inf)
+    smaller[:-1, :-1] = scores[np.ix_(others, others)]
+    smaller[:-1, -1] = arcs_out.max(axis=1)
+    smaller[-1, :-1] = gains.max(axis=0)
+    entered, through = cycle[gains.argmax(axis=0)], cycle[arcs_out.argmax(axis=1)]
+    return _Shrunk(heads, others, entered, through), smaller
 
 
 def _cycle(heads: Sequence[int]) -> list[int]:

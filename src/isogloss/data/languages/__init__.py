@@ -8,6 +8,7 @@ for sentence in examples("ud", "qad", "dev"):
 
 from isogloss.data.languages.family import LANGUAGES, VERSION, Language, card
 from isogloss.data.languages.generating import SIZES, examples, split_size, translations
+from isogloss.data.languages.translated import count_lost, translated
 from isogloss.data.languages.translating import Translator
 
 __all__ = [
@@ -17,7 +18,9 @@ __all__ = [
     "Language",
     "Translator",
     "card",
+    "count_lost",
     "examples",
     "split_size",
+    "translated",
     "translations",
 ]

@@ -76,6 +76,11 @@ def is_within(node: int, other: int) -> bool:
     return node == other
 
 
+def is_of_case(key: int) -> bool:
+    """Tell whether a key stands for a phrase's adposition or case, which answers do not contain."""
+    return key % _KEYS == _CASE
+
+
 class _Writer:
     """Appends the words of a sentence in the order of its language."""
 

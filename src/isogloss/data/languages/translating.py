@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.seeds import derive
@@ -14,11 +14,20 @@ from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Readin
 from isogloss.data.languages.meaning import Sentence
 from isogloss.data.languages.parsing import parse_items
 from isogloss.data.languages.reading import NAME, Item, items_of, sentences_in, unknown_word
-from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, render, text_of
+from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, is_of_case, render, text_of
 from isogloss.data.languages.running import links_between
 from isogloss.data.languages.scripts import spell
 
 Links = tuple[tuple[int, int], ...]
+Place = tuple[int, int]
+"""Where a word begins in a text, and where it ends."""
+
+
+class LinkedPlaces(NamedTuple):
+    """A word of the text and one of its translation that express something in common."""
+
+    source: Place
+    target: Place
 
 
 @dataclass(frozen=True)
@@ -59,11 +68,34 @@ class Translator:
 
     def translate_words(self, words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
         """Translate the words of one sentence; give the words and the 0-based links (source, target)."""
+        heard, said = self._heard_and_said(words)
+        return tuple(word.form.text for word in said), links_between(heard, said)
+
+    def translate_linked(self, text: str) -> tuple[str, tuple[LinkedPlaces, ...]]:
+        """Translate as ``translate`` does; tell where each word of the text and its translation stand.
+
+        Adpositions, case and particles of case are not linked: they belong to no phrase but stand beside it.
+        """
+        source, target = self._lexicons()
+        spaces, whole, read = has_spaces(target), "", 0
+        links: list[LinkedPlaces] = []
+        for words in sentences_in(text, source):
+            places, read = _places(words, text, read)
+            heard, said = self._heard_and_said(words)
+            texts = [word.form.text for word in said]
+            whole += " " if whole and spaces else ""
+            begin, whole = len(whole), whole + text_of(texts, spaces=spaces)
+            others, _ = _places(texts, whole, begin)
+            pairs = links_between([_without_case(word) for word in heard], said)
+            links += [LinkedPlaces(places[one], others[other]) for one, other in pairs]
+        return whole, tuple(links)
+
+    def _heard_and_said(self, words: Sequence[str]) -> tuple[list[Word], list[Word]]:
+        """Translate the words of one sentence; give both with the keys that link them."""
         source, target = self._lexicons()
         meaning, items = self._understand(words, source)
         said = self._noisy(_say(meaning, items, target), target)
-        links = links_between(_as_it_stands(items) if meaning is None else render(meaning, source), said)
-        return tuple(word.form.text for word in said), links
+        return _as_it_stands(items) if meaning is None else render(meaning, source), said
 
     def _lexicons(self) -> tuple[Lexicon, Lexicon]:
         return lexicon(find_language(self.source)), lexicon(find_language(self.target))
@@ -91,6 +123,20 @@ class Translator:
             if kept[place + 1].form.tag != "PUNCT" and draws.chance(self.noise):
                 kept[place], kept[place + 1] = kept[place + 1], kept[place]
         return kept
+
+
+def _without_case(word: Word) -> Word:
+    return word._replace(keys=tuple(key for key in word.keys if not is_of_case(key)))
+
+
+def _places(words: Sequence[str], text: str, start: int) -> tuple[list[Place], int]:
+    """Find words that stand in a text in their order; give their places and where the last one ends."""
+    places = []
+    for word in words:
+        start = text.index(word, start)
+        places.append((start, start + len(word)))
+        start += len(word)
+    return places, start
 
 
 def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> list[Word]:

@@ -1,0 +1,160 @@
+"""Translations in the layouts of XTREME, XNLI, PAWS-X and X-Mixup: written in one language, read in another."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from isogloss.core.errors import DataError
+from isogloss.data import CORPORA
+from isogloss.data.examples import SentencePair
+from isogloss.data.layouts import paths
+from isogloss.data.mlqa import Mlqa
+from isogloss.data.xnli import TRANSLATIONS
+
+ROWS = "the cat\tthe dog\tpaka\tmbwa\tneutral\nit rains\tit is wet\tmvua\tmaji\tcontradictory\n"
+OWN = "premise\thypo\tlabel\npaka\tmbwa\tneutral\nmvua\tmaji\tcontradictory\n"
+PAIRS = [
+    SentencePair(id="1", first="paka", second="mbwa", label="neutral"),
+    SentencePair(id="2", first="mvua", second="maji", label="contradiction"),
+]
+
+
+def read(folder, corpus, language, split="train"):
+    return list(CORPORA[corpus].read(folder, language, split))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "language", "split"),
+    [
+        ("xnli/translate-train/en-sw-translated.tsv", ROWS, "en-sw", "train"),
+        ("xtreme_translations/XNLI/translate-train/en-sw-translated.tsv", ROWS, "en-sw", "train"),
+        ("XNLI/translate-test/test-en-sw-translated.tsv", ROWS, "en-sw", "test"),
+        ("xnli/multinli.train.sw.tsv", OWN, "en-sw", "train"),
+        ("XNLI-MT-1.0/multinli/multinli.train.sw.tsv", OWN, "en-sw", "train"),
+        ("xnli/XNLI-MT-1.0/multinli/multinli.train.sw.tsv", OWN, "en-sw", "train"),
+        ("xnli/translate-test/test.de.tsv", OWN.partition("\n")[2], "de-en", "test"),
+        ("xnli/translate-train-en/multinli.train.sw-en.tsv", OWN, "en-sw-en", "train"),
+        ("xnli/translate-train/en-sw-en-translated.tsv", ROWS, "en-sw-en", "train"),
+    ],
+)
+def test_every_layout_of_translated_pairs_gives_the_translation(put, file, text, language, split):
+    assert read(put({file: text}), "xnli", language, split) == PAIRS
+
+
+def test_pawsx_reads_xtreme_s_translations_and_its_own(fixtures):
+    assert [(one.id, one.first, one.label) for one in read(fixtures, "pawsx", "en-de")] == [
+        ("1", "A sieht B.", "0"),
+        ("2", "A und B.", "1"),
+    ]
+    assert [one.first for one in read(fixtures, "pawsx", "en-ko")] == ["A bo B."]
+
+
+def test_rows_that_lost_their_label_are_left_out_counted_and_numbered(fixtures, put):
+    assert [(one.id, one.first, one.label) for one in read(fixtures, "xnli", "en-sw")] == [
+        ("1", "Paka analala.", "contradiction"),
+        ("3", "Mvua inanyesha.", "entailment"),
+    ]
+    assert CORPORA["xnli"].left_out(fixtures, "en-sw", "train") == 1
+    folder = put({"pawsx/translate-train/en-de-translated.tsv": "a\tb\tc\td\t1\na\tb\tc\td\tLabel\n"})
+    assert [one.id for one in read(folder, "pawsx", "en-de")] == ["1"]
+    assert CORPORA["pawsx"].left_out(folder, "en-de", "train") == 1
+
+
+def test_own_files_of_a_language_leave_no_row_out(message, put):
+    text = message(CORPORA["xnli"], {"xnli/train-sw.tsv": "a\tb\tneutral\na row that broke\n"}, language="sw")
+    assert "train-sw.tsv:2: 1 columns" in text
+    folder = put({"pawsx/train-de.tsv": "a\tb\t1\n"})
+    assert CORPORA["pawsx"].left_out(folder, "de", "train") == 0
+
+
+def test_translated_test_may_lack_labels_as_xtreme_s_do(put):
+    folder = put({"xnli/translate-test/test-sw-en-translated.tsv": "paka\tmbwa\tcat\tdog\n"})
+    assert read(folder, "xnli", "sw-en", "test") == [
+        SentencePair(id="1", first="cat", second="dog", label="")
+    ]
+
+
+def test_xtreme_s_test_files_without_labels_are_read_and_others_are_not(put):
+    folder = put({"xnli/test-sw.tsv": "paka\tmbwa\n", "xnli/dev-sw.tsv": "paka\tmbwa\n"})
+    assert read(folder, "xnli", "sw", "test") == [SentencePair(id="1", first="paka", second="mbwa", label="")]
+    with pytest.raises(
+        DataError, match=r"dev-sw\.tsv:1: .*rows of two texts alone.*only a test split may lack"
+    ):
+        read(folder, "xnli", "sw", "dev")
+
+
+def test_translation_is_never_taken_for_the_other_direction(put):
+    folder = put({"xnli/multinli.train.sw.tsv": OWN, "xnli/translate-test/test.sw.tsv": "a\tb\tneutral\n"})
+    for language, split in (("sw-en", "train"), ("en-sw", "test"), ("de-sw", "train"), ("en-sw-en", "train")):
+        with pytest.raises(DataError, match=f"no {split} split of corpus 'xnli' for language '{language}'"):
+            read(folder, "xnli", language, split)
+
+
+def test_missing_translation_lists_the_pairs_there_are(fixtures):
+    with pytest.raises(DataError, match=r"xnli has train for: en-sw\. Did you mean 'en-sw'\?"):
+        read(fixtures, "xnli", "en-swa")
+
+
+def test_paths_name_only_what_a_pair_has():
+    assert all("{" not in path for path in paths(TRANSLATIONS, "de-fr", "train"))
+    assert "xnli/multinli.train.sw.tsv" in paths(TRANSLATIONS, "en-sw", "train")
+    assert not any("multinli" in path for path in paths(TRANSLATIONS, "de-fr", "train"))
+
+
+@pytest.mark.parametrize("name", ["xnli", "pawsx", "squad", "mlqa", "tydiqa"])
+def test_path_of_a_pair_is_where_its_translation_is_looked_for(name, put):
+    corpus = CORPORA[name]
+    path = corpus.path("en-sw", "dev")
+    assert "en-sw" in path
+    assert len(corpus.files(put({path: ""}), "en-sw", "dev")) == 1
+
+
+def squad(*answers, passage="paka na mbwa"):
+    """Give a file of one question for each list of answers."""
+    qas = [
+        {"id": f"q{n}", "question": "nani?", "answers": [{"text": t, "answer_start": s} for s, t in one]}
+        for n, one in enumerate(answers)
+    ]
+    return json.dumps({"data": [{"title": "", "paragraphs": [{"context": passage, "qas": qas}]}]})
+
+
+FOUND = [(0, "paka")]
+QUESTIONS = [
+    ("squad", "squad/translate-train/squad.translate.train.en-sw.json", "en-sw", "train"),
+    ("squad", "squad/squad.translate.train.en-sw.json", "en-sw", "train"),
+    ("squad", "xtreme_translations/SQuAD/translate-dev/squad.translate.dev.en-sw.json", "en-sw", "dev"),
+    ("squad", "squad/translate-train-en/squad.translate.train.en-sw-en.json", "en-sw-en", "train"),
+    ("squad", "xquad/translate-test/xquad.translate.test.sw-en.json", "sw-en", "test"),
+    ("mlqa", "mlqa/translate-test/mlqa.translate.test.hi-en.json", "hi-en", "test"),
+    ("tydiqa", "tydiqa/translate-train/tydiqa.translate.train.en-sw.json", "en-sw", "train"),
+    ("tydiqa", "TyDiQA-GoldP/translate-test/tydiqa.translate.test.sw-en.json", "sw-en", "dev"),
+]
+
+
+@pytest.mark.parametrize(("corpus", "file", "language", "split"), QUESTIONS)
+def test_lost_answers_of_translated_questions_are_left_out_and_counted(put, corpus, file, language, split):
+    folder = put({file: squad(FOUND, [(-1, "tembo")], [], [(-1, "x"), *FOUND], [(3, "paka")])})
+    found = read(folder, corpus, language, split)
+    assert [(one.id, one.answers) for one in found] == [("q0", ((0, "paka"),)), ("q3", ((0, "paka"),))]
+    assert CORPORA[corpus].left_out(folder, language, split) == 3
+
+
+def test_answers_of_own_files_must_stand_where_they_say(message):
+    text = message(CORPORA["squad"], {"squad/train-sw.json": squad([(3, "paka")])}, language="sw")
+    assert "qas[0]: answer 'paka' at 3" in text
+    text = message(CORPORA["squad"], {"squad/train-sw.json": squad([])}, language="sw")
+    assert "a question without answers" in text
+
+
+def test_own_files_leave_no_question_out(put):
+    folder = put({"squad/train-sw.json": squad(FOUND), "tydiqa-goldp/swahili_tydiqa_dev.json": squad(FOUND)})
+    assert CORPORA["squad"].left_out(folder, "sw", "train") == 0
+    assert CORPORA["tydiqa"].left_out(folder, "sw", "dev") == 0
+
+
+def test_mlqa_in_translation_is_compared_by_the_rules_of_what_is_read(put):
+    folder = put({"mlqa/translate-test/mlqa.translate.test.hi-en.json": squad(FOUND)})
+    assert [one.language for one in read(folder, "mlqa", "hi-en", "test")] == ["en"]
+    with pytest.raises(DataError, match="no test split of corpus 'mlqa'"):
+        replace(Mlqa(), questions="de").read(folder, "hi-en", "test")
