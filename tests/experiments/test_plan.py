@@ -323,7 +323,12 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
             {"measure__0__methods": ["bilingal"]},
             "measure[0]: methods: no method of the grid 'bilingal'. Did you mean",
         ),
-        ({"measure__0__corpus": "bitext"}, "measure[0]: corpus: diagnostic scores has no such field."),
+        (
+            {"measure__0__corpus": "bitext"},
+            "measure[0]: corpus: corpus 'bitext' holds bitext, not ner. Choose one of: wikiann.",
+        ),
+        ({"measure__0__corpus": "wikiann:de"}, "measure[0]: corpus: corpus 'wikiann' has no choice after a"),
+        ({"measure__0__corpus": "mlqa:"}, "measure[0]: corpus: corpus 'mlqa:' holds qa, not ner."),
         (
             {"measure__1__methods": ["bilingual"]},
             "measure[1]: transfer-gap finds nothing in the grid to look at.",

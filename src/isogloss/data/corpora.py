@@ -1,7 +1,8 @@
 """What a corpus is: a name, the task it has labels for, and a reader from files to examples."""
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Literal, Protocol, TypeVar
+from dataclasses import fields
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example
@@ -11,6 +12,9 @@ Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 Kind = TypeVar("Kind", bound=Example)
+
+AFTER_COLON = {"after colon": True}
+"""Metadata of the field that a recipe gives after the corpus's name: "bitext:bible", "mlqa:en"."""
 
 
 class Corpus(Protocol):
@@ -37,6 +41,11 @@ class Corpus(Protocol):
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Give the lines (without line ends) of a file in the corpus's native format."""
         ...
+
+
+def field_after_colon(corpus: Any) -> str:
+    """Return the name of the field that a recipe gives after a corpus's name; empty when it has none."""
+    return next((one.name for one in fields(corpus) if one.metadata.get("after colon")), "")
 
 
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:

@@ -5,44 +5,62 @@ of lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; on
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeVar
 
 from isogloss.core.errors import DataError
+from isogloss.data.answer_offsets import places, surely_meant
 from isogloss.data.examples import Question
 from isogloss.data.files import File
 
 Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""JSON can escape half of a UTF-16 pair, which is no character and cannot be encoded."""
+
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
-def read_questions(file: File, *, language: str = "") -> Iterator[Question]:
-    """Read all questions; DataError unless every answer stands where its offset says.
+def read_questions(file: File, *, language: str = "", answered: bool = True) -> Iterator[Question]:
+    """Read all questions; DataError unless every answer stands in its passage, beyond doubt.
 
-    ``language`` is that of the passages where answers are compared by its own rules.
+    ``language`` is that of the passages where answers are compared by its own rules. Questions need no
+    answers when ``answered`` is False.
     """
     seen: set[str] = set()
     document = _is(file, _parsed(file), dict, "the file")
-    for i, article in enumerate(_take(file, document, "data", list, "the file")):
+    for i, item in enumerate(_take(file, document, "data", list, "the file")):
         where = f"data[{i}]"
-        paragraphs = _take(file, _is(file, article, dict, where), "paragraphs", list, where)
-        for j, paragraph in enumerate(paragraphs):
-            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", language):
+        article = _is(file, item, dict, where)
+        title = _is(file, article.get("title", ""), str, f"{where}.title")
+        for j, paragraph in enumerate(_take(file, article, "paragraphs", list, where)):
+            for question in _paragraph(file, paragraph, f"{where}.paragraphs[{j}]", answered):
                 if question.id in seen:
                     raise _broken(
                         file, f"question {question.id}", "this id a second time", "an id of its own"
                     )
                 seen.add(question.id)
-                yield question
+                yield replace(question, language=language, title=title, place=(i, j))
 
 
-def write_questions(questions: Iterable[Question]) -> Iterator[str]:
-    """Give the lines of a file: one article, a paragraph for each run of questions about one passage."""
-    yield '{"version": "1.1", "data": [{"title": "", "paragraphs": ['
+def write_questions(questions: Iterable[Question], *, version: str | float = "1.1") -> Iterator[str]:
+    """Give the lines of a file: articles as they stood, a paragraph for each run of one passage."""
+    yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
     comma = ""
-    for passage, group in groupby(questions, key=lambda question: question.passage):
+    for (_, title), article in groupby(questions, key=lambda question: (question.place[0], question.title)):
+        yield f'{comma}{{"title": {json.dumps(title, ensure_ascii=False)}, "paragraphs": ['
+        yield from _paragraphs(article)
+        yield "]}"
+        comma = ","
+    yield "]}"
+
+
+def _paragraphs(article: Iterable[Question]) -> Iterator[str]:
+    comma = ""
+    for (_, passage), group in groupby(article, key=lambda question: (question.place, question.passage)):
         qas = [
             {
                 "id": question.id,
@@ -53,7 +71,6 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
         ]
         yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
         comma = ","
-    yield "]}]}"
 
 
 def _parsed(file: File) -> object:
@@ -67,34 +84,56 @@ def _parsed(file: File) -> object:
         raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
 
 
-def _paragraph(file: File, paragraph: object, where: str, language: str) -> Iterator[Question]:
+def _paragraph(file: File, paragraph: object, where: str, answered: bool) -> Iterator[Question]:
     paragraph = _is(file, paragraph, dict, where)
     passage = _take(file, paragraph, "context", str, where)
     for i, item in enumerate(_take(file, paragraph, "qas", list, where)):
         place = f"{where}.qas[{i}]"
         qa = _is(file, item, dict, place)
-        answers = _take(file, qa, "answers", list, place)
-        if not answers:
-            raise _broken(file, place, "a question without answers", "at least one, as in version 1.1")
+        key = _take(file, qa, "id", str, place)
+        answers = _answers(file, qa, f"{place} (question {key})", answered)
+        settled = [_settled(file, answer, passage, f"{place} (question {key})") for answer in answers]
         yield Question(
-            id=_take(file, qa, "id", str, place),
+            id=key,
             passage=passage,
             question=_take(file, qa, "question", str, place),
-            answers=tuple(_answer(file, answer, passage, place) for answer in answers),
-            language=language,
+            answers=tuple((start, text) for start, text, _ in settled),
+            repaired=", ".join(remark for *_, remark in settled if remark),
         )
 
 
-def _answer(file: File, answer: object, passage: str, where: str) -> tuple[int, str]:
+def _answers(file: File, qa: dict[str, Any], where: str, answered: bool) -> list[Any]:
+    """Return a question's answers; a question that has none is refused where all need one."""
+    if not answered and "answers" not in qa:
+        return []
+    answers = _take(file, qa, "answers", list, where)
+    if answered and not answers:
+        kind = (
+            "an impossible question (SQuAD 2.0)" if qa.get("is_impossible") else "a question without answers"
+        )
+        raise _broken(file, where, kind, "at least one answer, as in version 1.1", "Leave such questions out")
+    return answers
+
+
+def _settled(file: File, answer: object, passage: str, where: str) -> tuple[int, str, str]:
+    """Return offset and text of an answer, and what was put right."""
     answer = _is(file, answer, dict, where)
     text = _take(file, answer, "text", str, where)
     start = _take(file, answer, "answer_start", int, where)
-    if not text or start < 0 or passage[start : start + len(text)] != text:
+    if text and start >= 0 and passage[start : start + len(text)] == text:
+        return start, text, ""
+    found = places(passage, text)
+    meant = surely_meant(passage, start, found)
+    if meant is None:
         there = passage[start : start + len(text)] if start >= 0 else ""
         raise _broken(
-            file, where, f"answer {text!r} at {start}, where the passage has {there!r}", "the answer there"
+            file,
+            where,
+            f"answer {text[:60]!r} at {start}, where the passage has {there[:60]!r}; it has that text "
+            f"{f'{len(found)} times, none of them surely meant' if found else 'nowhere'}",
+            "the answer at its offset",
         )
-    return start, text
+    return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
 
 
 def _take(file: File, thing: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
@@ -105,11 +144,13 @@ def _take(file: File, thing: dict[str, Any], key: str, kind: type[Kind], where: 
 
 def _is(file: File, thing: object, kind: type[Kind], where: str) -> Kind:
     if not isinstance(thing, kind) or isinstance(thing, bool):
-        raise _broken(file, where, f"{json.dumps(thing, ensure_ascii=False)[:40]}", _NAMES[kind])
+        raise _broken(file, where, f"{json.dumps(thing)[:40]}", _NAMES[kind])
+    if isinstance(thing, str) and _SURROGATE.search(thing):
+        raise _broken(file, where, f"half a character in {json.dumps(thing)[:60]}", "text in Unicode")
     return thing
 
 
-def _broken(file: File, where: str, found: str, expected: str) -> DataError:
-    return DataError(
-        f"{file.name}: {where}: {found}; expected {expected}. Correct it or fetch the file again."
-    )
+def _broken(
+    file: File, where: str, found: str, expected: str, advice: str = "Correct it or fetch the file again"
+) -> DataError:
+    return DataError(f"{file.name}: {where}: {found}; expected {expected}. {advice}.")

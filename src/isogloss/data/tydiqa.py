@@ -51,10 +51,10 @@ class TydiQa:
         return found
 
     def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
-        """Read the questions, every answer checked against its offset."""
+        """Read the questions; an answer that is not at its offset is put right only beyond doubt."""
         file = self.files(folder, language, split)[0]
         return some_at_least(read_questions(file), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a JSON file."""
-        return write_questions(only(Question, examples, self.name))
+        return write_questions(only(Question, examples, self.name), version="")

@@ -25,6 +25,8 @@ from isogloss.core.runs import (
     run_id,
 )
 from isogloss.core.version import VERSION
+from isogloss.data.answer_offsets import repairs_told
+from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
@@ -142,11 +144,18 @@ def _pretrain(shop: Workshop, run: Pretrain) -> Made:
 
 
 def _fine_tune(shop: Workshop, run: FineTune) -> Made:
+    repairs: dict[str, None] = {}  # A method may read the same examples twice: each is told of once.
+
+    def read(language: str, split: Split, count: int) -> list[Example]:
+        found = _examples(shop, run, language, split, count)
+        repairs[repairs_told(found, f"{run.corpus} {language} {split}")] = None
+        return found
+
     setting = Setting(
         task=TASKS[run.task],
         encoder=shop.encoder(run.encoder),
-        train=lambda language: _examples(shop, run, language, "train", run.examples),
-        dev=lambda language: _examples(shop, run, language, "dev", run.dev_examples),
+        train=lambda language: read(language, "train", run.examples),
+        dev=lambda language: read(language, "dev", run.dev_examples),
         source=run.source,
         target=run.target,
         optimization=_settled(shop, run.optimization),
@@ -157,7 +166,7 @@ def _fine_tune(shop: Workshop, run: FineTune) -> Made:
     method: Any = run.method
     trained = method.train(setting)
     save_model(trained.model, trained.tokenizer, shop.store.model(run))
-    return Made(trained.rows, trained.warnings)
+    return Made(trained.rows, (*trained.warnings, *filter(None, repairs)))
 
 
 def _measure(shop: Workshop, run: Measure) -> Made:
@@ -241,7 +250,7 @@ def _columns(run: Measure) -> dict[str, Value]:
     source = next((model.source for model in models if model.source), ())
     target = next((model.target for model in models if model.target), ())
     columns: dict[str, Value] = {
-        "corpus": models[0].corpus,
+        "corpus": run.corpus,
         "task": models[0].task,
         "encoder": encoder_label(models[0].encoder),
         "source": "+".join(source),

@@ -45,13 +45,13 @@ class Cell:
     seed: int
     treebanks: Treebanks
     where: str = ""
-    """The recipe, for messages."""
+    """The place in the recipe that asks for it, for messages."""
     models: Mapping[str, FineTune] = field(default_factory=dict)
     """By the label of their method."""
 
     def fingerprint(self, sources: Sources, language: str, split: Split) -> str:
-        """Return a fingerprint of the files of a split; errors say that the grid asked for it."""
-        with located(f"{self.where}: grid"):
+        """Return a fingerprint of the files of a split; errors say what asked for it."""
+        with located(self.where):
             return sources.fingerprint(self.corpus, language, split, treebanks=self.treebanks)
 
 
@@ -89,7 +89,7 @@ def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) ->
     ]
     refuse_empty_or_twice([entry.label for entry in entries], f"{where}: grid.method")
     found = []
-    for cell, changes in _points(grid, built, where):
+    for cell, changes in _points(grid, built, sources, where):
         models = {
             entry.label: _model(cell, entry, grid, {**changes, **entry.changes}, sources)
             for entry in entries
@@ -99,12 +99,14 @@ def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) ->
     return found
 
 
-def _points(grid: GridTable, built: list[Encoder], where: str) -> Iterator[tuple[Cell, Table]]:
+def _points(
+    grid: GridTable, built: list[Encoder], sources: Sources, where: str
+) -> Iterator[tuple[Cell, Table]]:
     """Give every point of the grid but its methods, with what it changes of the optimization."""
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
     treebanks = tuple(sorted(grid.treebanks.items()))
     for encoder, corpus, source in product(built, _many(grid.corpus), _many(grid.source)):
-        task, languages = _task(grid, corpus, where), tuple(source.split("+"))
+        task, languages = _task(grid, corpus, sources, where), tuple(source.split("+"))
         for target, changes, seed in product(grid.targets, variants, grid.seeds):
             if target not in languages:
                 cell = Cell(
@@ -115,7 +117,7 @@ def _points(grid: GridTable, built: list[Encoder], where: str) -> Iterator[tuple
                     target=target,
                     seed=seed,
                     treebanks=treebanks,
-                    where=where,
+                    where=f"{where}: grid",
                 )
                 yield cell, changes
 
@@ -233,12 +235,12 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     )
 
 
-def _task(grid: GridTable, corpus: str, where: str) -> str:
-    if corpus not in CORPORA:
-        raise unknown_name(f"{where}: grid.corpus", "corpus", corpus, CORPORA)
+def _task(grid: GridTable, corpus: str, sources: Sources, where: str) -> str:
+    with located(f"{where}: grid.corpus"):
+        labels = sources.corpus(corpus).tasks
     if grid.task and grid.task not in TASKS:
         raise unknown_name(f"{where}: grid.task", "task", grid.task, TASKS)
-    there = [task for task in CORPORA[corpus].tasks if task in TASKS]
+    there = [task for task in labels if task in TASKS]
     if grid.task and grid.task not in there:
         raise ConfigError(
             f"{where}: grid.task: corpus {corpus!r} has no labels for {grid.task!r}, only for "

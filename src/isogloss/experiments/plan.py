@@ -22,10 +22,10 @@ from isogloss.experiments.recipe import (
 from isogloss.experiments.sources import Sources, joined
 
 CHOICE = {
-    "model": ("split", "examples", "targets", "seeds", "methods"),
-    "scores": ("split", "examples", "targets", "seeds", "methods"),
-    "seeds": ("split", "examples", "targets", "seeds", "methods"),
-    "cell": ("split", "examples", "targets", "seeds"),
+    "model": ("split", "examples", "corpus", "targets", "seeds", "methods"),
+    "scores": ("split", "examples", "corpus", "targets", "seeds", "methods"),
+    "seeds": ("split", "examples", "corpus", "targets", "seeds", "methods"),
+    "cell": ("split", "examples", "corpus", "targets", "seeds"),
     "encoder": ("split", "examples", "corpus", "languages"),
 }
 """Fields of a [[measure]] table that choose what is looked at; the others are the diagnostic's."""
@@ -123,7 +123,7 @@ def _over_scores(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: So
                 diagnostic=chosen.diagnostic,
                 subjects=(_measure(scores, (model,), languages, cell, sources),),
                 languages=languages,
-                corpus=cell.corpus,
+                corpus=chosen.choice.corpus or cell.corpus,
                 split=chosen.split,
             )
 
@@ -239,6 +239,10 @@ def _models(chosen: Chosen, grid: list[Cell]) -> Iterator[tuple[FineTune, tuple[
 def _measure(
     chosen: Chosen, subjects: tuple[Run, ...], languages: tuple[str, ...], cell: Cell, sources: Sources
 ) -> Measure:
+    if chosen.choice.corpus:
+        cell = replace(cell, corpus=chosen.choice.corpus, treebanks=(), where=f"{chosen.where}: corpus")
+        with located(cell.where):
+            sources.needs(cell.corpus, cell.task)
     return Measure(
         diagnostic=chosen.diagnostic,
         subjects=subjects,

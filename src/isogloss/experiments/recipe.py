@@ -120,7 +120,8 @@ class MeasureTable:
     examples: Count = 0
     """Examples of each language; 0 for all."""
     corpus: str = ""
-    """Bitext that encoders are looked at on; models are looked at on the grid's corpora."""
+    """Corpus they are looked at on: bitext for encoders; for models, another one of their task than the
+    grid's ("mlqa:de" has German questions)."""
     languages: tuple[str, ...] = ()
     """Languages that encoders are looked at in, the first with each other; the recipe's when left out."""
     targets: tuple[str, ...] = ()
