@@ -41,8 +41,8 @@ def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, st
     said = f"answer {expected[1]!r} from {start} to {expected[0]}"
     assert first.repaired == said
     assert repairs_told([first, second], "squad en train") == (
-        f"squad en train: 2 answers did not stand at their offset and were found again: "
-        f"question 1: {said}; question 2: {said}."
+        f"squad en train: answers that did not stand at their offset, found again: 2 "
+        f"(question 1: {said}; question 2: {said})."
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isogloss.data import CORPORA
 from isogloss.metrics.question_answering import GoldAnswers, answer_f1, exact_match, normalized
 
 ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -145,3 +146,33 @@ def test_what_cannot_be_scored_is_refused():
         exact_match([GoldAnswers(())], ["a"])
     with pytest.raises(ValueError, match="MLQA's rules know ar, de, en, es, hi, vi, zh, not 'fr'"):
         answer_f1([GoldAnswers(("a",), "fr")], ["a"])
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_real_answers_are_scored_as_the_scripts_define(real_data):
+    languages = {
+        "squad": ("test", "ar de el en es hi ro ru th tr vi zh"),
+        "mlqa": ("dev", "ar de en es hi vi zh"),
+    }
+    for corpus, (split, codes) in languages.items():
+        for code in codes.split():
+            questions = list(CORPORA[corpus].read(real_data, code, split))
+            gold = [GoldAnswers(tuple(text for _, text in one.answers), one.language) for one in questions]
+            predicted = [
+                one.passage[max(0, start - number % 9) : start + len(text) + number % 5]
+                for number, one in enumerate(questions)
+                for start, text in one.answers[:1]
+            ]
+            compared = [
+                (words_of(text, one.language), words_of(answer, one.language))
+                for one, answer in zip(gold, predicted, strict=True)
+                for text in one.texts
+            ]
+            assert len(compared) == len(questions)  # both corpora have one answer to a question
+            assert exact_match(gold, predicted) == pytest.approx(
+                sum(one == other for one, other in compared) / len(compared)
+            )
+            assert answer_f1(gold, predicted) == pytest.approx(
+                sum(f1(one, other) for one, other in compared) / len(compared)
+            )

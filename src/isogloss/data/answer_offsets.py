@@ -45,7 +45,7 @@ def repairs_told(examples: Iterable[Example], where: str) -> str:
     shown = "; ".join(f"question {one.id}: {one.repaired}" for one in repaired[:SHOWN])
     rest = f"; and {len(repaired) - SHOWN} more" if len(repaired) > SHOWN else ""
     return (
-        f"{where}: {len(repaired)} answers did not stand at their offset and were found again: {shown}{rest}."
+        f"{where}: answers that did not stand at their offset, found again: {len(repaired)} ({shown}{rest})."
     )
 
 
