@@ -1,7 +1,9 @@
 """The real corpora, each read whole once: counts are those that its SOURCE.md states."""
 
+import json
 import re
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.conllu import read_conllu, with_tree, write_conllu
 from isogloss.data.corpora import SPLITS
 from isogloss.data.joined import joined
-from isogloss.data.mlqa import Mlqa
+from isogloss.data.mlqa import LANGUAGES, Mlqa
+from isogloss.data.question_json import read_questions
+from isogloss.data.sources import Sources
 from isogloss.data.ud import Ud
 from isogloss.data.xnli import LABELS
 from isogloss.encoders import load_tokenizer
@@ -157,6 +161,35 @@ def test_mlqa_has_its_questions(real_data):
         assert len(ids[language]) == count
     crossed = {one.id for one in Mlqa(questions="de").read(real_data, "en", "dev")}
     assert crossed == ids["de"] & ids["en"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("corpus", "place", "count"),
+    [
+        ("squad", "xquad/xquad.*.json", 12),
+        ("squad", "squad/*-v1.1.rebuilt.json", 2),
+        ("mlqa", "mlqa/MLQA_V1/dev/dev-context-*-question-*.json", 49),
+        ("tydiqa", "tydiqa-goldp/*_tydiqa_*.json", 7),
+    ],
+)
+def test_questions_are_written_back_with_all_they_came_with(real_data, corpus, place, count):
+    files = real_data.find([place])
+    assert len(files) == count
+    for file in files:
+        questions = list(read_questions(file))
+        assert not [one.id for one in questions if one.repaired]
+        written = "\n".join(CORPORA[corpus].write(questions, "en"))
+        assert json.loads(written) == json.loads("".join(file.read())), file.name
+
+
+@pytest.mark.slow
+def test_all_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
+    sources = Sources(data=real_data.path)
+    for asked, context in product(LANGUAGES, repeat=2):
+        questions = sources.examples(f"mlqa:{asked}", context, "dev")
+        same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
+        assert all(one.question == same[one.id] and one.language == context for one in questions)
 
 
 def test_tydiqa_has_its_questions(real_data):

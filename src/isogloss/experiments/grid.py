@@ -46,7 +46,7 @@ class Cell:
     seed: int
     treebanks: Treebanks
     where: str = ""
-    """The recipe, for messages."""
+    """The place in the recipe that asks for it, for messages."""
     models: Mapping[str, FineTune] = field(default_factory=dict)
     """By the label of their method."""
 
