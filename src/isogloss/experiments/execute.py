@@ -29,7 +29,7 @@ from isogloss.core.version import VERSION
 from isogloss.data.examples import Example, Translation
 from isogloss.data.sources import Sources
 from isogloss.diagnostics.look import Look, Subject
-from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
+from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.inputs import AS_THEY_ARE, examples_of
 from isogloss.experiments.store import Store
@@ -232,7 +232,7 @@ def _load(shop: Workshop, run: Run) -> Any:
     if isinstance(run, Measure):
         raise TypeError("a measurement has no weights")
     folder = shop.encoder(run)
-    return load_masked_lm(folder).to(_device()).eval(), load_tokenizer(folder)
+    return load_model(folder).to(_device()).eval(), load_tokenizer(folder)
 
 
 def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:

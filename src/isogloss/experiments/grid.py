@@ -214,6 +214,7 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     check_precision(method.precision, f"{where}.method.precision")
     _check_architecture(table.architecture, method.block, where)
     with located(where):
+        FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
         method.check(table.architecture)
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")

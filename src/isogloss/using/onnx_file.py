@@ -106,9 +106,14 @@ class _Inputs:
         whole = {
             "input_ids": subwords.masked_fill(~real, self.padding),
             "attention_mask": real.long(),
-            "token_type_ids": torch.zeros_like(subwords),
+            "token_type_ids": self._segments(real),
         }
         return tuple(whole[name] for name in self.names)
+
+    def _segments(self, real: Tensor) -> Tensor:
+        """Return 1 in the second half of each row, as for pairs, where the encoder has segments."""
+        second = torch.arange(real.shape[1]).unsqueeze(0) >= real.sum(dim=1, keepdim=True) // 2
+        return (second & real).long() * (getattr(self.network.config, "type_vocab_size", 0) > 1)
 
 
 def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> float:

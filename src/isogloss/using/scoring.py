@@ -1,11 +1,11 @@
 """Scoring a saved model on any corpus that has its task's labels, beside what no model at all would score."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.errors import DataError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Row, Value
@@ -49,7 +49,7 @@ def evaluate(
     rows: list[Row] = []
     for done, language in enumerate(wanted.languages):
         tell(Progress(f"scoring {model.origin.run}", done, len(wanted.languages), language))
-        examples = _examples(sources, wanted, language, wanted.split)
+        examples = _examples(sources, wanted, language)
         prepared = model.prepared(examples)
         predicted = prepared.predict(model.network)
         measures = model.task.measures(prepared.gold, predicted)
@@ -120,20 +120,34 @@ def _baseline(
 
     None where the corpus has neither.
     """
+    of_model = model.origin.treebanks if model.origin.corpus == wanted.corpus else ()
+    train = replace(
+        wanted, split="train", treebanks=tuple({**dict(of_model), **dict(wanted.treebanks)}.items())
+    )
     for codes in (model.origin.languages, (language,)):
-        try:
-            seen = [
-                one
-                for code in codes
-                for one in _examples(sources, wanted, code, "train", model.origin.examples)
-            ]
-        except (DataError, ConfigError):
-            continue
+        there = [code for code in codes if _is_there(sources, train, code)]
+        seen = [one for code in there for one in _examples(sources, train, code, model.origin.examples)]
         if seen:
             return model.task.majority(seen, examples)
     return None
 
 
-def _examples(sources: Sources, wanted: Wanted, language: str, split: str, count: int = 0) -> list[Example]:
-    treebanks = tuple(pair for pair in wanted.treebanks if pair[0] == language)
-    return sources.examples(wanted.corpus, language, cast(Split, split), treebanks=treebanks, examples=count)
+def _is_there(sources: Sources, wanted: Wanted, language: str) -> bool:
+    """Tell whether the split has files; what is wrong with them is said when they are read."""
+    try:
+        sources.fingerprint(
+            wanted.corpus, language, cast(Split, wanted.split), treebanks=_of(wanted, language)
+        )
+    except DataError:
+        return False
+    return True
+
+
+def _examples(sources: Sources, wanted: Wanted, language: str, count: int = 0) -> list[Example]:
+    split = cast(Split, wanted.split)
+    treebanks = _of(wanted, language)
+    return sources.examples(wanted.corpus, language, split, treebanks=treebanks, examples=count)
+
+
+def _of(wanted: Wanted, language: str) -> Treebanks:
+    return tuple(pair for pair in wanted.treebanks if pair[0] == language)
