@@ -1,6 +1,6 @@
 """Every real corpus read whole: the counts are those its SOURCE.md states, and nothing is lost in writing.
 
-The table of benchmarks/corpora.py, as a test; files that a SOURCE.md counts and the folder lacks are left out.
+The table of benchmarks/corpora.py, as a test; files that are counted there and not at hand are left out.
 """
 
 import sys
