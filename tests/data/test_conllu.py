@@ -190,3 +190,26 @@ def test_heads_are_accepted_just_when_every_word_leads_to_the_one_root(data):
         assert next(read_conllu(file_of(*lines))).heads == tuple(heads)
     else:
         broken(*lines)
+
+
+def test_ids_are_unique_even_where_one_looks_like_a_repeated_one():
+    names = ["a", "a", "a#2", "a#2", "2"]
+    lines = [line for name in names for line in (f"# sent_id = {name}", word(), "")]
+    assert [one.id for one in read_conllu(file_of(*lines))] == ["a", "a#2", "a#2#2", "a#2#3", "2"]
+
+
+def test_sent_id_is_found_however_it_is_spaced():
+    for comment in (
+        "# sent_id = a b",
+        "#sent_id=a b",
+        "#\tsent_id  =  a b  ",
+        "# sent_id = \n# sent_id = a b",
+    ):
+        (one,) = read_conllu(file_of(*comment.split("\n"), word()))
+        assert one.id == "a b"
+
+
+def test_tree_that_is_none_is_not_written():
+    (one,) = read_conllu(file_of(word(1, head=0), word(2, head=1, relation="obj")))
+    with pytest.raises(DataError, match=r"cannot write example 1:2: HEAD 9; expected at most 2"):
+        list(write_conllu([replace(one, heads=(0, 9))], "ud"))

@@ -1,4 +1,4 @@
-"""Translations in the layouts of XTREME, XNLI, PAWS-X and X-Mixup: written in one language, read in another."""
+"""Translations as XTREME, XNLI, PAWS-X and X-Mixup lay them out: written in one language, read in another."""
 
 import json
 from dataclasses import replace

@@ -197,6 +197,17 @@ def test_tag_scores_are_those_of_hugging_face_at_these_positions(encoder_folder,
     torch.testing.assert_close(found, expected)
 
 
+def test_answers_are_scored_by_a_head_that_depends_on_the_seed_alone(encoder_folder, batch):
+    kind = "AutoModelForQuestionAnswering"
+    models = [
+        load_with_new_head(encoder_folder, kind, labels=("start", "end"), seed=seed) for seed in (1, 1, 2)
+    ]
+    with torch.no_grad():
+        one, same, other = (model(**batch).start_logits for model in models)
+    assert one.shape == batch["input_ids"].shape
+    assert torch.equal(one, same) and not torch.equal(one, other)
+
+
 def test_first_position_is_the_one_hugging_face_gives(encoder_folder, batch):
     encoder = load_model(encoder_folder)
     ids, first = batch["input_ids"][1:], family_of(encoder).first_position

@@ -125,6 +125,18 @@ def test_pickle_alone_is_refused_with_the_way_to_convert_it(hub_folder):
         load_model(hub_folder)
 
 
+def test_subwords_that_open_and_close_a_text_may_be_called_otherwise(modernbert_folder, tmp_path):
+    """As in the tokenizers of language models, which mmBERT has one of."""
+    shutil.copytree(modernbert_folder, tmp_path / "encoder")
+    path = tmp_path / "encoder" / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    config |= {"bos_token": config.pop("cls_token"), "eos_token": config.pop("sep_token")}
+    path.write_text(json.dumps(config))
+    tokenizer = load_tokenizer(tmp_path / "encoder")
+    assert (tokenizer.cls_token, tokenizer.sep_token) == ("[CLS]", "[SEP]")
+    assert tokenizer("the")["input_ids"] == load_tokenizer(modernbert_folder)("the")["input_ids"]
+
+
 def test_sentencepiece_that_is_not_installed_is_named(deberta_v2_folder, tmp_path, monkeypatch):
     shutil.copytree(deberta_v2_folder, tmp_path / "encoder")
     model = tmp_path / "encoder" / "spm.model"

@@ -5,6 +5,7 @@ import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from sys import modules
 
 from isogloss.core.errors import StorageError
 from isogloss.core.version import VERSION
@@ -40,10 +41,8 @@ def _encoders(_: Path) -> Listing:
     from isogloss.encoders import FAMILIES
 
     rows = [("shipped", "the small encoder of the built-in languages")]
-    return ("encoder", "what"), [
-        *rows,
-        *((name, "any model of this family, by folder or name") for name in FAMILIES),
-    ]
+    families = [(name, _about(type(family))) for name, family in FAMILIES.items()]
+    return ("encoder", "what; models of these families are given by folder or hub name"), [*rows, *families]
 
 
 def _methods(_: Path) -> Listing:
@@ -120,6 +119,11 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _about(kind: type[object]) -> str:
+    """Return the first line of the file a class stands in."""
+    return (modules[kind.__module__].__doc__ or "").strip().splitlines()[0]
 
 
 def _first_line(kind: type[object]) -> str:

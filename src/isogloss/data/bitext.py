@@ -7,11 +7,11 @@ Bible is split by verse, known test sets are test, anything else is train.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora import SPLITS, Split, cell, not_writable, only, some_at_least
+from isogloss.data.corpora import AFTER_COLON, SPLITS, Split, cell, not_writable, only, some_at_least
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import some
@@ -46,7 +46,7 @@ class Bitext:
     url: ClassVar[str] = "https://opus.nlpl.eu"
     licence: ClassVar[str] = "that of the files"
 
-    collection: str = "bitext"
+    collection: str = field(default="bitext", metadata=AFTER_COLON)
     """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or one of your own."""
 
     whole: Whole = ""

@@ -56,6 +56,7 @@ class Maker:
     """Rate of errors in what is translated."""
 
 
+@lru_cache(maxsize=8)  # One and the same maker, so that its files are listed once.
 def built_in_maker(noise: float = NOISE) -> Maker:
     """Give the maker of this package's languages; ``noise`` is its translators' rate of errors."""
     from isogloss.data import languages  # the lexicon is only needed where it is used
@@ -83,7 +84,7 @@ class BuiltInFolder:
 
     def find(self, patterns: Iterable[str]) -> list[File]:
         """Give the files that match the first pattern that matches any, sorted by name; else none."""
-        files = _files(self.maker) | _translated_files(self.maker)
+        files = _every_file(self.maker)
         for pattern in patterns:
             found = [pattern] if pattern in files else [path for path in files if matches(path, pattern)]
             if found:
@@ -136,6 +137,10 @@ def _files(maker: Maker) -> dict[str, File]:
 
 
 @lru_cache(maxsize=8)
+def _every_file(maker: Maker) -> dict[str, File]:
+    return _files(maker) | _translated_files(maker)
+
+
 def _translated_files(maker: Maker) -> dict[str, File]:
     files: dict[str, File] = {}
     if maker.translated is None:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Literal, Protocol, TypeVar
+from dataclasses import fields
+from typing import Any, Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
@@ -15,6 +16,9 @@ MARK = "\ufeff"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Kind = TypeVar("Kind", bound=Example)
+
+AFTER_COLON = {"after colon": True}
+"""Metadata of the field that a recipe gives after the corpus's name: "bitext:bible", "mlqa:en"."""
 
 
 class Corpus(Protocol):
@@ -55,6 +59,11 @@ class Corpus(Protocol):
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Give the lines (without line ends) of a file in the corpus's native format."""
         ...
+
+
+def field_after_colon(corpus: Any) -> str:
+    """Return the name of the field that a recipe gives after a corpus's name; empty when it has none."""
+    return next((one.name for one in fields(corpus) if one.metadata.get("after colon")), "")
 
 
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:

@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.runs import Pretrained
 from isogloss.data import CORPORA
 from isogloss.data.built_in import folder_for
-from isogloss.data.corpora import Corpus, Split
+from isogloss.data.corpora import Corpus, Split, field_after_colon
 from isogloss.data.examples import Example
 from isogloss.data.files import Folder
 from isogloss.data.hub_datasets import data_folder
@@ -33,19 +33,22 @@ class Sources:
         return self.encoders.get(encoder.data, encoder.source)
 
     def corpus(self, name: str, treebanks: Treebanks = ()) -> Corpus:
-        """Return a corpus by name; "bitext:bible" is the collection bible of bitext, "snli+sick" are two.
+        """Return a corpus by name; what follows a colon is one field of it ("bitext:bible", "mlqa:en").
+
+        "snli+sick" is two read as one.
 
         ConfigError, with the nearest name, when there is no such corpus or it has no such choice.
         """
         return joined_corpora(name, lambda part: self._one(part, treebanks))
 
     def _one(self, name: str, treebanks: Treebanks) -> Corpus:
-        plain, _, collection = name.partition(":")
+        plain, _, chosen = name.partition(":")
         if plain not in CORPORA:
             near = did_you_mean(plain, CORPORA)
             raise ConfigError(f"no corpus {plain!r}.{near} Known: {', '.join(sorted(CORPORA))}.")
         corpus: Any = CORPORA[plain]
-        wanted: dict[str, Any] = {"treebanks": treebanks, "collection": collection}
+        after_colon = field_after_colon(corpus) or "choice after a colon"
+        wanted: dict[str, Any] = {"treebanks": treebanks, after_colon: chosen}
         changes = {choice: value for choice, value in wanted.items() if value}
         for choice in changes.keys() - {one.name for one in fields(corpus)}:
             raise ConfigError(

@@ -67,9 +67,9 @@ class TydiQa:
         return found
 
     def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
-        """Read the questions, every answer checked against its offset."""
+        """Read the questions; an answer that is not at its offset is put right only beyond doubt."""
         file = self.files(folder, language, split)[0]
-        questions = read_questions(file, translated=is_translation(language))
+        questions = read_questions(file, answers="translated" if is_translation(language) else "needed")
         if file.plain_name.replace("\\", "/").endswith(ALL_LANGUAGES):
             start = f"{language_name(language).lower()}-"
             questions = (question for question in questions if question.id.startswith(start))
@@ -81,4 +81,4 @@ class TydiQa:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a JSON file."""
-        return write_questions(only(Question, examples, self.name))
+        return write_questions(only(Question, examples, self.name), version="")

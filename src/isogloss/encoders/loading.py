@@ -61,6 +61,10 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     folders.check_tokenizer(folder)
     tokenizer = _from_pretrained(AutoTokenizer, folder, {})
     restore_characters(tokenizer, folder)
+    # Tokenizers of language models, as mmBERT took one over, may know these two by other names only.
+    for name, other in (("cls_token", "bos_token"), ("sep_token", "eos_token")):
+        if getattr(tokenizer, name) is None and getattr(tokenizer, other) is not None:
+            setattr(tokenizer, name, getattr(tokenizer, other))
     lacking = [
         name for name in ("unk", "pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id") is None
     ]

@@ -46,7 +46,7 @@ class Cell:
     seed: int
     treebanks: Treebanks
     where: str = ""
-    """The recipe, for messages."""
+    """The place in the recipe that asks for it, for messages."""
     models: Mapping[str, FineTune] = field(default_factory=dict)
     """By the label of their method."""
 
@@ -214,6 +214,7 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     check_precision(method.precision, f"{where}.method.precision")
     _check_architecture(table.architecture, method.block, where)
     with located(where):
+        FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
         method.check(table.architecture)
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")

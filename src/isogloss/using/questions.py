@@ -7,7 +7,7 @@ from typing import Any
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File
-from isogloss.data.question_json import read_asked
+from isogloss.data.question_json import read_questions
 from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, numbered_objects
 
 
@@ -52,7 +52,7 @@ def _told(_: Example | None, prediction: Prediction | None) -> dict[str, Any]:
 
 
 def _read_squad(file: File, language: str) -> Iterator[Entry]:
-    for example in read_asked(file, language):
+    for example in read_questions(file, language=language, answers="ignored"):
         yield Entry(lines=(), example=example, about={"id": example.id})
 
 
