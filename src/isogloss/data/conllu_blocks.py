@@ -17,7 +17,6 @@ MISC = 9
 
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
 _RANGE_OR_EMPTY = re.compile(r"[1-9][0-9]*-[1-9][0-9]*|[0-9]+\.[1-9][0-9]*")
-_SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(.*\S)\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +32,11 @@ class Block:
     @property
     def sent_id(self) -> str:
         """The sentence's name; empty without."""
-        found = (_SENT_ID.fullmatch(line) for line in self.lines if line.startswith("#"))
-        return next((match[1] for match in found if match), "")
+        for line in self.lines:
+            name, is_there, value = line.removeprefix("#").partition("=")
+            if is_there and line.startswith("#") and name.strip() == "sent_id" and value.strip():
+                return value.strip()
+        return ""
 
 
 def read_blocks(file: File) -> Iterator[Block]:
