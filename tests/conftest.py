@@ -1,4 +1,4 @@
-"""What all tests share: where the real corpora are, and tiny random encoders of both families."""
+"""What all tests share: where the real corpora are, and tiny random encoders of every kind of family."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -37,39 +37,88 @@ def real_data(pytestconfig: pytest.Config) -> DiskFolder:
 
 @pytest.fixture(scope="session")
 def bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+    from transformers import BertConfig, BertForMaskedLM
 
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    letters = sorted({letter for letter in TEXT if letter != " "})
-    vocabulary = list(
-        dict.fromkeys(
-            [*special, *letters, *(f"##{part}" for part in [*letters, *WORD_PIECES]), *TEXT.split()]
-        )
-    )
-    tokenizer = BertTokenizer(
-        vocab={piece: number for number, piece in enumerate(vocabulary)}, do_lower_case=False
-    )
-    config = BertConfig(**_sizes(len(vocabulary)), max_position_embeddings=160, pad_token_id=0)
+    tokenizer = _word_pieces()
+    config = BertConfig(**_sizes(len(tokenizer)), max_position_embeddings=160, pad_token_id=0)
     return _saved(tmp_path_factory, "bert", lambda: BertForMaskedLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def distilbert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As on the hub: with BERT's own tokenizer, which knows segments."""
+    from transformers import DistilBertConfig, DistilBertForMaskedLM
+
+    tokenizer = _word_pieces()
+    sizes = _sizes(len(tokenizer))
+    sizes["hidden_dim"] = sizes.pop("intermediate_size")
+    config = DistilBertConfig(**sizes, max_position_embeddings=160)
+    return _saved(tmp_path_factory, "distilbert", lambda: DistilBertForMaskedLM(config), tokenizer)
 
 
 @pytest.fixture(scope="session")
 def xlm_roberta_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import XLMRobertaConfig, XLMRobertaForMaskedLM, XLMRobertaTokenizer
 
-    special = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
-    letters = [(letter, -9.0) for letter in sorted({letter for letter in TEXT if letter != " "})]
-    pieces = [(piece, -6.0) for piece in WORD_PIECES if len(piece) > 1]
-    words = [(f"▁{word}", -5.0) for word in dict.fromkeys(TEXT.split())]
-    vocabulary = [*special, ("▁", -8.0), *letters, *pieces, *words, ("<mask>", 0.0)]
-    tokenizer = XLMRobertaTokenizer(vocab=vocabulary)
+    tokenizer = XLMRobertaTokenizer(vocab=_pieces("<s>", "<pad>", "</s>", "<unk>", mask="<mask>"))
     config = XLMRobertaConfig(
-        **_sizes(len(vocabulary)), max_position_embeddings=162, type_vocab_size=1, pad_token_id=1
+        **_sizes(len(tokenizer)), max_position_embeddings=162, type_vocab_size=1, pad_token_id=1
     )
     return _saved(tmp_path_factory, "xlm-roberta", lambda: XLMRobertaForMaskedLM(config), tokenizer)
 
 
-@pytest.fixture(params=["bert", "xlm-roberta"])
+@pytest.fixture(scope="session")
+def deberta_v2_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Distances alone and no segments, as mDeBERTa-v3 has it."""
+    from transformers import DebertaV2Config, DebertaV2ForMaskedLM, DebertaV2Tokenizer
+
+    tokenizer = DebertaV2Tokenizer(vocab=_pieces("[PAD]", "[CLS]", "[SEP]", "[UNK]", mask="[MASK]"))
+    config = DebertaV2Config(
+        **_sizes(len(tokenizer)),
+        max_position_embeddings=160,
+        relative_attention=True,
+        position_buckets=8,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        pos_att_type="p2c|c2p",
+        position_biased_input=False,
+        type_vocab_size=0,
+    )
+    return _saved(tmp_path_factory, "deberta-v2", lambda: DebertaV2ForMaskedLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def modernbert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Bytes without a space before the text, and layers that see few neighbours, as ModernBERT has it."""
+    from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedTokenizerFast
+
+    padding, unknown, first, last, mask = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=_bytes(padding, unknown, first, last, mask),
+        pad_token=padding,
+        unk_token=unknown,
+        cls_token=first,
+        sep_token=last,
+        mask_token=mask,
+    )
+    config = ModernBertConfig(
+        **_sizes(len(tokenizer)),
+        max_position_embeddings=160,
+        local_attention=4,
+        pad_token_id=0,
+        cls_token_id=2,
+        sep_token_id=3,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
+    return _saved(tmp_path_factory, "modernbert", lambda: ModernBertForMaskedLM(config), tokenizer)
+
+
+ENCODERS = ("bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert")
+"""Families that differ in their layers; roberta and camembert are built like xlm-roberta."""
+
+
+@pytest.fixture(params=ENCODERS)
 def encoder_folder(request: pytest.FixtureRequest) -> Path:
     """Each family's folder in turn: config.json, model.safetensors (with masked-LM head), tokenizer."""
     return request.getfixturevalue(f"{request.param.replace('-', '_')}_folder")
@@ -112,6 +161,47 @@ def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
     return make
 
 
+def _word_pieces() -> object:
+    from transformers import BertTokenizer
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = _letters()
+    pieces = [*special, *letters, *(f"##{part}" for part in [*letters, *WORD_PIECES]), *TEXT.split()]
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    return BertTokenizer(vocab=vocabulary, do_lower_case=False)
+
+
+def _pieces(*special: str, mask: str) -> list[tuple[str, float]]:
+    letters = [(letter, -9.0) for letter in _letters()]
+    pieces = [(piece, -6.0) for piece in WORD_PIECES if len(piece) > 1]
+    words = [(f"▁{word}", -5.0) for word in dict.fromkeys(TEXT.split())]
+    return [*((name, 0.0) for name in special), ("▁", -8.0), *letters, *pieces, *words, (mask, 0.0)]
+
+
+def _bytes(*special: str) -> object:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=330, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator([TEXT] * 4, trainer)
+    _, _, first, last, _ = special
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B:1 {last}:1",
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in (first, last)],
+    )
+    return tokenizer
+
+
+def _letters() -> list[str]:
+    return sorted({letter for letter in TEXT if letter != " "})
+
+
 def _sizes(vocabulary: int) -> dict[str, int | float]:
     return {
         "vocab_size": vocabulary,
@@ -131,6 +221,19 @@ def _saved(factory: pytest.TempPathFactory, name: str, make: Callable[[], object
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def pair_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a fine-tuned run that labels pairs."""
+    import isogloss
+    from tiny import TINY, tiny
+
+    folder = tmp_path_factory.mktemp("pairs")
+    text = TINY.partition('[[grid.method]]\nname = "bilingual"')[0].replace('"wikiann"', '"pawsx"')
+    changes = {"grid.seeds": [0], "grid.targets": ["qab"]}
+    (record,) = isogloss.run(tiny(folder, text), out=folder / "runs", changes=changes, jobs=1).records
+    return folder / "runs" / record.id
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ FLOORS = (
     {"tasks"},
     {"training"},
     {"methods", "diagnostics"},
-    {"experiments", "reports"},
+    {"experiments", "reports", "using"},
     {"api"},
     {"cli"},
     {"__init__", "__main__"},
@@ -38,6 +38,9 @@ KNOWN_TO = {
     "jinja2": {"reports"},
     "matplotlib": {"reports"},
     "conllu": {"data"},
+    "onnxruntime": {"using"},
+    "datasets": {"data"},
+    "urllib": {"data"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
 PLUG_INS = {

@@ -1,6 +1,5 @@
 """What each verb prints, where, and the exit code it ends with."""
 
-import io
 import json
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from isogloss.cli.lists import LISTS
 from isogloss.core.records import read_record
 from isogloss.data import CORPORA
-from tiny import MODELS, RUNS, TINY, tiny
+from tiny import MODELS, RUNS, tiny
 
 
 @pytest.fixture
@@ -16,18 +15,6 @@ def fine_tuned(tiny_runs):
     """The folder of a fine-tuned model, and one of a measurement."""
     kinds = {read_record(path.parent).kind: path.parent for path in sorted(tiny_runs.glob("*/record.json"))}
     return kinds["fine-tune"], kinds["measure"]
-
-
-@pytest.fixture(scope="session")
-def pair_model(tmp_path_factory):
-    """The folder of a model that labels pairs."""
-    import isogloss
-
-    folder = tmp_path_factory.mktemp("pairs")
-    text = TINY.partition('[[grid.method]]\nname = "bilingual"')[0].replace('"wikiann"', '"pawsx"')
-    changes = {"grid.seeds": [0], "grid.targets": ["qab"]}
-    (record,) = isogloss.run(tiny(folder, text), out=folder / "runs", changes=changes, jobs=1).records
-    return folder / "runs" / record.id
 
 
 def test_a_dry_run_prints_the_plan_and_makes_nothing(command, tmp_path):
@@ -123,62 +110,6 @@ def test_doctor_says_what_is_here(command, tmp_path):
     assert found[f"in {tmp_path}"] == "ud"
     lost = command("doctor", "--json", "--data", tmp_path / "lost")
     assert lost.lines[-1]["found"] == "there is no such folder"
-
-
-def test_predict_labels_every_word_of_every_line(command, fine_tuned, tmp_path):
-    text = "tuki mirne\n\nbaboza\n"
-    (tmp_path / "text.txt").write_text(text)
-    ended = command("predict", fine_tuned[0], tmp_path / "text.txt")
-    assert (ended.status, ended.err) == (0, "")
-    lines = ended.out.splitlines()
-    assert [line.partition("\t")[0] for line in lines] == text.splitlines()
-    assert [len(line.partition("\t")[2].split()) for line in lines] == [2, 0, 1]
-    assert command("predict", fine_tuned[0], "-", stdin=text).out == ended.out
-
-
-def test_predict_writes_json_lines(command, fine_tuned):
-    first, empty, last = command("predict", fine_tuned[0], "-", "--json", stdin="tuki mirne\n\nbaboza").lines
-    assert (first["line"], first["words"], len(first["labels"])) == (1, ["tuki", "mirne"], 2)
-    assert empty == {"line": 2, "words": [], "labels": []}
-    assert last["line"] == 3
-
-
-def test_predict_labels_pairs(command, pair_model):
-    stdin = "tuki mirne\tbaboza\n\ntuki\ttuki\n"
-    plain = command("predict", pair_model, "-", stdin=stdin).out.splitlines()
-    assert [line.split("\t")[:-1] for line in plain] == [["tuki mirne", "baboza"], [], ["tuki", "tuki"]]
-    assert {line.split("\t")[-1] for line in plain if line} <= {"0", "1"}
-    first, empty, _ = command("predict", pair_model, "-", "--json", stdin=stdin).lines
-    assert first["texts"] == ["tuki mirne", "baboza"]
-    assert first["label"] in {"0", "1"}
-    assert empty == {"line": 2, "texts": [], "label": None}
-
-
-def test_predict_reads_no_more_than_it_predicts_together(command, fine_tuned, monkeypatch):
-    from isogloss.cli import predictions
-
-    monkeypatch.setattr(predictions, "LINES_TOGETHER", 2)
-    read, printed_at = [], []
-
-    class Slow(io.StringIO):
-        def __next__(self):
-            line = super().__next__()
-            read.append(line)
-            return line
-
-    monkeypatch.setattr(predictions, "_print", lambda *_: printed_at.append(len(read)))
-    monkeypatch.setattr(predictions, "_opened", lambda _: Slow("a\nb\nc\nd\ne\n"))
-    assert command("predict", fine_tuned[0], "-").status == 0
-    assert printed_at == [2, 2, 4, 4, 5]
-
-
-def test_predictions_do_not_depend_on_the_lines_beside_them(command, fine_tuned, monkeypatch):
-    from isogloss.cli import predictions
-
-    stdin = "".join(f"tuki mirne {'baboza ' * count}\n" for count in range(9))
-    together = command("predict", fine_tuned[0], "-", stdin=stdin).out
-    monkeypatch.setattr(predictions, "LINES_TOGETHER", 1)
-    assert command("predict", fine_tuned[0], "-", stdin=stdin).out == together
 
 
 def test_languages_are_exported_where_asked(command, tmp_path, monkeypatch):

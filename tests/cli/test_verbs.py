@@ -18,7 +18,16 @@ VERBS = {
     "report": ["folder", "--open", "--json", "--debug"],
     "show": ["run_id", "--in", "--json", "--debug"],
     "list": ["what", "--in", "--json", "--debug"],
-    "predict": ["model", "file", "--json", "--debug"],
+    "predict": [
+        *("run", "file", "--language", "--format", "--out", "--scores"),
+        *("--quiet -q", "--json", "--debug"),
+    ],
+    "evaluate": [
+        *("runs", "--corpus", "--language", "--split", "--treebank", "--data", "--predictions"),
+        *("--quiet -q", "--json", "--debug"),
+    ],
+    "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
+    "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],
     "languages": ["--json", "--debug"],
     "languages export": ["folder", "--quiet -q", "--debug"],

@@ -146,3 +146,26 @@ def test_what_is_written_reads_back(again, pairs):
 def test_pair_with_an_empty_text_is_not_written():
     with pytest.raises(DataError, match="a text is empty"):
         list(Bitext().write([Translation(id="1", first="a", second=" ")], "en-fr"))
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("id\ten\tfr\ten", "a column twice in en, fr, en; expected each language once"),
+        ("id\ten\tfr\tde\tlinks", "links in a table of en, fr, de, links; expected two languages and links"),
+    ],
+)
+def test_table_whose_columns_are_unclear_is_refused(message, header, said):
+    row = "\t".join("a" for _ in header.split("\t"))
+    text = message(Bitext(), {"bitext/en-fr.train.tsv": f"{header}\n{row}\n"}, "en-fr")
+    assert f"en-fr.train.tsv:1: {said}" in text
+
+
+def test_links_are_what_stands_there_and_not_what_may_be_meant(message):
+    said = message(Bitext(), {"bitext/en-fr.train.tsv": "id\ten\tfr\tlinks\n1\ta\tb\t-0-0\n"}, "en-fr")
+    assert "en-fr.train.tsv:2: link '-0-0'" in said
+
+
+def test_side_without_words_is_refused(message):
+    corpus = Bitext(collection="gold", whole="train")
+    assert "enfr.src-tgt:1: 2 sides" in message(corpus, {"gold/enfr.src-tgt": "a |||  \n"}, "en-fr")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import UPOS, read_conllu, write_conllu
+from isogloss.data.conllu import UPOS, read_conllu, with_tree, write_conllu
 from isogloss.data.examples import ParsedSentence
 from isogloss.data.files import File
 
@@ -47,6 +47,70 @@ def test_changed_fields_are_written_into_the_old_lines(fixtures):
     written = list(write_conllu([changed], "ud"))
     assert written[4] == "1\tShe\tshe\tX\tPRP\tCase=Nom|Number=Sing\t3\tdep\t3:nsubj\t_"
     assert written[:4] + written[5:] == [*sentence.lines[:4], *sentence.lines[5:], ""]
+
+
+@st.composite
+def annotated(draw):
+    """A sentence's lines with comments, ranges, empty nodes, an enhanced graph and anything in MISC."""
+    cells = st.text(
+        st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=5
+    )
+    size = draw(st.integers(1, 5))
+    lines = ["# " + draw(cells) for _ in range(draw(st.integers(0, 2)))]
+    if draw(st.booleans()):
+        lines.append("\t".join(["0.1", *[draw(cells) for _ in range(9)]]))
+    for number in range(1, size + 1):
+        if draw(st.booleans()) and number < size:
+            lines.append("\t".join([f"{number}-{number + 1}", draw(cells), *"_______", draw(cells)]))
+        head = number - 1  # a chain
+        graph = draw(st.sampled_from(["_", f"{head}:dep|{number}.1:nsubj>obj", "0:root"]))
+        others = [draw(cells) for _ in range(5)]
+        tree = [
+            draw(st.sampled_from(sorted(UPOS))),
+            others[2],
+            others[3],
+            str(head),
+            "dep:x",
+            graph,
+            others[4],
+        ]
+        lines.append("\t".join([str(number), others[0], others[1], *tree]))
+        for copy in range(draw(st.integers(0, 2))):
+            lines.append("\t".join([f"{number}.{copy + 1}", *[draw(cells) for _ in range(9)]]))
+    return lines, size
+
+
+@given(st.lists(annotated(), min_size=1, max_size=3))
+def test_all_that_is_not_read_is_written_back_untouched(sentences):
+    lines = [line for one, _ in sentences for line in (*one, "")]
+    assert list(write_conllu(read_conllu(file_of(*lines)), "ud")) == lines
+
+
+@given(annotated(), st.booleans())
+def test_a_predicted_tree_changes_its_own_columns_alone(one, tagged):
+    lines, size = one
+    (sentence,) = read_conllu(file_of(*lines))
+    heads, relations = (*range(2, size + 1), 0), [f"r{place}" for place in range(size)]
+    changed = with_tree(sentence, heads, relations, tags=["X"] * size if tagged else ())
+    written = list(write_conllu([changed], "ud"))
+    assert len(written) == len(lines) + 1
+    words = iter(range(size))
+    for before, after in zip(lines, written, strict=False):
+        if before.startswith("#") or not before.split("\t")[0].isdigit():
+            assert after == before
+            continue
+        word, cells = next(words), before.split("\t")
+        cells[6:8] = str(heads[word]), relations[word]
+        cells[3] = "X" if tagged else cells[3]
+        assert after.split("\t") == cells
+
+
+def test_a_tree_of_another_length_is_refused():
+    sentence = next(read_conllu(file_of(word(), word(2, head=1))))
+    with pytest.raises(ValueError, match="example '1': 1 heads, 2 relations and 0 tags for 2 words"):
+        with_tree(sentence, [0], ["root", "dep"])
+    with pytest.raises(ValueError, match="and 1 tags for 2 words"):
+        with_tree(sentence, [0, 1], ["root", "dep"], tags=["X"])
 
 
 forms = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
@@ -126,3 +190,26 @@ def test_heads_are_accepted_just_when_every_word_leads_to_the_one_root(data):
         assert next(read_conllu(file_of(*lines))).heads == tuple(heads)
     else:
         broken(*lines)
+
+
+def test_ids_are_unique_even_where_one_looks_like_a_repeated_one():
+    names = ["a", "a", "a#2", "a#2", "2"]
+    lines = [line for name in names for line in (f"# sent_id = {name}", word(), "")]
+    assert [one.id for one in read_conllu(file_of(*lines))] == ["a", "a#2", "a#2#2", "a#2#3", "2"]
+
+
+def test_sent_id_is_found_however_it_is_spaced():
+    for comment in (
+        "# sent_id = a b",
+        "#sent_id=a b",
+        "#\tsent_id  =  a b  ",
+        "# sent_id = \n# sent_id = a b",
+    ):
+        (one,) = read_conllu(file_of(*comment.split("\n"), word()))
+        assert one.id == "a b"
+
+
+def test_tree_that_is_none_is_not_written():
+    (one,) = read_conllu(file_of(word(1, head=0), word(2, head=1, relation="obj")))
+    with pytest.raises(DataError, match=r"cannot write example 1:2: HEAD 9; expected at most 2"):
+        list(write_conllu([replace(one, heads=(0, 9))], "ud"))

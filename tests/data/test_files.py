@@ -3,6 +3,7 @@ import lzma
 from hashlib import sha256
 
 import pytest
+from drawn import HARD
 
 from isogloss.core.errors import DataError
 from isogloss.data.files import DiskFolder
@@ -42,6 +43,25 @@ def test_byte_order_mark_and_windows_line_ends_are_no_text(put, text):
 
 def test_only_newline_ends_a_line(put):
     assert lines(put({"a.txt": "a\u2028b\x0cc\u0085d\n"})) == ["a\u2028b\x0cc\u0085d"]
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_no_sign_of_any_script_is_changed(put, suffix, pack):
+    text = "\n".join(HARD) + "\n" + "".join(HARD) + "\n"
+    (file,) = put({"a.txt" + suffix: pack(text.encode())}).find(["a.txt"])
+    assert "".join(file.read()).encode() == text.encode()
+    assert [line for _, line in file.lines()] == [*HARD, "".join(HARD)]
+
+
+def test_compressed_parts_one_after_the_other_are_one_text(put):
+    for suffix, pack in ((".gz", gzip.compress), (".xz", lzma.compress)):
+        assert lines(put({"a.txt" + suffix: pack(b"eins\nzw") + pack(b"ei\n")})) == ["eins", "zwei"]
+
+
+def test_older_lzma_is_no_xz(put):
+    """Its header is so short that any text may be taken for one."""
+    with pytest.raises(DataError, match="is damaged"):
+        lines(put({"a.txt.xz": lzma.compress(TEXT.encode(), format=lzma.FORMAT_ALONE)}))
 
 
 def test_text_that_is_no_utf8_names_file_and_line(put):

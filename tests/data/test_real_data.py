@@ -1,24 +1,29 @@
 """The real corpora, each read whole once: counts are those that its SOURCE.md states."""
 
+import json
 import re
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.bible import Bible
 from isogloss.data.bitext import Bitext
-from isogloss.data.conllu import read_conllu, write_conllu
+from isogloss.data.conllu import read_conllu, with_tree, write_conllu
 from isogloss.data.corpora import SPLITS
 from isogloss.data.joined import joined
 from isogloss.data.mixed import mixed_pairs, mixed_questions
-from isogloss.data.mlqa import Mlqa
-from isogloss.data.parallel_files import THREE_LETTERS
-from isogloss.data.parallel_table import languages_in
+from isogloss.data.mlqa import LANGUAGES, Mlqa
+from isogloss.data.question_json import read_questions
+from isogloss.data.sources import Sources
 from isogloss.data.ud import Ud
 from isogloss.data.xnli import LABELS
+from isogloss.encoders import load_tokenizer
+from isogloss.metrics.attachment import universal
+from isogloss.tasks.parsing import PARSING
+from isogloss.tasks.spanning_tree import is_tree
 
 pytestmark = pytest.mark.data
 
@@ -35,20 +40,35 @@ def rows(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["ud", "ud-extra", "ud-legacy", "ud-pud"])
-def test_treebanks_have_their_sentences_and_are_written_back_byte_for_byte(real_data, place):
-    read = 0
-    for treebank, name, sentences, words, *_ in (
-        row for row in rows(source(real_data, place)) if len(row) > 3
+@pytest.mark.parametrize("place", ["ud", "ud-extra", "ud-pud"])
+def test_treebanks_of_version_2_are_trees_of_its_relations(real_data, place):
+    relations = set(PARSING.labels)
+    for file in real_data.find([f"{place}/*/*.conllu"]):
+        for one in read_conllu(file):
+            assert is_tree(one.heads), (file.name, one.id)
+            names = [universal(relation) for relation in one.relations]
+            assert set(names) <= relations, (file.name, one.id)
+            below_root = [name for head, name in zip(one.heads, names, strict=True) if head == 0]
+            assert below_root == [name for name in names if name == "root"], (file.name, one.id)
+
+
+@pytest.mark.parametrize("folder", ["pre-v1.2_UD_Hindi", "v1.2_UD_Arabic", "v1.3_UD_Chinese"])
+def test_treebanks_of_version_1_are_refused_as_such(real_data, folder, bert_folder):
+    (file,) = real_data.find([f"ud-legacy/{folder}/*-ud-dev.conllu"])
+    with pytest.raises(
+        DataError, match="It looks like Universal Dependencies version 1, where version 2 has"
     ):
-        files = real_data.find([f"{place}/{treebank}/{name}"]) if name.endswith(".conllu") else []
-        for file in files:
-            parsed = list(read_conllu(file))
-            assert (len(parsed), sum(len(one.words) for one in parsed)) == (int(sentences), int(words)), name
-            assert "".join(line + "\n" for line in write_conllu(parsed, "ud")) == "".join(file.read()), name
-            assert len({one.id for one in parsed}) == len(parsed)
-            read += 1
-    assert read == len(real_data.find([f"{place}/*/*.conllu"])) > 0
+        PARSING.encode(list(read_conllu(file)), load_tokenizer(bert_folder))
+
+
+@pytest.mark.slow
+def test_gold_trees_score_1_and_are_written_back_byte_for_byte(real_data):
+    (file,) = real_data.find(["ud-pud/UD_English-PUD/*.conllu"])
+    parsed = list(read_conllu(file))
+    gold = PARSING.gold(parsed)
+    assert set(PARSING.measures(gold, gold).values()) == {1.0}
+    again = (with_tree(one, tree.heads, tree.relations) for one, tree in zip(parsed, gold, strict=True))
+    assert "".join(line + "\n" for line in write_conllu(again, "ud")) == "".join(file.read())
 
 
 def test_treebanks_are_found_by_language(real_data):
@@ -65,26 +85,6 @@ def test_parallel_treebanks_share_their_ids(real_data):
         for code in ("en", "th")
     ]
     assert ids[0] == ids[1]
-
-
-@pytest.mark.slow
-def test_udpos_has_its_sentences_and_words(real_data):
-    for language, *cells in (row for row in rows(source(real_data, "udpos-xtreme")) if len(row[0]) == 2):
-        for split, cell in zip(SPLITS, cells, strict=True):
-            if not real_data.find([f"udpos-xtreme/{split}-{language}.tsv"]):
-                continue
-            read = list(CORPORA["udpos"].read(real_data, language, split))
-            assert f"{len(read)} / {sum(len(one.words) for one in read)}" == cell, (language, split)
-
-
-@pytest.mark.slow
-def test_wikiann_has_its_sentences(real_data):
-    stated = re.findall(r"\b([a-z]{2}) (\d+)/(\d+)(?:/(\d+))?", source(real_data, "panx"))
-    assert len(stated) == 20
-    for language, *counts in stated:
-        for split, count in zip(SPLITS, counts, strict=True):
-            if real_data.find([f"panx/{split}-{language}.tsv"]):
-                assert sum(1 for _ in CORPORA["wikiann"].read(real_data, language, split)) == int(count)
 
 
 @pytest.mark.slow
@@ -174,6 +174,35 @@ def test_mlqa_has_its_questions(real_data):
     assert crossed == ids["de"] & ids["en"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("corpus", "place", "count"),
+    [
+        ("squad", "xquad/xquad.*.json", 12),
+        ("squad", "squad/*-v1.1.rebuilt.json", 2),
+        ("mlqa", "mlqa/MLQA_V1/dev/dev-context-*-question-*.json", 49),
+        ("tydiqa", "tydiqa-goldp/*_tydiqa_*.json", 7),
+    ],
+)
+def test_questions_are_written_back_with_all_they_came_with(real_data, corpus, place, count):
+    files = real_data.find([place])
+    assert len(files) == count
+    for file in files:
+        questions = list(read_questions(file))
+        assert not [one.id for one in questions if one.repaired]
+        written = "\n".join(CORPORA[corpus].write(questions, "en"))
+        assert json.loads(written) == json.loads("".join(file.read())), file.name
+
+
+@pytest.mark.slow
+def test_all_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
+    sources = Sources(data=real_data.path)
+    for asked, context in product(LANGUAGES, repeat=2):
+        questions = sources.examples(f"mlqa:{asked}", context, "dev")
+        same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
+        assert all(one.question == same[one.id] and one.language == context for one in questions)
+
+
 def test_tydiqa_has_its_questions(real_data):
     stated = {"ar": 921, "bn": 113, "en": 440, "fi": 782, "id": 565, "ru": 812}
     for language, count in stated.items():
@@ -181,53 +210,5 @@ def test_tydiqa_has_its_questions(real_data):
     assert sum(1 for _ in CORPORA["tydiqa"].read(real_data, "en", "train")) == 3696
 
 
-@pytest.mark.slow
-def test_raw_text_has_its_lines_and_documents(real_data):
-    table = [row for row in rows(source(real_data, "rawtext")) if len(row) == 9 and len(row[0]) == 2]
-    stated = {(row[0], row[1]): (int(row[5]), int(row[4])) for row in table}
-    for language in sorted({language for language, _ in stated}):
-        files = real_data.find([f"rawtext/{language}/*.txt"])
-        names = [Path(file.plain_name).stem for file in files]
-        lines = list(CORPORA["rawtext"].read(real_data, language, "train"))
-        expected = [sum(stated[language, name][part] for name in names) for part in (0, 1)]
-        assert [len(lines), lines[-1].document + 1] == expected, language
-
-
-@pytest.mark.slow
-def test_bible_has_its_verses(real_data):
-    stated = {"en": 31090, "de": 31097, "es": 31081, "zh": 31016, "fr": 29907, "ru": 26058}
-    stated |= {"vi": 30526, "te": 29971, "sw": 7767}
-    (table,) = real_data.find(["bible/*.tsv"])
-    assert set(languages_in(table)) == set(stated)
-    for language, count in stated.items():
-        ids = [verse.id for split in SPLITS for verse in Bible().read(real_data, language, split)]
-        assert len(ids) == len(set(ids)) == count
-
-
 def test_bible_holds_out_enough_verses_for_retrieval(real_data):
     assert 1100 < sum(1 for _ in Bitext(collection="bible").read(real_data, "en-vi", "test")) < 1400
-
-
-@pytest.mark.slow
-def test_tico19_is_complete_in_all_languages(real_data):
-    (table,) = real_data.find(["tico19/*.tsv"])
-    languages = languages_in(table)
-    assert len(languages) == 13
-    for language in languages[1:]:
-        assert sum(1 for _ in Bitext(collection="tico19").read(real_data, f"en-{language}", "test")) == 3071
-
-
-def test_tatoeba_has_its_pairs(real_data):
-    fewer = {"ka": 746, "ml": 687, "th": 548, "sw": 390, "ta": 307, "te": 234}
-    languages = {Path(file.plain_name).name[8:11] for file in real_data.find(["tatoeba/*-eng.eng"])}
-    codes = {code for code, three in THREE_LETTERS.items() if three in languages}
-    assert len(codes) == len(languages) == 34
-    for language in codes:
-        pairs = list(Bitext(collection="tatoeba").read(real_data, f"{language}-en", "test"))
-        assert len(pairs) == fewer.get(language, 1000), language
-
-
-def test_gold_alignments_are_read(real_data):
-    english = list(Bitext(collection="word-alignment").read(real_data, "en-fr", "test"))
-    assert (len(english), sum(1 for pair in english if pair.possible)) == (447, 429)
-    assert sum(1 for _ in Bitext(collection="word-alignment").read(real_data, "zh-en", "test")) == 450

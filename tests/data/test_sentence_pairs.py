@@ -88,3 +88,27 @@ def test_what_is_written_reads_back(again, rows):
         for i, (first, second, label) in enumerate(rows, start=1)
     ]
     assert again(Xnli(), examples) == examples
+
+
+def test_first_pair_that_looks_like_a_header_is_written_below_one(again):
+    pairs = [SentencePair(id="1", first="premise", second="hypothesis", label="neutral")]
+    assert list(Xnli().write(pairs, "en")) == [
+        "sentence1\tsentence2\tgold_label",
+        "premise\thypothesis\tneutral",
+    ]
+    assert again(Xnli(), pairs) == pairs
+
+
+def test_text_that_begins_with_a_byte_order_mark_keeps_it(again):
+    pairs = [SentencePair(id=str(n), first="\ufeffa", second="b", label="neutral") for n in (1, 2)]
+    assert again(Xnli(), pairs) == pairs
+
+
+def test_column_that_is_there_twice_is_an_error(message):
+    text = message(PawsX(), {"pawsx/de/train.tsv": "id\tsentence1\tsentence2\tsentence2\tlabel\n"}, "de")
+    assert "train.tsv:1: a column twice in the header" in text
+
+
+def test_empty_id_is_an_error(message):
+    rows = "id\tsentence1\tsentence2\tlabel\n\ta\tb\t1\n"
+    assert "train.tsv:2: an empty id" in message(PawsX(), {"pawsx/de/train.tsv": rows}, "de")

@@ -2,6 +2,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import identity
+from isogloss.data.examples import ParsedSentence
 from isogloss.data.ud import Ud, treebanks_there
 
 SENTENCE = "1\tw\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
@@ -81,3 +82,11 @@ def test_treebanks_are_part_of_the_identity():
 def test_empty_split_is_an_error(message):
     said = message(Ud(), {"ud/UD_English-EWT/en_ewt-ud-train.conllu": "\n"})
     assert "en_ewt-ud-train.conllu:1: the split is empty" in said
+
+
+def test_treebank_that_is_a_folder_is_written_where_it_is_read(again):
+    corpus = Ud(treebanks=(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),))
+    assert corpus.path("vi", "dev") == "ud-legacy/v2.5_UD_Vietnamese-VTB/vi-ud-dev.conllu"
+    one = ParsedSentence(id="1", words=("a",), tags=("X",), heads=(0,), relations=("root",))
+    (back,) = again(corpus, [one], "vi", "dev")
+    assert back.words == one.words

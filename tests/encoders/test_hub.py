@@ -69,6 +69,19 @@ def test_half_a_download_is_taken_up_again(hub, bert_folder, tmp_path):
     assert load_model("some/encoder").config.model_type == "bert"
 
 
+def test_weights_the_hub_has_only_as_pickle_are_answered_with_the_way_to_convert_them(
+    hub, bert_folder, tmp_path
+):
+    """As of mDeBERTa-v3: its folder comes without model.safetensors, since pickle is not downloaded."""
+    (tmp_path / "config.json").write_bytes((bert_folder / "config.json").read_bytes())
+    (tmp_path / "spm.model").write_bytes(b"")
+    hub(online=tmp_path)
+    text = message("some/encoder")
+    assert "the Hugging Face hub has config.json, spm.model, which is not enough." in text
+    assert "AutoModel.from_pretrained('some/encoder').save_pretrained('FOLDER')" in text
+    assert text.endswith("Then give FOLDER.")
+
+
 def test_unreachable_hubs_are_answered_with_the_way_round(hub):
     hub()
     assert message("some/encoder") == (

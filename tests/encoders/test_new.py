@@ -3,7 +3,15 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Architecture
-from isogloss.encoders import family_of, load_masked_lm, new_encoder, save_model, train_tokenizer
+from isogloss.encoders import (
+    FAMILIES,
+    family_of,
+    load_masked_lm,
+    new_encoder,
+    save_model,
+    set_dropout,
+    train_tokenizer,
+)
 from made_up import TEXT
 
 SMALL = {
@@ -11,13 +19,13 @@ SMALL = {
     "dim": 32,
     "heads": 4,
     "feed_forward": 48,
-    "vocabulary": 80,
+    "vocabulary": 400,
     "positions": 40,
     "dropout": 0.1,
 }
 
 
-@pytest.fixture(params=["bert", "xlm-roberta"])
+@pytest.fixture(params=FAMILIES)
 def architecture(request):
     return Architecture(family=request.param, **SMALL)
 
@@ -35,12 +43,13 @@ def equal(one, other):
 def test_the_encoder_has_the_shape_asked_for(architecture, tokenizer):
     model = new_encoder(architecture, tokenizer, seed=0)
     assert model.config.model_type == architecture.family
-    embeddings = model.base_model.embeddings.word_embeddings.weight
+    embeddings = model.get_input_embeddings().weight
     assert tuple(embeddings.shape) == (len(tokenizer), 32)
     sites = family_of(model).sites(model)
     assert len(sites) == 2
     feed_forward = model.get_submodule(sites[0].feed_forward_in)
-    assert (feed_forward.in_features, feed_forward.out_features) == (32, 48)
+    gated = 2 if architecture.family == "modernbert" else 1
+    assert (feed_forward.in_features, feed_forward.out_features) == (32, 48 * gated)
     assert model.config.num_attention_heads == 4
 
 
@@ -62,8 +71,9 @@ def test_it_takes_texts_as_long_as_its_positions(architecture, tokenizer):
     assert longest == architecture.positions
     with torch.inference_mode():
         assert model(torch.full((1, longest), 7)).logits.isfinite().all()
-        with pytest.raises((IndexError, RuntimeError)):
-            model(torch.full((1, longest + 1), 7))
+        if architecture.family not in {"deberta-v2", "modernbert"}:
+            with pytest.raises((IndexError, RuntimeError)):
+                model(torch.full((1, longest + 1), 7))
 
 
 def test_special_subwords_are_the_tokenizers(architecture, tokenizer):
@@ -76,6 +86,17 @@ def test_pretraining_drops_nothing(architecture, tokenizer):
     model = new_encoder(architecture, tokenizer, seed=0).train()
     ids = torch.arange(5, 15).unsqueeze(0)
     assert torch.equal(model(ids).logits, model(ids).logits)
+
+
+def test_dropout_is_said_for_the_next_time_it_is_loaded(architecture, tokenizer, tmp_path):
+    model = new_encoder(architecture, tokenizer, seed=0)
+    set_dropout(model.config, 0.25)
+    save_model(model, tokenizer, tmp_path / "encoder")
+    loaded = load_masked_lm(tmp_path / "encoder")
+    rates = {part.p for part in loaded.base_model.modules() if isinstance(part, torch.nn.Dropout)}
+    assert rates == {0.25}
+    ids = torch.arange(5, 15).unsqueeze(0)
+    assert not torch.equal(loaded.train()(ids).logits, loaded(ids).logits)
 
 
 def test_it_is_an_ordinary_hugging_face_folder(architecture, tokenizer, tmp_path):
@@ -91,6 +112,13 @@ def test_heads_must_divide_the_width(tokenizer, architecture):
     wrong = Architecture(**{**vars(architecture), "heads": 5})
     with pytest.raises(ConfigError, match=r"architecture: 5 heads do not divide a width \(dim\) of 32"):
         new_encoder(wrong, tokenizer, seed=0)
+
+
+def test_heads_of_modernbert_must_be_even():
+    odd = Architecture(**{**SMALL, "family": "modernbert", "dim": 36})
+    tokenizer = train_tokenizer([TEXT], family="modernbert", size=400)
+    with pytest.raises(ConfigError, match="are 9 wide, and modernbert rotates pairs of numbers"):
+        new_encoder(odd, tokenizer, seed=0)
 
 
 def test_an_unknown_family_is_an_error_with_the_nearest(tokenizer):

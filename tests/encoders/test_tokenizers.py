@@ -7,15 +7,21 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import BertConfig, XLMRobertaConfig
+from transformers import AutoConfig
 
 from isogloss.core.errors import ConfigError, StorageError
+from isogloss.encoders import FAMILIES as ALL
 from isogloss.encoders import load_tokenizer, read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.encoders import tokenizers as module
+from isogloss.encoders.words import split_words
 from made_up import TEXT
 
-FAMILIES = ["bert", "xlm-roberta"]
-CONFIGS = {"bert": BertConfig, "xlm-roberta": XLMRobertaConfig}
+FAMILIES = ["bert", "xlm-roberta", "deberta-v2", "modernbert", "roberta"]
+"""Each kind of vocabulary; distilbert has bert's, camembert xlm-roberta's."""
+
+BYTES = {"modernbert", "roberta"}
+
+SIZE = 500
 PROBES = [
     TEXT,
     " two  spaces\tand tabs ",
@@ -42,11 +48,11 @@ def family(request):
 
 @pytest.fixture(scope="module")
 def trained(family):
-    return train_tokenizer(lines_of(), family=family, size=400)
+    return train_tokenizer(lines_of(), family=family, size=SIZE)
 
 
 def test_the_same_lines_give_the_same_vocabulary(family, trained):
-    again = train_tokenizer(iter(lines_of()), family=family, size=400)
+    again = train_tokenizer(iter(lines_of()), family=family, size=SIZE)
     assert again.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
 
 
@@ -58,7 +64,9 @@ print(*digests())
 
 
 def digests():
-    texts = [train_tokenizer(lines_of(), family=one, size=400).backend_tokenizer.to_str() for one in FAMILIES]
+    texts = [
+        train_tokenizer(lines_of(), family=one, size=SIZE).backend_tokenizer.to_str() for one in FAMILIES
+    ]
     return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
 
@@ -71,20 +79,21 @@ def test_the_same_lines_give_the_same_vocabulary_in_every_process(threads):
 
 
 def test_other_lines_give_another_vocabulary(family, trained):
-    assert train_tokenizer(lines_of(1), family=family, size=400).get_vocab() != trained.get_vocab()
+    assert train_tokenizer(lines_of(1), family=family, size=SIZE).get_vocab() != trained.get_vocab()
 
 
 def test_the_vocabulary_has_the_size_asked_for_and_no_gaps(trained):
-    assert len(trained) == 400
-    assert sorted(trained.get_vocab().values()) == list(range(400))
+    assert len(trained) == SIZE
+    assert sorted(trained.get_vocab().values()) == list(range(SIZE))
 
 
 def test_special_subwords_come_first(family, trained):
-    names = {
-        "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
-        "xlm-roberta": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
-    }
-    assert trained.convert_ids_to_tokens(range(5)) == names[family]
+    bert, roberta = (
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+        ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    )
+    names = roberta if "roberta" in family else bert
+    assert trained.convert_ids_to_tokens(range(5)) == names
     assert sorted(trained.all_special_ids) == list(range(5))
 
 
@@ -130,12 +139,12 @@ def test_merging_beats_letters(trained):
 def test_a_saved_tokenizer_is_the_same_once_loaded(family, trained, tmp_path):
     """What pretraining saw is what fine-tuning sees."""
     trained.save_pretrained(tmp_path)
-    CONFIGS[family]().save_pretrained(tmp_path)
+    AutoConfig.for_model(family).save_pretrained(tmp_path)
     loaded = load_tokenizer(tmp_path)
     assert type(loaded) is type(trained)
     assert loaded.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
     for text in [*lines_of()[:40], *PROBES]:
-        assert loaded(text).data == trained(text).data
+        assert loaded(text)["input_ids"] == trained(text)["input_ids"]
         assert loaded(text, "zwei")["input_ids"] == trained(text, "zwei")["input_ids"]
 
 
@@ -169,14 +178,46 @@ def test_a_vocabulary_is_never_larger_than_asked_for(lines, size, family):
 def test_pairs_are_joined_as_their_family_does(family, trained):
     a, b = (trained(text, add_special_tokens=False)["input_ids"] for text in ("ba", "di"))
     cls, sep = trained.cls_token_id, trained.sep_token_id
-    between = [sep] if family == "bert" else [sep, sep]
+    between = [sep, sep] if "roberta" in family else [sep]
     assert trained("ba", "di")["input_ids"] == [cls, *a, *between, *b, sep]
 
 
 def test_an_unknown_family_is_an_error_with_the_nearest():
-    with pytest.raises(ConfigError, match=r"no encoder family 'xlm-r'.* Known: bert, xlm-roberta"):
+    with pytest.raises(
+        ConfigError, match=r"no encoder family 'xlm-r'.* Known: bert, camembert, deberta-v2, "
+    ):
         train_tokenizer(["a"], family="xlm-r", size=10)
 
 
-def test_every_family_that_is_trained_can_be_read():
-    assert module._TRAINERS.keys() == module._MAKERS.keys() == set(FAMILIES)
+def test_every_family_has_its_kind_of_vocabulary():
+    assert module._KINDS.keys() == ALL.keys()
+
+
+@pytest.mark.parametrize("family", ["distilbert", "camembert"])
+def test_a_family_that_shares_a_kind_of_vocabulary_saves_and_loads(family, tmp_path):
+    trained = train_tokenizer(lines_of(), family=family, size=SIZE)
+    trained.save_pretrained(tmp_path)
+    AutoConfig.for_model(family).save_pretrained(tmp_path)
+    loaded = load_tokenizer(tmp_path)
+    assert loaded.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
+    assert "token_type_ids" not in trained("a", "b") and "token_type_ids" not in loaded("a", "b")
+
+
+SCRIPTS = ("Das ist über", "и всё это", "日本 語 です", "यह हिन्दी है", "هذا نص عربي", "ไทย ภาษา", "café naïve")
+
+
+@pytest.mark.parametrize("family", ["modernbert", "roberta"])
+def test_bytes_know_every_script(family):
+    trained = train_tokenizer(lines_of(), family=family, size=SIZE)
+    for text in [*SCRIPTS, "👍🏽 𐍈"]:
+        ids = trained(text)["input_ids"]
+        assert trained.unk_token_id not in ids
+        assert trained.decode(ids, skip_special_tokens=True).strip() == text
+
+
+@pytest.mark.parametrize("text", SCRIPTS)
+def test_words_are_split_as_in_running_text_in_every_script(family, text):
+    trained = train_tokenizer([*lines_of(), *SCRIPTS * 3], family=family, size=SIZE)
+    (split,) = split_words([text.split()], trained)
+    assert list(split.subwords) == trained(text, add_special_tokens=False)["input_ids"]
+    assert set(split.words) == set(range(len(text.split())))

@@ -9,7 +9,9 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.identity import content
 from isogloss.core.runs import FineTune, Measure, Pretrain, needs, run_id
+from isogloss.data.examples import SentencePair
 from isogloss.experiments.execute import title_of
+from isogloss.experiments.inputs import examples_of
 from isogloss.experiments.running import packaged_recipes, plan_recipe
 from tiny import MODELS, RUNS, TINY, tiny
 
@@ -176,6 +178,31 @@ def test_a_model_can_be_measured_on_another_corpus_and_in_other_languages(plan):
     }
 
 
+def test_target_inputs_can_be_translated_or_mixed_with_the_source(plan):
+    methods = [{"name": "source-only"}, {"name": "translate-train"}]
+    tables = [{"name": "scores", "inputs": inputs} for inputs in ("translated", "mixed", "mixed-first")]
+    runs = plan(
+        grid__corpus="xnli", grid__method=methods, measure=tables, grid__targets=["qab"], grid__seeds=[0]
+    )
+    assert [one.inputs for one in measures(runs, "scores")] == [
+        name for name in ("translated", "mixed", "mixed-first") for _ in methods
+    ]
+    assert "translate-train" in {title_of(model).partition(":")[0] for model in models(runs)}
+
+
+def test_mixed_inputs_are_those_of_both_languages():
+    def read(code):
+        texts = (f"{code} premise", f"{code} hypothesis")
+        return [SentencePair(id=str(n), first=texts[0], second=texts[1], label="neutral") for n in range(40)]
+
+    mixed = examples_of("mixed-first", "sw", ("en",), read)
+    assert {(one.first, one.second) for one in mixed} == {("en premise", "sw hypothesis")}
+    either = examples_of("mixed", "sw", ("en",), read)
+    assert {one.first[:2] + one.second[:2] for one in either} == {"ensw", "swen"}
+    assert examples_of("mixed", "en", ("en",), read) == read("en")
+    assert examples_of("translated", "sw", ("en", "ar"), read) == read("sw-en")
+
+
 def test_one_treebank_can_be_named_for_all_languages(plan):
     changes = {"grid__corpus": "ud", "grid__task": "upos", "grid__method": [{"name": "source-only"}]}
     runs = plan(**changes, measure=[{"name": "scores", "treebanks": "BuiltIn"}], grid__seeds=[0])
@@ -260,6 +287,13 @@ def test_encoders_alone_can_be_measured(plan):
 
 
 PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
+
+
+def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(plan):
+    shape, method = {"family": "deberta-v2"}, {"translation": 0.5}
+    table = {**PRETRAIN, "architecture": shape, "method": method, "bitext": "tatoeba"}
+    with pytest.raises(ModelError, match=r"encoder\.pretrain: translation LM counts positions anew in the"):
+        plan(encoder={"pretrain": table})
 
 
 @pytest.mark.parametrize(
@@ -349,6 +383,10 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
             "encoder.pretrain.architecture: 7 heads do not divide dim 256.",
         ),
         (
+            {"encoder": {"pretrain": {**PRETRAIN, "architecture": {"family": "modernbert", "heads": 256}}}},
+            "encoder.pretrain: architecture: 256 heads on a width (dim) of 256 are 1 wide, and modernbert ",
+        ),
+        (
             {"encoder": {"pretrain": {**PRETRAIN, "architecture": {"positions": 64}}}},
             "encoder.pretrain.method.block: rows of 128 subwords do not fit into 64 positions.",
         ),
@@ -374,6 +412,10 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
         (
             {"measure__0__inputs": "translate"},
             "measure[0]: inputs: no kind of inputs 'translate'. Did you mean 'translated'?",
+        ),
+        (
+            {"measure__0__inputs": "mixed"},
+            "measure[0]: inputs: 'mixed' is for nli and paraphrase, not for ner. Choose translated, or leave",
         ),
         ({"measure__0__languages": ["English"]}, "measure[0]: languages: 'English' is no language code."),
         ({"measure__2__corpus": "xnli"}, "measure[2]: corpus: diagnostic interpolation has no such field."),
@@ -407,6 +449,8 @@ PRETRAIN = {"text": ["rawtext"], "languages": ["qaa", "qab"]}
             {"grid__method": [{"name": "translate-train"}]},
             "grid: the built-in languages: no train split of corpus 'wikiann' for language 'qaa-qab'.",
         ),
+        ({"measure__0__corpus": "wikiann:de"}, "measure[0]: corpus 'wikiann' has no choice after a"),
+        ({"measure__0__corpus": "mlqa:"}, "measure[0]: corpus 'mlqa:' holds qa, not ner."),
         (
             {"measure__1__methods": ["bilingual"]},
             "measure[1]: transfer-gap finds nothing in the grid to look at.",

@@ -8,10 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isogloss.core.errors import ConfigError, DataError, StorageError
+from isogloss.core.errors import ConfigError, DataError, ModelError, StorageError
 from isogloss.core.runs import Architecture
 from isogloss.data.examples import Translation
-from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
+from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_model
 from isogloss.methods import masked_language_modelling as module
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, _TextBatches
 from isogloss.tasks.masked_lm import Masking, Vocabulary
@@ -42,12 +42,16 @@ def translations(first, second):
 
 @pytest.fixture(params=["bert", "xlm-roberta"])
 def setting(request, tmp_path):
+    return text_setting(request.param, tmp_path)
+
+
+def text_setting(family, tmp_path):
     sizes = {"layers": 1, "dim": 16, "heads": 2, "feed_forward": 32, "vocabulary": 90, "positions": 16}
     return TextSetting(
         text=lines,
         translations=translations,
         languages=("en", "de", "sw"),
-        architecture=Architecture(family=request.param, **sizes, dropout=0.25),
+        architecture=Architecture(family=family, **sizes, dropout=0.25),
         folder=tmp_path / "work",
         seed=0,
     )
@@ -86,6 +90,46 @@ def test_pretraining_twice_gives_the_same_encoder(setting, tmp_path, translation
     assert fitted.rows == fitted_again.rows
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_is_pretrained_resumes_and_loads_with_its_dropout(tmp_path, monkeypatch, family):
+    setting = text_setting(family, tmp_path)
+    setting = replace(setting, architecture=replace(setting.architecture, vocabulary=300))
+    whole, tokenizer, fitted = METHOD.train(replace(setting, folder=tmp_path / "whole"))
+    interrupted(METHOD, setting, 5, monkeypatch)
+    again, _, fitted_again = METHOD.train(setting)
+    assert equal(weights(again), weights(whole))
+    assert fitted_again.rows == fitted.rows
+
+    save_model(whole, tokenizer, tmp_path / "encoder")
+    loaded, read = load_masked_lm(tmp_path / "encoder"), load_tokenizer(tmp_path / "encoder")
+    assert equal(weights(loaded), weights(whole))
+    assert read("abc de")["input_ids"] == tokenizer("abc de")["input_ids"]
+    rates = {part.p for part in loaded.base_model.modules() if isinstance(part, torch.nn.Dropout)}
+    assert rates == {0.25}
+
+
+def test_translation_lm_is_refused_where_positions_cannot_be_counted_anew(tmp_path):
+    with pytest.raises(ModelError) as caught:
+        replace(METHOD, translation=0.5).train(text_setting("deberta-v2", tmp_path))
+    assert str(caught.value).startswith(
+        "translation LM counts positions anew in the second text; deberta-v2 sees how far apart subwords "
+        "stand, and no positions. Use bert or "
+    )
+
+
+def interrupted(method, setting, stop, monkeypatch):
+    make = _TextBatches.__getitem__
+
+    def stopping(batches, step):
+        if step == stop:
+            raise KeyboardInterrupt
+        return make(batches, step)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(_TextBatches, "__getitem__", stopping)
+        method.train(setting)
+
+
 def test_another_seed_gives_another_encoder(setting, tmp_path):
     one, tokenizer, _ = METHOD.train(setting)
     other, tokenizer_again, _ = METHOD.train(replace(setting, folder=tmp_path / "again", seed=1))
@@ -97,16 +141,7 @@ def test_another_seed_gives_another_encoder(setting, tmp_path):
 def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monkeypatch, stop):
     method = replace(METHOD, translation=0.3)
     whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
-    make = _TextBatches.__getitem__
-
-    def stopping(batches, step):
-        if step == stop:
-            raise KeyboardInterrupt
-        return make(batches, step)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(_TextBatches, "__getitem__", stopping)
-        method.train(setting)
+    interrupted(method, setting, stop, monkeypatch)
     again, _, fitted_again = method.train(setting)
     assert equal(weights(again), weights(whole))
     assert fitted_again.rows == fitted.rows

@@ -279,3 +279,20 @@ def test_constant_scores_draw_without_complaint(tmp_path, recwarn):
     write_plan(tmp_path, names)
     write_report(tmp_path)
     assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_what_was_measured_beside_the_metric_has_tables_of_its_own(tmp_path):
+    about = {"corpus": "squad", "task": "qa", "encoder": "e", "method": "source-only", "source": "en+de"}
+    tail = {"split": "test", "metric": "f1", "baseline": 0.05, "examples": 9, "em": 0.25}
+    rows = [
+        {**about, "seed": 0, "language": code, "score": score, **tail}
+        for code, score in (("en", 0.5), ("de", 0.4), ("ru", 0.3))
+    ]
+    write_plan(tmp_path, [write_run(tmp_path, "a", measure("scores", rows))])
+    html = text_of_report(tmp_path)
+    assert "squad qa, e: f1 on test" in html
+    assert "squad qa, e: em on test" in html
+    assert [row["mean"] for row in rows_of(next((tmp_path / "tables").glob("scores*-em*.csv")))] == [
+        "0.25"
+    ] * 3
+    assert "a gap of 15.0 points" in " ".join(html.split())

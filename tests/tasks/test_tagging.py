@@ -183,7 +183,12 @@ def test_predictions_do_not_depend_on_the_limit_when_windows_overlap_by_twice_th
 ):
     examples = data.draw(sentences(UPOS))
     encoder = Neighbours(len(tokenizer), len(UPOS.labels), reach)
-    model = SimpleNamespace(base_model=encoder, dropout=torch.nn.Identity(), classifier=torch.nn.Identity())
+    model = SimpleNamespace(
+        base_model=encoder,
+        dropout=torch.nn.Identity(),
+        classifier=torch.nn.Identity(),
+        config=SimpleNamespace(model_type="bert"),
+    )
 
     def predicted(limit):
         rows = UPOS.encode(examples, tokenizer, limit=limit, overlap=2 * reach)

@@ -7,14 +7,14 @@ from isogloss.tasks import TASKS
 
 
 def test_tasks_are_listed_under_their_name():
-    assert list(TASKS) == ["upos", "ner", "nli", "paraphrase", "qa"]
+    assert list(TASKS) == ["upos", "ner", "parsing", "nli", "paraphrase", "qa"]
     assert all(task.name == name for name, task in TASKS.items())
 
 
 def test_labels_are_unique_and_metrics_are_named():
     for task in TASKS.values():
         assert len(set(task.labels)) == len(task.labels)
-        assert task.metric in ("accuracy", "span_f1", "f1")
+        assert task.metric in ("accuracy", "span_f1", "las", "f1")
         assert 0 < task.overlap < task.limit
 
 

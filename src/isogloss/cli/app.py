@@ -24,7 +24,12 @@ languages_app = typer.Typer(
 app.add_typer(languages_app, name="languages")
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
-Data = Annotated[Path | None, typer.Option("--data", help="Folder with the real corpora.")]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Folder with the real corpora, or hub: Hugging Face datasets."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -38,6 +43,10 @@ Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.
 Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
 Engine = Annotated[
     str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
+]
+Model = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="The folder of a finished fine-tuning run, or of an exported model."),
 ]
 Folder = Annotated[Path, typer.Option("--in", help="The folder of runs.")]
 
@@ -206,20 +215,113 @@ def list_(
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="The folder of a finished fine-tuning run.")],
+    run: Model,
     file: Annotated[
-        Path,
-        typer.Argument(
-            help="A sentence (words parted by spaces) or pair (by a tab) a line; - is standard input."
-        ),
+        str, typer.Argument(help="What to predict for; - is standard input; .gz and .xz are read.")
     ],
+    language: Annotated[str, typer.Option("--language", help="Language of the file, as in sw.")] = "",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", help="conllu, lines, tsv, squad or jsonl; else by the file's name or first line."
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write, whole or not at all; else standard output.")
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Add probabilities.")] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
-    """Predict a label for each word of each sentence, or for each pair of texts, line by line."""
-    from isogloss.cli.predictions import predict_lines
+    """Predict labels for a file; it comes out as it went in, with the labels in it.
 
-    predict_lines(model, file, as_json=as_json)
+    CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
+    word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
+    """
+    from isogloss.cli.using import print_predictions
+    from isogloss.using.predicting import How
+
+    how = How(format=format_, language=language, scores=scores, as_json=as_json)
+    print_predictions(run, file, how, out=out, quiet=quiet)
+
+
+@app.command()
+def evaluate(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folders of finished fine-tuning runs or exported models.")
+    ],
+    corpus: Annotated[str, typer.Option("--corpus", help="A corpus with labels of the models' tasks.")],
+    language: Annotated[
+        list[str], typer.Option("--language", help="Languages: --language de,fr or one at a time.")
+    ],
+    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "test",
+    treebank: Annotated[
+        list[str] | None,
+        typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia."),
+    ] = None,
+    data: Data = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option("--predictions", help="Folder for what was predicted, in the corpus's own format."),
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
+    from isogloss.cli.using import print_scores
+
+    print_scores(
+        runs,
+        corpus=corpus,
+        languages=language,
+        split=split,
+        treebanks=treebank or [],
+        data=data,
+        predictions=predictions,
+        quiet=quiet,
+        as_json=as_json,
+    )
+
+
+@app.command(name="export")
+def export_model(
+    run: Model,
+    folder: Annotated[
+        Path, typer.Argument(help="Where the model goes: a new, an empty, or an earlier export.")
+    ],
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Write model.onnx too, checked; needs isogloss[onnx].")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace all that is in the folder.")] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Write a folder that transformers loads without isogloss, with a model card."""
+    from isogloss.cli.using import export_to
+
+    export_to(run, folder, onnx=onnx, force=force, quiet=quiet)
+
+
+@app.command()
+def fetch(
+    corpora: Annotated[
+        list[str], typer.Argument(help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.")
+    ],
+    folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
+    language: Annotated[
+        list[str] | None, typer.Option("--language", help="Only what is in this language; again for more.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be fetched and stop.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Download the official files of corpora, checked, to where their readers find them."""
+    from isogloss.cli.fetching import fetch_corpora
+
+    fetch_corpora(corpora, folder, language or [], dry_run=dry_run, quiet=quiet, as_json=as_json)
 
 
 @app.command()

@@ -5,6 +5,7 @@ import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from sys import modules
 
 from isogloss.core.errors import StorageError
 from isogloss.core.version import VERSION
@@ -40,10 +41,8 @@ def _encoders(_: Path) -> Listing:
     from isogloss.encoders import FAMILIES
 
     rows = [("shipped", "the small encoder of the built-in languages")]
-    return ("encoder", "what"), [
-        *rows,
-        *((name, "any model of this family, by folder or name") for name in FAMILIES),
-    ]
+    families = [(name, _about(type(family))) for name, family in FAMILIES.items()]
+    return ("encoder", "what; models of these families are given by folder or hub name"), [*rows, *families]
 
 
 def _methods(_: Path) -> Listing:
@@ -89,11 +88,12 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
 }
 
 
-def machine(data: Path | None) -> Rows:
+def machine(data: str | None) -> Rows:
     """Say what this machine has."""
     import torch
 
     from isogloss.data import CORPORA
+    from isogloss.data.hub_datasets import data_folder
     from isogloss.training.precision import matrix_speed, measured_precision
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -109,8 +109,8 @@ def machine(data: Path | None) -> Rows:
         ("corpora known", ", ".join(sorted(CORPORA))),
     ]
     if data:
-        there = sorted(path.name for path in data.iterdir()) if data.is_dir() else []
-        rows.append((f"in {data}", ", ".join(there) or "there is no such folder"))
+        folder = data_folder(data)
+        rows.append((f"in {data}", ", ".join(folder.inside() if folder else []) or "there is no such folder"))
     return rows
 
 
@@ -119,6 +119,11 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _about(kind: type[object]) -> str:
+    """Return the first line of the file a class stands in."""
+    return (modules[kind.__module__].__doc__ or "").strip().splitlines()[0]
 
 
 def _first_line(kind: type[object]) -> str:

@@ -45,7 +45,7 @@ class Architecture:
     """The shape of an encoder that is trained from scratch."""
 
     family: str = "bert"
-    """Encoder family: bert or xlm-roberta."""
+    """Encoder family: bert, distilbert, xlm-roberta, roberta, camembert, deberta-v2 or modernbert."""
 
     layers: Positive = 4
     """Transformer layers."""
@@ -57,7 +57,7 @@ class Architecture:
     """Attention heads; must divide dim."""
 
     feed_forward: Positive = 1024
-    """Width of the feed-forward layer."""
+    """Width of the feed-forward layer (of each half where it is gated, as in modernbert)."""
 
     vocabulary: Positive = 12000
     """Subwords in the vocabulary that is trained on the text."""

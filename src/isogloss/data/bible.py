@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Split, cell, only, some_at_least
+from isogloss.data.corpora import Split, cell, not_writable, only, some_at_least
 from isogloss.data.examples import Example, TextLine
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import some
@@ -53,7 +53,11 @@ class Bible:
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Give the lines of a table with one language."""
         yield f"verse\t{language}"
+        seen: set[str] = set()
         for verse in only(TextLine, examples, self.name):
+            if not verse.id or verse.id in seen or not verse.text.strip():
+                raise not_writable(self.name, verse.id, "expected a reference of its own and a text")
+            seen.add(verse.id)
             yield f"{cell(verse.id, self.name, verse.id)}\t{cell(verse.text, self.name, verse.id)}"
 
 

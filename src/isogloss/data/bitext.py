@@ -7,11 +7,11 @@ Bible is split by verse, known test sets are test, anything else is train.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora import SPLITS, Split, cell, only, some_at_least
+from isogloss.data.corpora import AFTER_COLON, SPLITS, Split, cell, not_writable, only, some_at_least
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import some
@@ -46,7 +46,7 @@ class Bitext:
     url: ClassVar[str] = "https://opus.nlpl.eu"
     licence: ClassVar[str] = "that of the files"
 
-    collection: str = "bitext"
+    collection: str = field(default="bitext", metadata=AFTER_COLON)
     """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or one of your own."""
 
     whole: Whole = ""
@@ -73,13 +73,15 @@ class Bitext:
         """Give the lines of a table of the two languages and their links."""
         first, second = two_languages(language)
         yield f"id\t{first}\t{second}\t{LINKS}"
+        seen: set[str] = set()
         for pair in only(Translation, examples, self.name):
             texts = [cell(text, self.name, pair.id) for text in (pair.id, pair.first, pair.second)]
             if not all(text.strip() for text in texts):
-                raise DataError(
-                    f"{self.name}: cannot write example {pair.id!r}: a text is empty. Leave it out."
-                )
-            yield "\t".join([*texts, format_links(pair)])
+                raise not_writable(self.name, repr(pair.id), "a text is empty. Leave it out")
+            if pair.id in seen:
+                raise not_writable(self.name, repr(pair.id), "this id a second time; expected one of its own")
+            seen.add(pair.id)
+            yield "\t".join([*texts, format_links(pair, self.name)])
 
     def _texts(self, folder: Folder, language: str, split: Split) -> tuple[list[_Text], bool]:
         """Find the texts of a split, and tell whether their verses are still to be split."""
@@ -157,7 +159,7 @@ def _table_reader(table: File, first: str, second: str) -> Callable[[], Iterator
         for row in read_rows(table, [second, first] if backwards else [first, second]):
             pair = Translation(id=row.id, first=row.texts[0], second=row.texts[1])
             if row.links:
-                pair = linked(pair, row.links.removeprefix(NO_LINKS), table, row.number)
+                pair = linked(pair, "" if row.links == NO_LINKS else row.links, table, row.number)
             yield flipped(pair) if backwards else pair
 
     return read

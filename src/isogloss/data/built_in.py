@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from itertools import combinations, permutations, product
 from pathlib import Path
@@ -20,7 +19,7 @@ from isogloss.core.records import storage_error
 from isogloss.data import CORPORA
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example, Translation
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, Folder, matches
 
 MADE_AS = {
     "ud": "ud",
@@ -57,6 +56,7 @@ class Maker:
     """Rate of errors in what is translated."""
 
 
+@lru_cache(maxsize=8)  # One and the same maker, so that its files are listed once.
 def built_in_maker(noise: float = NOISE) -> Maker:
     """Give the maker of this package's languages; ``noise`` is its translators' rate of errors."""
     from isogloss.data import languages  # the lexicon is only needed where it is used
@@ -84,9 +84,9 @@ class BuiltInFolder:
 
     def find(self, patterns: Iterable[str]) -> list[File]:
         """Give the files that match the first pattern that matches any, sorted by name; else none."""
-        files = _files(self.maker) | _translated_files(self.maker)
+        files = _every_file(self.maker)
         for pattern in patterns:
-            found = [pattern] if pattern in files else [path for path in files if _matches(path, pattern)]
+            found = [pattern] if pattern in files else [path for path in files if matches(path, pattern)]
             if found:
                 return [files[path] for path in sorted(found)]
         return []
@@ -137,6 +137,10 @@ def _files(maker: Maker) -> dict[str, File]:
 
 
 @lru_cache(maxsize=8)
+def _every_file(maker: Maker) -> dict[str, File]:
+    return _files(maker) | _translated_files(maker)
+
+
 def _translated_files(maker: Maker) -> dict[str, File]:
     files: dict[str, File] = {}
     if maker.translated is None:
@@ -169,12 +173,6 @@ def _bitext_lines(maker: Maker, first: str, second: str, split: Split) -> Callab
             yield line + "\n"
 
     return read
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """Tell whether a path matches; a star stays within one folder, as on disk."""
-    names, parts = path.split("/"), pattern.split("/")
-    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:

@@ -5,10 +5,10 @@ It derives from SNLI, its test pairs from SNLI's test: whoever trains on the one
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from isogloss.data.corpora import Split, only, some_at_least
+from isogloss.data.corpora import AFTER_COLON, Split, only, some_at_least
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import Layouts, english_only, every_split
@@ -29,7 +29,7 @@ class CadNli:
     url: ClassVar[str] = "https://github.com/acmi-lab/counterfactually-augmented-data"
     licence: ClassVar[str] = "Apache-2.0"
 
-    collection: str = "all_combined"
+    collection: str = field(default="all_combined", metadata=AFTER_COLON)
     """all_combined, original, revised_combined, revised_hypothesis or revised_premise: an official folder."""
 
     def path(self, language: str, split: Split) -> str:

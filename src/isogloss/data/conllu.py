@@ -5,11 +5,11 @@ empty nodes, enhanced graphs, comments) stays in a sentence's ``lines`` and is w
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora import cell
+from isogloss.data.corpora import cell, is_unicode, not_writable, own_id
 from isogloss.data.examples import ParsedSentence
 from isogloss.data.files import File
 
@@ -27,7 +27,6 @@ FORM, TAG, HEAD, RELATION = 1, 3, 6, 7
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
 _HEAD = re.compile(r"0|[1-9][0-9]{0,8}")
 _RANGE_OR_EMPTY = re.compile(r"[1-9][0-9]*-[1-9][0-9]*|[0-9]+\.[1-9][0-9]*")
-_SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(.*\S)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +46,11 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
     seen: dict[str, int] = {}
     for count, block in enumerate(_blocks(file), start=1):
         lines = tuple(line for _, line in block)
-        name = _sent_id(lines) or str(count)
-        seen[name] = seen.get(name, 0) + 1
+        name = own_id(_sent_id(lines) or str(count), seen)
         words = _words(file, block)
         _check_tree(file, words)
         yield ParsedSentence(
-            id=name if seen[name] == 1 else f"{name}#{seen[name]}",
+            id=name,
             words=tuple(word.form for word in words),
             tags=tuple(word.tag for word in words),
             heads=tuple(word.head for word in words),
@@ -61,10 +59,29 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
         )
 
 
+def with_tree(
+    example: ParsedSentence, heads: Sequence[int], relations: Sequence[str], *, tags: Sequence[str] = ()
+) -> ParsedSentence:
+    """Return the sentence with another tree, and with other tags where any are given.
+
+    ``write_conllu`` puts them into the sentence's own lines; all else in these stays, the enhanced graph
+    too. ValueError unless each word gets one of each.
+    """
+    lengths = {len(example.words), len(heads), len(relations), len(tags or example.words)}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"example {example.id!r}: {len(heads)} heads, {len(relations)} relations and {len(tags)} tags "
+            f"for {len(example.words)} words."
+        )
+    return replace(example, heads=tuple(heads), relations=tuple(relations), tags=tuple(tags) or example.tags)
+
+
 def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:
     """Give the lines of a file. Where a sentence differs from its ``lines``, the sentence counts."""
     for sentence in sentences:
-        yield from _lines(sentence, corpus) if sentence.lines else _new_lines(sentence, corpus)
+        lines = list((_lines if sentence.lines else _new_lines)(sentence, corpus))
+        _check_reads_back(lines, sentence, corpus)
+        yield from lines
         yield ""
 
 
@@ -81,8 +98,11 @@ def _blocks(file: File) -> Iterator[list[tuple[int, str]]]:
 
 
 def _sent_id(lines: Iterable[str]) -> str:
-    matches = (_SENT_ID.fullmatch(line) for line in lines if line.startswith("#"))
-    return next((match[1] for match in matches if match), "")
+    for line in lines:
+        name, is_there, value = line.removeprefix("#").partition("=")
+        if is_there and line.startswith("#") and name.strip() == "sent_id" and value.strip():
+            return value.strip()
+    return ""
 
 
 def _words(file: File, block: list[tuple[int, str]]) -> list[_Word]:
@@ -140,6 +160,19 @@ def _check_tree(file: File, words: list[_Word]) -> None:
             raise file.broken(words[node - 1].line_number, "a word that is below itself (a cycle)", "a tree")
 
 
+def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -> None:
+    """Check that a reader finds the very sentence in its lines; DataError where the format cannot hold it."""
+    text = "\n".join(lines)
+    if not is_unicode(text):
+        raise not_writable(corpus, sentence.id, "half a surrogate pair in it. Take it out")
+    file = File(f"{corpus}: cannot write example {sentence.id}", lambda: iter(text.split("\n")), str)
+    read = list(read_conllu(file))
+    same = len(read) == 1 and read[0].lines == tuple(lines)
+    name = sentence.id if sentence.lines else read[0].id if read else ""  # an id may be none of its lines'
+    if not same or replace(read[0], id=name, lines=sentence.lines) != sentence:
+        raise _not_its_lines(sentence, corpus)
+
+
 def _lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
     position = 0
     for line in sentence.lines:
@@ -147,7 +180,7 @@ def _lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
         if line.startswith("#") or not _WORD.fullmatch(columns[0]):
             yield line
             continue
-        if position >= len(sentence.words) or len(columns) != COLUMNS:
+        if position >= _length(sentence) or len(columns) != COLUMNS:
             raise _not_its_lines(sentence, corpus)
         columns[FORM] = sentence.words[position]
         columns[TAG] = sentence.tags[position]
@@ -159,9 +192,15 @@ def _lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
         raise _not_its_lines(sentence, corpus)
 
 
+def _length(sentence: ParsedSentence) -> int:
+    return min(map(len, (sentence.words, sentence.tags, sentence.heads, sentence.relations)))
+
+
 def _new_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
     yield f"# sent_id = {cell(sentence.id, corpus, sentence.id)}"
     yield f"# text = {cell(' '.join(sentence.words), corpus, sentence.id)}"
+    if len({*map(len, (sentence.words, sentence.tags, sentence.heads, sentence.relations))}) != 1:
+        raise not_writable(corpus, sentence.id, "words, tags, heads and relations are not as many")
     columns = zip(sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True)
     for position, (word, tag, head, relation) in enumerate(columns, start=1):
         yield f"{position}\t{cell(word, corpus, sentence.id)}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_"

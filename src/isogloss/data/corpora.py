@@ -1,16 +1,24 @@
 """What a corpus is: a name, the task it has labels for, and a reader from files to examples."""
 
-from collections.abc import Iterable, Iterator
-from typing import Literal, Protocol, TypeVar
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import fields
+from typing import Any, Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
-from isogloss.data.examples import Example
+from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
+MARK = "\ufeff"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 Kind = TypeVar("Kind", bound=Example)
+
+AFTER_COLON = {"after colon": True}
+"""Metadata of the field that a recipe gives after the corpus's name: "bitext:bible", "mlqa:en"."""
 
 
 class Corpus(Protocol):
@@ -53,6 +61,11 @@ class Corpus(Protocol):
         ...
 
 
+def field_after_colon(corpus: Any) -> str:
+    """Return the name of the field that a recipe gives after a corpus's name; empty when it has none."""
+    return next((one.name for one in fields(corpus) if one.metadata.get("after colon")), "")
+
+
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:
     """Give the examples on, each checked to be of the kind that the corpus holds."""
     for example in examples:
@@ -61,6 +74,25 @@ def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator
                 f"{corpus}: cannot write a {type(example).__name__} ({example.id}); it holds {kind.__name__}."
             )
         yield example
+
+
+def labelled(labels: Collection[str], pairs: Iterable[SentencePair], corpus: str) -> Iterator[SentencePair]:
+    """Give the pairs on, each checked to have one of the labels."""
+    for pair in pairs:
+        if pair.label not in labels:
+            known = ", ".join(labels)
+            raise not_writable(corpus, pair.id, f"label {pair.label!r}; expected one of {known}")
+        yield pair
+
+
+def own_id(name: str, seen: dict[str, int]) -> str:
+    """Give the name, or, if an example has it already, the first free one of ``name#2``, ``name#3`` …."""
+    new = name
+    while new in seen:
+        seen[name] += 1
+        new = f"{name}#{seen[name]}"
+    seen[new] = 1
+    return new
 
 
 def some_at_least(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
@@ -79,8 +111,30 @@ def some_at_least(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
 def cell(text: str, corpus: str, example: str) -> str:
     """Return a text that may stand between tabs on a line of its own; DataError for any other."""
     if "\t" in text or "\n" in text or "\r" in text:
-        raise DataError(
-            f"{corpus}: cannot write example {example}: {text[:40]!r} has a tab or line end in it; "
-            f"expected text of one line. Replace it by a space."
+        raise not_writable(
+            corpus,
+            example,
+            f"{text[:40]!r} has a tab or line end in it; expected text of one line. Replace it by a space",
         )
+    if not is_unicode(text):
+        raise not_writable(corpus, example, f"{text[:40]!r} has half a surrogate pair in it. Take it out")
     return text
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8: JSON's escapes may spell half a surrogate pair."""
+    return text.isascii() or not _SURROGATE.search(text)
+
+
+def not_writable(corpus: str, example: str, reason: str) -> DataError:
+    """Build the error for an example that the corpus's format cannot hold."""
+    return DataError(f"{corpus}: cannot write example {example}: {reason}.")
+
+
+def with_mark(lines: Iterable[str]) -> Iterator[str]:
+    """Give the lines on; if the first begins with a byte order mark, with a second one before it.
+
+    Readers take one off, here as elsewhere; so a text that begins with U+FEFF keeps its own.
+    """
+    for number, line in enumerate(lines):
+        yield MARK + line if number == 0 and line.startswith(MARK) else line

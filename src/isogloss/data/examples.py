@@ -4,7 +4,7 @@ Every example carries an ``id`` that is unique within its corpus, language and s
 again in the file (UD's sent_id, a running number where the format has none).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,9 @@ class Question:
     """A question about a passage; ``answers`` are (character offset in the passage, text).
 
     ``language`` is that of the passage where answers are compared by its own articles and punctuation
-    (MLQA); empty where they are compared as SQuAD's script does, whatever the language.
+    (MLQA); empty where they are compared as SQuAD's script does, whatever the language. ``title`` is that of
+    the article. ``place`` says where the passage stood, as article and paragraph, so that it can be written
+    back; ``repaired`` says what the reader put right in the answers. Neither makes another question of it.
     """
 
     id: str
@@ -79,6 +81,9 @@ class Question:
     question: str
     answers: tuple[tuple[int, str], ...]
     language: str = ""
+    title: str = ""
+    place: tuple[int, int] = field(default=(0, 0), compare=False)
+    repaired: str = field(default="", compare=False)
 
 
 Example = TaggedSentence | ParsedSentence | SentencePair | TextLine | Translation | Question

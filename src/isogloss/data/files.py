@@ -10,16 +10,20 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import file_digest
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from isogloss.core.errors import DataError, did_you_mean
 
 SUFFIXES = ("", ".gz", ".xz")
 """A file is found with any of these after its name; the first that is there counts."""
+
+LONGEST = 300
+"""Of what was found, a message shows so many characters."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -39,12 +43,27 @@ class File:
 
     def broken(self, number: int, found: str, expected: str, advice: str = "Correct the line") -> DataError:
         """Build the error for a broken line: where, what was found, what is allowed, what to do."""
-        return DataError(f"{self.name}:{number}: {found}; expected {expected}. {advice}.")
+        return DataError(f"{self.name}:{number}: {short(found)}; expected {expected}. {advice}.")
 
     @property
     def plain_name(self) -> str:
         """The name without .gz or .xz."""
         return self.name.removesuffix(".gz").removesuffix(".xz")
+
+
+def short(found: str) -> str:
+    """Cut what was found, which in a damaged file may be the rest of it."""
+    return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
+
+
+def members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a JSON object; ValueError for a key that comes twice, of which Python would keep the last."""
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:40]!r} a second time in an object")
+    return found
 
 
 class Folder(Protocol):
@@ -84,7 +103,7 @@ class DiskFolder:
         for pattern in patterns:
             found = self._matching(pattern)
             if found:
-                return [_disk_file(path) for path in found]
+                return [disk_file(path) for path in found]
         return []
 
     def inside(self) -> list[str]:
@@ -100,17 +119,34 @@ class DiskFolder:
         return [found[name] for name in sorted(found)]
 
 
-def _disk_file(path: Path) -> File:
+def matches(path: str, pattern: str) -> bool:
+    """Tell whether a place matches a pattern; a star stays within one folder, as on disk."""
+    names, parts = path.split("/"), pattern.split("/")
+    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
+
+
+def disk_file(path: Path) -> File:
+    """Give a file on disk, plain, .gz or .xz; what is wrong with it is said when it is read."""
     return File(name=str(path), read=lambda: _read(path), fingerprint=lambda: _fingerprint(path))
+
+
+def byte_stream(name: str, stream: Iterable[bytes]) -> File:
+    """Give a stream of lines, such as standard input, as a file that can be read once."""
+    return File(name=name, read=lambda: _decoded(stream, name), fingerprint=lambda: "")
+
+
+def _decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    for number, line in enumerate(stream, start=1):
+        yield _decode(line if number > 1 else line.removeprefix(BYTE_ORDER_MARK), name, number)
 
 
 def _read(path: Path) -> Iterator[str]:
     number = 0
     try:
         with closing(_open(path)) as stream:
-            for line in stream:
+            for line in _decoded(stream, str(path)):
                 number += 1
-                yield _decode(line if number > 1 else line.removeprefix(BYTE_ORDER_MARK), path, number)
+                yield line
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             f"{path}:{number + 1}: the file ends too early or is damaged ({error}); expected a whole "
@@ -124,16 +160,16 @@ def _open(path: Path) -> BufferedIOBase:
     if path.suffix == ".gz":
         return BufferedReader(cast(BufferedReader, gzip.open(path)))  # twice as fast line by line
     if path.suffix == ".xz":
-        return BufferedReader(cast(BufferedReader, lzma.open(path)))
+        return BufferedReader(cast(BufferedReader, lzma.open(path, format=lzma.FORMAT_XZ)))
     return path.open("rb")
 
 
-def _decode(line: bytes, path: Path, number: int) -> str:
+def _decode(line: bytes, name: str, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is not "
+            f"{name}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is not "
             f"UTF-8 ({error.reason}); expected UTF-8 text. Save the file as UTF-8 or fetch it again."
         ) from error
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, Folder, short
 
 Layouts = Mapping[Split, tuple[str, ...]]
 
@@ -122,7 +122,7 @@ def some(names: Iterable[str]) -> str:
     """Join names for a message; where there are many, say how many more."""
     names = list(names)
     rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
-    return (", ".join(names[:MANY]) or "nothing") + rest
+    return (short(", ".join(names[:MANY])) or "nothing") + rest
 
 
 def _raise(error: DataError) -> list[File]:

@@ -4,10 +4,10 @@ Lewis et al. (2020), "MLQA: Evaluating Cross-lingual Extractive Question Answeri
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from isogloss.data.corpora import Split, only, some_at_least
+from isogloss.data.corpora import AFTER_COLON, Split, only, some_at_least
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import Layouts, is_translation, locate, paths
@@ -37,7 +37,7 @@ class Mlqa:
     url: ClassVar[str] = "https://github.com/facebookresearch/MLQA"
     licence: ClassVar[str] = "CC BY-SA 3.0"
 
-    questions: str = ""
+    questions: str = field(default="", metadata=AFTER_COLON)
     """Language of the questions; empty: that of the passages."""
 
     def path(self, language: str, split: Split) -> str:
@@ -49,13 +49,13 @@ class Mlqa:
         return locate(folder, self.name, self._layouts(language), language, split)
 
     def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
-        """Read the questions, every answer checked against its offset."""
+        """Read the questions; an answer that is not at its offset is put right only beyond doubt."""
         file = self.files(folder, language, split)[0]
         written_in = language.rpartition("-")[2]
         questions = read_questions(
             file,
             language=written_in if written_in in LANGUAGES else "",
-            translated=is_translation(language),
+            answers="translated" if is_translation(language) else "needed",
         )
         return some_at_least(questions, file.name)
 
@@ -65,7 +65,7 @@ class Mlqa:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a JSON file."""
-        return write_questions(only(Question, examples, self.name))
+        return write_questions(only(Question, examples, self.name), version=1.0)
 
     def _layouts(self, language: str) -> Layouts:
         if is_translation(language) and not self.questions:

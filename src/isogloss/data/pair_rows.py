@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from isogloss.core.errors import DataError
-from isogloss.data.files import File
+from isogloss.data.corpora import is_unicode, own_id
+from isogloss.data.files import File, members_once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,7 @@ def read_rows(file: File, part: str, header: Header, *, translated: bool = False
             count += 1
             yield Row(
                 number=number,
-                id=str(count) if columns.id is None else _unique(row[columns.id], seen),
+                id=str(count) if columns.id is None else _unique(file, number, row[columns.id], seen),
                 first=row[columns.first],
                 second=row[columns.second],
                 label=None if columns.label is None else row[columns.label],
@@ -102,7 +103,10 @@ def named(file: File, row: list[str], header: Header) -> Columns:
     first, second = _place(row, header.first), _place(row, header.second)
     if first is None or second is None:
         found = f"a header without {' or '.join(header.second)}: {', '.join(row)}"
-        raise file.broken(1, found[:200], "that column")
+        raise file.broken(1, found, "that column")
+    names = [name for name in row if name]
+    if len(set(names)) < len(names):
+        raise file.broken(1, f"a column twice in the header {', '.join(row)}", "each column once")
     return Columns(
         width=len(row),
         first=first,
@@ -121,10 +125,10 @@ def _objects(file: File, header: Header) -> Iterator[Row]:
     seen: dict[str, int] = {}
     for number, line in file.lines():
         thing = _parsed(file, number, line)
-        name = _value(thing, header.id)
+        name = _value(thing, header.id) or str(number)
         yield Row(
             number=number,
-            id=str(number) if name is None else _unique(name, seen),
+            id=own_id(name, seen),
             first=_text(file, number, thing, header.first),
             second=_text(file, number, thing, header.second),
             label=_value(thing, header.label),
@@ -133,7 +137,7 @@ def _objects(file: File, header: Header) -> Iterator[Row]:
 
 def _parsed(file: File, number: int, line: str) -> dict[str, Any]:
     try:
-        thing = json.loads(line)
+        thing = json.loads(line, object_pairs_hook=members_once)
     except (ValueError, RecursionError) as error:
         raise _no_object(file, number, f"no JSON ({error})") from error
     if not isinstance(thing, dict):
@@ -153,10 +157,14 @@ def _value(thing: dict[str, Any], names: tuple[str, ...]) -> str | None:
 def _text(file: File, number: int, thing: dict[str, Any], names: tuple[str, ...]) -> str:
     text = _value(thing, names)
     if text is None:
-        raise file.broken(number, f"no text {' or '.join(names)} among {', '.join(thing)[:120]}", "that text")
+        there = ", ".join(map(repr, thing))
+        raise file.broken(number, f"no text {' or '.join(names)} among {there}", "that text")
+    if not is_unicode(text):
+        raise file.broken(number, f"{text[:40]!r} with half a surrogate pair", "whole Unicode characters")
     return text
 
 
-def _unique(name: str, seen: dict[str, int]) -> str:
-    seen[name] = seen.get(name, 0) + 1
-    return name if seen[name] == 1 else f"{name}#{seen[name]}"
+def _unique(file: File, number: int, name: str, seen: dict[str, int]) -> str:
+    if not name:
+        raise file.broken(number, "an empty id", "one of the pair's own")
+    return own_id(name, seen)

@@ -69,9 +69,9 @@ def read_gold(files: list[File]) -> Iterator[Translation]:
             if numbered is None:
                 raise file.broken(number, "the file ends", f"the partner of line {number} of {files[0].name}")
         sides = row[0][1].split(BETWEEN)
-        if len(sides) != 2:
+        if len(sides) != 2 or not all(side.strip() for side in sides):
             raise files[0].broken(
-                number, f"{len(sides)} sides in {row[0][1][:60]!r}", "two, as in 'a b ||| c d'"
+                number, f"{len(sides)} sides in {row[0][1][:60]!r}", "two with words, as in 'a b ||| c d'"
             )
         pair = Translation(id=str(number), first=sides[0].strip(), second=sides[1].strip())
         yield linked(pair, row[1][1], files[1], number, first_is=1) if len(files) > 1 else pair

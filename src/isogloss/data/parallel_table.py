@@ -10,7 +10,7 @@ from zlib import crc32
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.corpora import Split
-from isogloss.data.files import File
+from isogloss.data.files import File, short
 
 LINKS = "links"
 
@@ -39,7 +39,7 @@ def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
     lines = file.lines()
     header = next(lines, (1, ""))[1].split("\t")
     positions = [_position(file, header, language) for language in languages]
-    links = header.index(LINKS) if LINKS in header else None
+    links = _links(file, header)
     seen: set[str] = set()
     for number, line in lines:
         row = line.split("\t")
@@ -61,11 +61,22 @@ def verse_split(verse: str) -> Split:
     return "test" if place == 0 else "dev" if place == 1 else "train"
 
 
+def _links(file: File, header: list[str]) -> int | None:
+    names = header[1:]
+    if len(set(names)) < len(names):
+        raise file.broken(1, f"a column twice in {', '.join(names)}", "each language once")
+    if LINKS not in names:
+        return None
+    if len(names) != 3:
+        raise file.broken(1, f"links in a table of {', '.join(names)}", "two languages and links")
+    return header.index(LINKS, 1)
+
+
 def _position(file: File, header: list[str], language: str) -> int:
     languages = [name for name in header[1:] if name != LINKS]
     if language not in languages:
         raise DataError(
             f"{file.name}:1: no column for language {language!r}.{did_you_mean(language, languages)} "
-            f"It has: {', '.join(languages) or 'none'}. Choose one of these."
+            f"It has: {short(', '.join(languages)) or 'none'}. Choose one of these."
         )
     return header.index(language, 1)

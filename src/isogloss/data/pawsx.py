@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.data.corpora import Split, only, some_at_least
+from isogloss.data.corpora import Split, labelled, only, some_at_least
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import Layouts, every_split, is_translation, locate, paths, translations
@@ -84,4 +84,4 @@ class PawsX:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file in XTREME's layout."""
-        return write_pairs(only(SentencePair, examples, self.name), self.name)
+        return write_pairs(labelled(LABELS, only(SentencePair, examples, self.name), self.name), self.name)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.core.errors import DataError
-from isogloss.data.corpora import Split, cell, only, some_at_least
+from isogloss.data.corpora import Split, cell, not_writable, only, some_at_least, with_mark
 from isogloss.data.examples import Example, TextLine
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import Layouts, locate
@@ -46,12 +45,13 @@ class RawText:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file, an empty one where the document changes."""
+        return with_mark(self._lines(only(TextLine, examples, self.name)))
+
+    def _lines(self, lines: Iterable[TextLine]) -> Iterator[str]:
         document = None
-        for line in only(TextLine, examples, self.name):
+        for line in lines:
             if not line.text.strip():
-                raise DataError(
-                    f"{self.name}: cannot write example {line.id}: its text is empty. Leave it out."
-                )
+                raise not_writable(self.name, line.id, "its text is empty. Leave it out")
             if document not in (None, line.document):
                 yield ""
             document = line.document

@@ -7,7 +7,7 @@ have equal ids in all languages.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import cell
+from isogloss.data.corpora import cell, labelled, with_mark
 from isogloss.data.examples import SentencePair
 from isogloss.data.files import File
 from isogloss.data.pair_rows import Header, Row, is_header, named, read_rows
@@ -58,25 +58,32 @@ def _left_out(labels: Mapping[str, str], header: Header, *, translated: bool) ->
     return lambda row: row.label in header.left_out
 
 
-def languages_in(file: File) -> list[str]:
-    """Give the languages of a file with a language column, sorted; none where it has no such column."""
+def languages_in(file: File) -> Iterator[str]:
+    """Give each language of a file as it first comes; none where the file has no column for it."""
     found: set[str] = set()
     place: int | None = None
     for number, line in file.lines():
         if number == 1 and is_header(line.split("\t"), HEADER):
             place = named(file, line.split("\t"), HEADER).part
         if place is None:
-            return []
+            return
         row = line.split("\t", place + 1)
-        if number > 1 and len(row) > place:
+        if number > 1 and len(row) > place and row[place] not in found:
             found.add(row[place])
-    return sorted(found)
+            yield row[place]
 
 
 def write_pairs(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:
-    """Give the rows in XTREME's layout: first, second, label."""
-    for pair in pairs:
-        yield "\t".join(cell(text, corpus, pair.id) for text in (pair.first, pair.second, pair.label))
+    """Give the rows in XTREME's layout: first, second, label; a header only where a text looks like one."""
+    return with_mark(_nameless(pairs, corpus))
+
+
+def _nameless(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:
+    for number, pair in enumerate(pairs):
+        row = [cell(text, corpus, pair.id) for text in (pair.first, pair.second, pair.label)]
+        if number == 0 and is_header(row, HEADER):
+            yield f"{HEADER.first[0]}\t{HEADER.second[0]}\t{HEADER.label[0]}"
+        yield "\t".join(row)
 
 
 def write_table(
@@ -85,8 +92,8 @@ def write_table(
     """Give a header and the rows, ids among them where the corpus has a column for them."""
     ids = header.id[:1]
     yield "\t".join([*ids, header.first[0], header.second[0], header.label[0]])
-    for pair in pairs:
-        texts = (*(pair.id for _ in ids), pair.first, pair.second, spelled.get(pair.label, pair.label))
+    for pair in labelled(spelled, pairs, corpus):
+        texts = (*(pair.id for _ in ids), pair.first, pair.second, spelled[pair.label])
         yield "\t".join(cell(text, corpus, pair.id) for text in texts)
 
 

@@ -71,9 +71,11 @@ class Squad:
         return locate(folder, self.name, LAYOUTS, language, split)
 
     def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
-        """Read the questions, every answer checked against its offset."""
+        """Read the questions; an answer that is not at its offset is put right only beyond doubt."""
         file = self.files(folder, language, split)[0]
-        return some_at_least(read_questions(file, translated=is_translation(language)), file.name)
+        return some_at_least(
+            read_questions(file, answers="translated" if is_translation(language) else "needed"), file.name
+        )
 
     def left_out(self, folder: Folder, language: str, split: Split) -> int:
         """Count the questions of a translation that lost their answers, and so are not read."""

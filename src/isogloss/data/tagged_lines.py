@@ -6,8 +6,8 @@ and a colon before each word.
 
 from collections.abc import Collection, Iterable, Iterator
 
-from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import cell
+from isogloss.core.errors import did_you_mean
+from isogloss.data.corpora import cell, not_writable, with_mark
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import File
 
@@ -34,12 +34,24 @@ def read_tagged(file: File, allowed: Collection[str], prefix: str = "") -> Itera
         yield TaggedSentence(id=str(number + 1), words=tuple(words), tags=tuple(tags))
 
 
-def write_tagged(sentences: Iterable[TaggedSentence], corpus: str) -> Iterator[str]:
+def write_tagged(sentences: Iterable[TaggedSentence], corpus: str, allowed: Collection[str]) -> Iterator[str]:
     """Give the lines of a file, without the language before each word."""
+    return with_mark(_lines(sentences, corpus, allowed))
+
+
+def _lines(sentences: Iterable[TaggedSentence], corpus: str, allowed: Collection[str]) -> Iterator[str]:
     for sentence in sentences:
+        words, tags = len(sentence.words), len(sentence.tags)
+        if words != tags or not words or not all(sentence.words):
+            raise not_writable(
+                corpus,
+                sentence.id,
+                f"{words} words {sentence.words[:6]} and {tags} tags; expected as many, and no empty word",
+            )
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
-            if not word:
-                raise DataError(f"{corpus}: cannot write example {sentence.id}: it has an empty word.")
+            if tag not in allowed:
+                known = ", ".join(sorted(allowed))
+                raise not_writable(corpus, sentence.id, f"tag {tag!r}; expected one of {known}")
             yield f"{cell(word, corpus, sentence.id)}\t{tag}"
         yield ""
 

@@ -58,6 +58,8 @@ class Ud:
     def path(self, language: str, split: Split) -> str:
         """Give the place under the treebank that is read for the language."""
         treebank = self._named(language) or BUILT_IN
+        if "/" in treebank:
+            return f"{treebank}/{language}-ud-{split}.conllu"
         name = language_name(language).replace(" ", "_")
         return f"ud/UD_{name}-{treebank}/{language}_{treebank.lower()}-ud-{split}.conllu"
 

@@ -41,4 +41,4 @@ class UdPos:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file."""
-        return write_tagged(only(TaggedSentence, examples, self.name), self.name)
+        return write_tagged(only(TaggedSentence, examples, self.name), self.name, UPOS)

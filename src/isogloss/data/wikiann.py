@@ -51,4 +51,4 @@ class WikiAnn:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file in XTREME's layout."""
-        return write_tagged(only(TaggedSentence, examples, self.name), self.name)
+        return write_tagged(only(TaggedSentence, examples, self.name), self.name, TAGS)

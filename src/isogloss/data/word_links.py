@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from isogloss.data.corpora import not_writable
 from isogloss.data.examples import Translation
 from isogloss.data.files import File
 
@@ -41,8 +42,13 @@ def flipped(pair: Translation) -> Translation:
     )
 
 
-def format_links(pair: Translation) -> str:
+def format_links(pair: Translation, corpus: str) -> str:
     """Write the links, counted from 0."""
+    sizes = len(pair.first.split()), len(pair.second.split())
+    for i, j in (*(pair.links or ()), *pair.possible):
+        if pair.links is None or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
+            where = f"{sizes[0]} and {sizes[1]} words" if pair.links is not None else "a pair without links"
+            raise not_writable(corpus, repr(pair.id), f"link {i}-{j} in {where}")
     if pair.links is None:
         return ""
     links = [*(f"{i}-{j}" for i, j in pair.links), *(f"{i}p{j}" for i, j in pair.possible)]

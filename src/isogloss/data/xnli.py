@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Split, only, some_at_least
+from isogloss.data.corpora import Split, labelled, only, some_at_least
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import every_split, is_translation, locate, missing, paths, some, translations
@@ -76,8 +76,7 @@ class Xnli:
         if is_translation(language):
             return locate(folder, self.name, TRANSLATIONS, language, split)
         official = folder.find(ALL_LANGUAGES[split])
-        there = languages_in(official[0]) if official else []
-        if language in there:
+        if official and language in languages_in(official[0]):  # looks no further than the language
             return official
         own = folder.find(
             [*paths(ONE_LANGUAGE, language, split), *(ENGLISH_TRAIN if _mnli(language, split) else ())]
@@ -85,6 +84,7 @@ class Xnli:
         if own:
             return own
         if official:
+            there = sorted(languages_in(official[0]))
             raise DataError(
                 f"{official[0].name}: no rows of language {language!r}.{did_you_mean(language, there)} "
                 f"It has: {some(there)}. Choose one of these, or add a file {self.path(language, split)}."
@@ -110,7 +110,9 @@ class Xnli:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file in XTREME's layout."""
-        return write_pairs(only(SentencePair, examples, self.name), self.name)
+        return write_pairs(
+            labelled(LABELS.values(), only(SentencePair, examples, self.name), self.name), self.name
+        )
 
 
 def _mnli(language: str, split: Split) -> bool:

@@ -1,7 +1,7 @@
 """Floor 2: encoder families, subword-to-word maps and windows."""
 
 from isogloss.encoders.attention import offer_explicit_attention
-from isogloss.encoders.family import EncoderFamily, Site
+from isogloss.encoders.family import Ability, EncoderFamily, Site
 from isogloss.encoders.loading import (
     load_encoder_config,
     load_masked_lm,
@@ -10,14 +10,16 @@ from isogloss.encoders.loading import (
     load_with_new_head,
     save_model,
 )
-from isogloss.encoders.new import new_encoder
-from isogloss.encoders.table import FAMILIES, family_of
+from isogloss.encoders.new import new_encoder, set_dropout
+from isogloss.encoders.table import FAMILIES, family_named, family_of, require
 from isogloss.encoders.tokenizers import read_tokenizer, train_tokenizer, write_tokenizer
 
 __all__ = [
     "FAMILIES",
+    "Ability",
     "EncoderFamily",
     "Site",
+    "family_named",
     "family_of",
     "load_encoder_config",
     "load_masked_lm",
@@ -27,7 +29,9 @@ __all__ = [
     "new_encoder",
     "offer_explicit_attention",
     "read_tokenizer",
+    "require",
     "save_model",
+    "set_dropout",
     "train_tokenizer",
     "write_tokenizer",
 ]

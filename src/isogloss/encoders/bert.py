@@ -1,12 +1,20 @@
 """BERT (Devlin et al. 2019), and with it multilingual BERT."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
 
-from isogloss.encoders.family import Site
-from isogloss.encoders.post_norm import post_norm_embeddings, post_norm_sites
+from isogloss.core.runs import Architecture
+from isogloss.encoders.family import Ability, Site
+from isogloss.encoders.post_norm import (
+    POST_NORM_DROPOUTS,
+    post_norm_embeddings,
+    post_norm_shape,
+    post_norm_sites,
+    post_norm_tag_scores,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -14,10 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bert:
-    """BERT: positions from 0, masked-LM head in ``cls``."""
+    """BERT: two segments, positions from 0, masked-LM head in ``cls``."""
 
     name: ClassVar[str] = "bert"
     first_position: ClassVar[int] = 0
+    lacks: ClassVar[Mapping[Ability, str]] = {}
+    dropouts: ClassVar[tuple[str, ...]] = POST_NORM_DROPOUTS
 
     def sites(self, encoder: "PreTrainedModel") -> list[Site]:
         """List the layers from the first to the last."""
@@ -32,6 +42,15 @@ class Bert:
         scores: Tensor = model.cls(states)
         return scores
 
+    def tag_scores(self, model: "PreTrainedModel", states: Tensor) -> Tensor:
+        """Run the head of BertForTokenClassification on last-layer states [… dim]; returns [… label]."""
+        return post_norm_tag_scores(model, states)
+
     def longest_text(self, config: Any) -> int:
         """Return the most subwords, special ones included, that the encoder has positions for."""
         return int(config.max_position_embeddings)
+
+    def shape(self, architecture: Architecture, *, padding: int) -> dict[str, Any]:
+        """Say an architecture in the fields of BertConfig."""
+        del padding
+        return {**post_norm_shape(architecture), "type_vocab_size": 2}

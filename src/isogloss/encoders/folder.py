@@ -1,6 +1,7 @@
 """A model folder, looked at before anything is loaded from it: what is missing or damaged, and what to do."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ from isogloss.core.errors import ModelError, did_you_mean
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "sentencepiece.bpe.model")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spm.model")
 """Any one of these is enough to make a fast tokenizer."""
+
+SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
+"""Those of them that a package of their own reads."""
 
 
 def existing_folder(path: Path) -> Path:
@@ -42,11 +46,24 @@ def check_tokenizer(folder: Path) -> None:
             f"{folder}: no tokenizer ({', '.join(TOKENIZERS)}){_found(folder)}. Save the encoder's own "
             f"tokenizer there: AutoTokenizer.from_pretrained(NAME).save_pretrained({str(folder)!r})."
         )
+    if not any((folder / name).is_file() for name in TOKENIZERS if name not in SENTENCEPIECE):
+        _check_sentencepiece(next(folder / name for name in SENTENCEPIECE if (folder / name).is_file()))
+
+
+def _check_sentencepiece(model: Path) -> None:
+    try:
+        import_module("sentencepiece.sentencepiece_model_pb2")
+    except ImportError as error:
+        raise ModelError(
+            f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are not "
+            f"both installed. Install them (pip install sentencepiece protobuf), or save the tokenizer as "
+            f"tokenizer.json where they are."
+        ) from error
 
 
 def check_weights(folder: Path, auto_class: str) -> None:
     """Raise ModelError unless the weights are there, all of them, as undamaged safetensors."""
-    for path in _weight_files(folder, auto_class):
+    for path in weight_files(folder, auto_class):
         if not path.is_file():
             raise ModelError(f"{path}: this part of the weights is missing. Copy or download it again.")
         _check_safetensors(path)
@@ -71,7 +88,8 @@ def has_config(folder: Path) -> bool:
     return (folder / CONFIG).is_file()
 
 
-def _weight_files(folder: Path, auto_class: str) -> list[Path]:
+def weight_files(folder: Path, auto_class: str) -> list[Path]:
+    """Return the safetensors files of a folder; ModelError when there are none."""
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():

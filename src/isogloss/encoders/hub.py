@@ -12,10 +12,15 @@ def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bo
     """Return a folder with the files of a hub model that match the patterns.
 
     What is in the cache and ``complete`` is used without asking the network. An interrupted download is
-    taken up where it stopped.
+    taken up where it stopped. ModelError when the hub itself has not all that is needed.
     """
     cached = _cached(name, patterns)
-    return cached if cached and complete(cached) else _download(name, patterns)
+    if cached and complete(cached):
+        return cached
+    folder = _download(name, patterns)
+    if not complete(folder):
+        raise _incomplete(name, folder, patterns)
+    return folder
 
 
 def _cached(name: str, patterns: Sequence[str]) -> Path | None:
@@ -56,6 +61,17 @@ def _download_error(name: str, error: Exception) -> IsoglossError:
     return ModelError(
         f"{name}: the download was interrupted ({_one_line(error)}). Run the same command again: it resumes. "
         f"If it keeps failing: hf download {name} --local-dir FOLDER, and give that folder."
+    )
+
+
+def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
+    found = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+    return ModelError(
+        f"{name}: of {', '.join(patterns)} the Hugging Face hub has {found}, which is not enough. If its "
+        f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if you "
+        f"trust where they come from: from transformers import AutoModel, AutoTokenizer; "
+        f"AutoModel.from_pretrained({name!r}).save_pretrained('FOLDER'); "
+        f"AutoTokenizer.from_pretrained({name!r}).save_pretrained('FOLDER'). Then give FOLDER."
     )
 
 

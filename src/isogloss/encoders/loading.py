@@ -4,7 +4,8 @@ Weights are read from safetensors only and no code that comes with a model is ev
 without the network; a name of the Hugging Face hub is looked up in the local cache, then downloaded. What
 cannot be used is a ModelError of one line that says what to do.
 
-``attention`` is "sdpa" (fused) or "eager" (explicit, the only one that can return its probabilities).
+``attention`` is "sdpa" (fused) or "eager" (explicit, the only one that can return its probabilities); a
+family that computes attention in its own way does so whatever is asked for.
 """
 
 import errno
@@ -22,8 +23,9 @@ from isogloss.core.errors import ModelError
 from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folder as folders
+from isogloss.encoders.characters import restore_characters
 from isogloss.encoders.hub import hub_folder
-from isogloss.encoders.table import family_named
+from isogloss.encoders.table import FAMILIES, family_named
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
@@ -37,19 +39,32 @@ AutoClass = Literal[
 ]
 
 _CONFIG_FILES = ("*.json",)
-_TOKENIZER_FILES = (*_CONFIG_FILES, "vocab.txt", "sentencepiece.bpe.model")
+_TOKENIZER_FILES = (*_CONFIG_FILES, "*.txt", "*.model")
 _MODEL_FILES = (*_TOKENIZER_FILES, "*.safetensors")
+SEGMENTS = 2
+"""Segments an encoder must tell apart for a pair's to be of use."""
+
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
+def model_folder(source: str | Path) -> Path:
+    """Return the folder a model is loaded from, given a folder or hub name."""
+    return _find(source, _MODEL_FILES, folders.has_weights)
+
+
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
-    """Load the tokenizer of a folder or hub name."""
+    """Load the tokenizer of a folder or hub name; it knows, as model_max_length, what the encoder takes."""
     from transformers import AutoTokenizer
 
     folder = _find(source, _TOKENIZER_FILES, folders.has_tokenizer)
-    folders.read_config(folder)
+    config = _config(folder)
     folders.check_tokenizer(folder)
     tokenizer = _from_pretrained(AutoTokenizer, folder, {})
+    restore_characters(tokenizer, folder)
+    # Tokenizers of language models, as mmBERT took one over, may know these two by other names only.
+    for name, other in (("cls_token", "bos_token"), ("sep_token", "eos_token")):
+        if getattr(tokenizer, name) is None and getattr(tokenizer, other) is not None:
+            setattr(tokenizer, name, getattr(tokenizer, other))
     lacking = [
         name for name in ("unk", "pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id") is None
     ]
@@ -58,6 +73,10 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
         raise ModelError(
             f"{folder}: this tokenizer cannot be used: {what}. Save a complete fast tokenizer there."
         )
+    longest = family_named(config.model_type, str(folder)).longest_text(config)
+    tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
+    if getattr(config, "type_vocab_size", 0) < SEGMENTS:
+        _leave_segments_out(tokenizer)
     return tokenizer
 
 
@@ -73,7 +92,7 @@ def load_model(
 
     A pooler the weights do not hold is left out of the encoder. ModelError when anything else is missing.
     """
-    folder = _find(source, _MODEL_FILES, folders.has_weights)
+    folder = model_folder(source)
     model, missing, misshapen = _read_model(folder, auto_class, _config(folder), attention)
     _check_all_there(folder, auto_class, {name for name in missing if not name.startswith("pooler.")})
     _check_shapes(folder, misshapen)
@@ -97,10 +116,11 @@ def load_with_new_head(
 ) -> "PreTrainedModel":
     """Load an encoder and put a head for these labels on it, in fp32 and evaluation mode.
 
-    A head of the same kind with the same labels, as in a fine-tuned model, is kept; any other is replaced.
-    What is new depends on the seed and its own name alone.
+    A head of the same kind with the same labels, as in a fine-tuned model, is kept, and so is what a head
+    shares with the masked-LM head that was pretrained (ModernBERT's); any other is replaced. What is new
+    depends on the seed and its own name alone.
     """
-    folder = _find(source, _MODEL_FILES, folders.has_weights)
+    folder = model_folder(source)
     config = _config(folder)
     known, kinds = tuple(config.id2label.values()), config.architectures or ()
     config.id2label = dict(enumerate(labels))
@@ -112,7 +132,8 @@ def load_with_new_head(
         folder, "whole encoder", {n for n in missing if n.startswith(inside) and not n.startswith(pooler)}
     )
     _check_shapes(folder, {name for name in misshapen if name.startswith(inside)})
-    kept = known == tuple(labels) and type(model).__name__ in kinds
+    same = known == tuple(labels) and type(model).__name__ in kinds
+    kept = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
     head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
     draw_parameters(model, missing if kept else missing | head, seed=seed)
     return model
@@ -121,7 +142,8 @@ def load_with_new_head(
 def draw_parameters(model: "PreTrainedModel", names: Iterable[str], *, seed: int) -> None:
     """Draw named parameters anew, each from the seed and its own name.
 
-    Matrices come from N(0, initializer_range²), biases become zero. No other random number is drawn or lost.
+    Matrices come from N(0, initializer_range²), biases become zero, the weights of norms one. No other random
+    number is drawn or lost.
     """
     for name in names:
         parameter = model.get_parameter(name)
@@ -133,7 +155,7 @@ def draw_parameters(model: "PreTrainedModel", names: Iterable[str], *, seed: int
                 )
                 parameter.copy_(drawn)
             else:
-                parameter.zero_()
+                parameter.fill_(1.0 if name.endswith("weight") else 0.0)
 
 
 def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
@@ -161,6 +183,12 @@ def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", f
         shutil.rmtree(old, ignore_errors=True)
 
 
+def _leave_segments_out(tokenizer: Any) -> None:
+    """Let a tokenizer shared with BERT give no segments: its encoder would fail on them or ignore them."""
+    names = [name for name in tokenizer.model_input_names if name != "token_type_ids"]
+    tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = names  # The latter is saved.
+
+
 def _find(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
     path = Path(source).expanduser()
     beside_folders = "/" in str(source) and path.parent.is_dir()
@@ -186,7 +214,7 @@ def _read_model(
     folders.check_weights(folder, auto_class)
     options = {
         "config": config,
-        "attn_implementation": attention,
+        "attn_implementation": _possible(attention, config),
         "dtype": torch.float32,
         "use_safetensors": True,
         "ignore_mismatched_sizes": True,
@@ -195,6 +223,10 @@ def _read_model(
     with torch.random.fork_rng(devices=[]):
         model, info = _from_pretrained(getattr(transformers, auto_class), folder, options)
     return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
+
+
+def _possible(attention: str, config: "PreTrainedConfig") -> str:
+    return "eager" if "attention-kinds" in FAMILIES[config.model_type].lacks else attention
 
 
 def _from_pretrained(auto_class: Any, folder: Path, options: dict[str, Any]) -> Any:

@@ -10,10 +10,10 @@ from isogloss.encoders.table import FAMILIES
 
 
 def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int) -> Any:
-    """Return a BertForMaskedLM or XLMRobertaForMaskedLM; the same seed gives the same weights.
+    """Return a BertForMaskedLM or its like in another family; the same seed gives the same weights.
 
-    Pretraining drops nothing (a small encoder underfits its text); the configuration that is saved says
-    the architecture's dropout, for fine-tuning.
+    Pretraining drops nothing (a small encoder underfits its text); before it is saved, ``set_dropout``
+    tells the configuration what fine-tuning is to drop.
     """
     _check(architecture)
     from transformers import AutoConfig, AutoModelForMaskedLM
@@ -21,23 +21,30 @@ def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int) -> Any
     config = AutoConfig.for_model(
         architecture.family,
         vocab_size=len(tokenizer),
-        hidden_size=architecture.dim,
-        num_hidden_layers=architecture.layers,
-        num_attention_heads=architecture.heads,
-        intermediate_size=architecture.feed_forward,
-        # XLM-R counts positions from the padding's number on.
-        max_position_embeddings=architecture.positions
-        + (tokenizer.pad_token_id + 1 if architecture.family == "xlm-roberta" else 0),
-        type_vocab_size=1 if architecture.family == "xlm-roberta" else 2,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=tokenizer.cls_token_id,
-        eos_token_id=tokenizer.sep_token_id,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
+        **_special(tokenizer),
+        **FAMILIES[architecture.family].shape(architecture, padding=tokenizer.pad_token_id),
     )
+    set_dropout(config, 0.0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return AutoModelForMaskedLM.from_config(config, attn_implementation="eager")
+
+
+def set_dropout(config: Any, rate: float) -> None:
+    """Say in a configuration how much the encoder drops while it trains, once it is loaded anew."""
+    for field in FAMILIES[config.model_type].dropouts:
+        setattr(config, field, rate)
+
+
+def _special(tokenizer: Any) -> dict[str, int]:
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    return {
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": first,
+        "eos_token_id": last,
+        "cls_token_id": first,
+        "sep_token_id": last,
+    }
 
 
 def _check(architecture: Architecture) -> None:

@@ -1,13 +1,14 @@
-"""The post-norm layer of the original Transformer, as BERT, RoBERTa and XLM-R lay it out in their modules.
+"""The post-norm layer of the original Transformer, as BERT laid it out in its modules; others took it over.
 
 Each sub-layer ends in dropout, residual and norm (Vaswani et al. 2017, Section 3.1).
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from isogloss.encoders.family import Site
+from isogloss.core.runs import Architecture
+from isogloss.encoders.family import Site, encoder_prefix
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -25,7 +26,7 @@ def post_norm_site(block: str, layer: int) -> Site:
     return Site(
         layer=layer,
         block=block,
-        attention=f"{block}.attention",
+        attention=(f"{block}.attention",),
         query=f"{block}.attention.self.query",
         key=f"{block}.attention.self.key",
         value=f"{block}.attention.self.value",
@@ -38,12 +39,28 @@ def post_norm_site(block: str, layer: int) -> Site:
     )
 
 
+def post_norm_shape(architecture: Architecture) -> dict[str, Any]:
+    """Say an architecture in BERT's fields of config.json; what differs from family to family is missing."""
+    return {
+        "hidden_size": architecture.dim,
+        "num_hidden_layers": architecture.layers,
+        "num_attention_heads": architecture.heads,
+        "intermediate_size": architecture.feed_forward,
+        "max_position_embeddings": architecture.positions,
+    }
+
+
+def post_norm_tag_scores(model: "PreTrainedModel", states: Tensor) -> Tensor:
+    """Run the head of BertForTokenClassification and its like: dropout and a linear layer."""
+    scores: Tensor = model.classifier(model.dropout(states))
+    return scores
+
+
 def post_norm_embeddings(model: "PreTrainedModel") -> nn.Module:
     """Return the embeddings: words, positions and segments, summed, normed and dropped out."""
     embeddings: nn.Module = model.get_submodule(f"{encoder_prefix(model)}embeddings")
     return embeddings
 
 
-def encoder_prefix(model: "PreTrainedModel") -> str:
-    """Return what the names of the encoder's modules begin with: "bert." in a model, "" in an encoder."""
-    return "" if model.base_model is model else f"{model.base_model_prefix}."
+POST_NORM_DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+"""BERT's fields of config.json."""

@@ -4,7 +4,6 @@ The map is the tokenizer's own, seen from the text as it was given: what a norma
 mapped back.
 """
 
-import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -21,14 +20,18 @@ if TYPE_CHECKING:
 class SplitText:
     """A text's subwords, without special ones, and the characters they stand for.
 
-    White space at either side is no part of a subword; marks that a normaliser dropped belong to the subword
-    before them.
+    White space at either side is no part of a subword; marks and other characters that a normaliser dropped
+    belong to the subword before them.
     """
 
     subwords: "array[int]"
 
     places: Sequence[int]
-    """The subwords that stand for any character, by number; a range where all do."""
+    """The subwords that a piece of the text can begin or end with, by number; a range where all can.
+
+    Not one that stands for white space alone, nor one that begins where the next one does: XLM-R's lone ▁,
+    the first bytes of a character.
+    """
 
     characters: "array[int]"
     """Where each of these begins and ends in the text, two numbers each."""
@@ -111,10 +114,10 @@ def pair_frame(tokenizer: "PreTrainedTokenizerFast") -> PairFrame:
 
 def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> SplitText:
     places, characters = array("I"), array("I")
-    following = [begin for begin, _ in offsets[1:]] + [len(text)]
+    following = [*(begin for begin, _ in offsets), len(text)][1:]
     for place, (offset, after) in enumerate(zip(offsets, following, strict=True)):
         begin, end = _trimmed(text, *offset, after)
-        if begin < end:
+        if begin < end and (begin < after or place + 1 == len(offsets)):
             places.append(place)
             characters.extend((begin, end))
     every = range(len(subwords))
@@ -122,11 +125,11 @@ def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> Sp
 
 
 def _trimmed(text: str, begin: int, end: int, after: int) -> tuple[int, int]:
-    """Leave out white space at either side, and take in the marks before ``after`` that no subword has."""
+    """Leave out white space at either side, and take in what was dropped between here and ``after``."""
     while begin < end and text[begin].isspace():
         begin += 1
     while begin < end and text[end - 1].isspace():
         end -= 1
-    while begin < end < after and unicodedata.category(text[end]).startswith("M"):
+    while begin < end < after and not text[end].isspace():
         end += 1
     return begin, end

@@ -1,4 +1,4 @@
-"""Train a subword vocabulary on text: WordPiece for the BERT family, Unigram for XLM-R.
+"""Train a subword vocabulary on text: WordPiece, Unigram or bytes in pairs, as the family of encoders has it.
 
 The result is the ordinary Hugging Face tokenizer of the family, so that it is the same once saved and
 loaded. The same lines give the same vocabulary, in every process: both trainers of ``tokenizers`` number
@@ -8,7 +8,7 @@ or weigh their pieces in the order of a randomly seeded hash table, which is kep
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,19 @@ ROUNDS = 2
 _BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _XLM_R = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
+Model = Mapping[str, Any]
+"""The part "model" of tokenizer.json: the vocabulary, and for bytes the merges."""
+
 
 def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> Any:
-    """Return a fast tokenizer of at most ``size`` subwords for an encoder family (bert, xlm-roberta).
+    """Return a fast tokenizer of at most ``size`` subwords for an encoder family.
 
     ConfigError when the characters of the lines alone are more. The lines are kept in memory meanwhile.
     """
-    if family not in _TRAINERS:
-        raise unknown_name("vocabulary", "encoder family", family, _TRAINERS)
-    tokenizer = _TRAINERS[family](list(lines), size)
+    if family not in _KINDS:
+        raise unknown_name("vocabulary", "encoder family", family, _KINDS)
+    train, make = _KINDS[family]
+    tokenizer = train(list(lines), size, make)
     if len(tokenizer) > size:
         raise ConfigError(
             f"vocabulary: {size} subwords are too few for the characters of this text, which with the "
@@ -52,17 +56,17 @@ def write_tokenizer(tokenizer: Any, path: Path) -> None:
 def read_tokenizer(path: Path, *, family: str) -> Any:
     """Return the very tokenizer that was written; StorageError when the file is damaged."""
     try:
-        vocabulary = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
-        return _MAKERS[family](vocabulary)
+        _, make = _KINDS[family]
+        return make(json.loads(path.read_text(encoding="utf-8"))["model"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
 
 
-def _word_piece(lines: Sequence[str], size: int) -> Any:
+def _word_piece(lines: Sequence[str], size: int, make: "Make") -> Any:
     """Merge frequent neighbours (as BERT's vocabulary was made), each character also as ##c."""
     from tokenizers import Tokenizer, models, trainers
 
-    blank = _bert(None).backend_tokenizer
+    blank = make(None).backend_tokenizer
     # Ties between merges go to the smaller numbers, and the trainer would number ##c as its hash table likes.
     continuing = [f"##{letter}" for letter in _letters(lines) if _continues(blank, letter)]
     trainer = trainers.WordPieceTrainer(
@@ -74,13 +78,23 @@ def _word_piece(lines: Sequence[str], size: int) -> Any:
     trained = Tokenizer(models.WordPiece(unk_token=_BERT[1]))
     trained.normalizer, trained.pre_tokenizer = blank.normalizer, blank.pre_tokenizer
     trained.train_from_iterator(lines, trainer)
-    return _bert(trained.get_vocab())
+    return make({"vocab": trained.get_vocab()})
 
 
-def _bert(vocabulary: dict[str, int] | None) -> Any:
+def _bert(model: Model | None) -> Any:
     from transformers import BertTokenizer
 
-    return BertTokenizer(vocab=vocabulary, do_lower_case=False, strip_accents=False)
+    return BertTokenizer(vocab=_vocabulary(model), do_lower_case=False, strip_accents=False)
+
+
+def _distilbert(model: Model | None) -> Any:
+    from transformers import DistilBertTokenizer
+
+    return DistilBertTokenizer(vocab=_vocabulary(model), do_lower_case=False, strip_accents=False)
+
+
+def _vocabulary(model: Model | None) -> dict[str, int] | None:
+    return None if model is None else model["vocab"]
 
 
 def _letters(lines: Iterable[str]) -> list[str]:
@@ -93,17 +107,21 @@ def _continues(tokenizer: Any, letter: str) -> bool:
     return [piece for piece, _ in pieces] == [f"a{letter}"]
 
 
-def _unigram(lines: Sequence[str], size: int) -> Any:
+def _unigram(lines: Sequence[str], size: int, make: "Make") -> Any:
     """Find pieces by merging frequent neighbours, then weigh them by how often the best splits use them.
 
     Kudo (2018), Section 3.2, with pieces from byte-pair encoding and each word's best split alone.
     """
     from tokenizers import Tokenizer, models, trainers
 
+    blank = make(None)
+    special: tuple[str, ...] = tuple(blank.convert_ids_to_tokens(range(len(blank))))
     merging = Tokenizer(models.BPE())
-    merging.pre_tokenizer = _xlm_roberta(None).backend_tokenizer.pre_tokenizer
+    merging.pre_tokenizer = blank.backend_tokenizer.pre_tokenizer
+    if blank.backend_tokenizer.normalizer:
+        merging.normalizer = blank.backend_tokenizer.normalizer
     trainer = trainers.BpeTrainer(
-        vocab_size=max(0, size - len(_XLM_R)), min_frequency=SMALLEST_COUNT, show_progress=False
+        vocab_size=max(0, size - len(special)), min_frequency=SMALLEST_COUNT, show_progress=False
     )
     merging.train_from_iterator(lines, trainer)
     numbers: dict[str, int] = merging.get_vocab()
@@ -111,16 +129,25 @@ def _unigram(lines: Sequence[str], size: int) -> Any:
     words = Counter(chain.from_iterable(map(str.split, lines)))
     counts = _counts(merging, words, len(pieces))
     for _ in range(ROUNDS):
-        tokenizer = _xlm_roberta(_weighed(pieces, counts))
-        counts = _counts(tokenizer.backend_tokenizer, words, len(_XLM_R) + len(pieces))[len(_XLM_R) :]
-    return _xlm_roberta(_weighed(pieces, counts))
+        tokenizer = make({"vocab": _weighed(special, pieces, counts)})
+        counts = _counts(tokenizer.backend_tokenizer, words, len(special) + len(pieces))[len(special) :]
+    return make({"vocab": _weighed(special, pieces, counts)})
 
 
-def _xlm_roberta(vocabulary: Sequence[Sequence[str | float]] | None) -> Any:
+def _xlm_roberta(model: Model | None) -> Any:
     from transformers import XLMRobertaTokenizer
 
-    pairs = None if vocabulary is None else [(piece, weight) for piece, weight in vocabulary]
-    return XLMRobertaTokenizer(vocab=pairs)
+    return XLMRobertaTokenizer(vocab=_pairs(model))
+
+
+def _deberta(model: Model | None) -> Any:
+    from transformers import DebertaV2Tokenizer
+
+    return DebertaV2Tokenizer(vocab=_pairs(model) or [(name, 0.0) for name in _BERT])
+
+
+def _pairs(model: Model | None) -> list[tuple[str, float]] | None:
+    return None if model is None else [(piece, weight) for piece, weight in model["vocab"]]
 
 
 def _counts(tokenizer: Any, words: Counter[str], size: int) -> np.ndarray:
@@ -132,13 +159,82 @@ def _counts(tokenizer: Any, words: Counter[str], size: int) -> np.ndarray:
     return counts
 
 
-def _weighed(pieces: Sequence[str], counts: np.ndarray) -> list[tuple[str, float]]:
+def _weighed(special: Sequence[str], pieces: Sequence[str], counts: np.ndarray) -> list[tuple[str, float]]:
     """Give each piece its log probability; one that no split uses is as if used once."""
     used = np.maximum(counts, 1)
     total = math.log(max(1, used.sum()))
-    special = [(name, 0.0) for name in _XLM_R]
-    return special + [(piece, math.log(count) - total) for piece, count in zip(pieces, used, strict=True)]
+    weighed = [(piece, math.log(count) - total) for piece, count in zip(pieces, used, strict=True)]
+    return [(name, 0.0) for name in special] + weighed
 
 
-_TRAINERS = {"bert": _word_piece, "xlm-roberta": _unigram}
-_MAKERS: dict[str, Callable[[Any], Any]] = {"bert": _bert, "xlm-roberta": _xlm_roberta}
+def _byte_pairs(lines: Sequence[str], size: int, make: "Make") -> Any:
+    """Merge frequent neighbours among bytes (Radford et al. 2019); a space belongs to the word after it."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    blank = make(None)
+    merging = Tokenizer(models.BPE())
+    merging.pre_tokenizer = blank.backend_tokenizer.pre_tokenizer
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=blank.convert_ids_to_tokens(range(len(blank))),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        min_frequency=SMALLEST_COUNT,
+        show_progress=False,
+    )
+    merging.train_from_iterator(lines, trainer)
+    return make(json.loads(merging.to_str())["model"])
+
+
+def _roberta(model: Model | None) -> Any:
+    from transformers import RobertaTokenizer
+
+    given = _only(_XLM_R) if model is None else model
+    return RobertaTokenizer(vocab=given["vocab"], merges=_merges(given), add_prefix_space=True)
+
+
+def _modernbert(model: Model | None) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    given = _only(_BERT) if model is None else model
+    backend = Tokenizer(models.BPE(vocab=given["vocab"], merges=_merges(given)))
+    # Every word is then split alike, be it the first of a text or a later one.
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    backend.decoder = decoders.ByteLevel()
+    padding, unknown, first, last, mask = _BERT
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B {last}",
+        special_tokens=[(name, given["vocab"][name]) for name in (first, last)],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token=padding,
+        unk_token=unknown,
+        cls_token=first,
+        sep_token=last,
+        mask_token=mask,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def _only(special: Sequence[str]) -> Model:
+    return {"vocab": {name: number for number, name in enumerate(special)}, "merges": []}
+
+
+def _merges(model: Model) -> list[tuple[str, str]]:
+    return [(first, second) for first, second in model["merges"]]
+
+
+Make = Callable[[Model | None], Any]
+"""Make a family's tokenizer around a vocabulary; around its special subwords alone when there is none."""
+
+_KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], Any], Make]] = {
+    "bert": (_word_piece, _bert),
+    "camembert": (_unigram, _xlm_roberta),
+    "deberta-v2": (_unigram, _deberta),
+    "distilbert": (_word_piece, _distilbert),
+    "modernbert": (_byte_pairs, _modernbert),
+    "roberta": (_byte_pairs, _roberta),
+    "xlm-roberta": (_unigram, _xlm_roberta),
+}

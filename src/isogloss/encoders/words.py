@@ -1,7 +1,7 @@
 """Which subword belongs to which word: text arrives in words, encoders see subwords.
 
-The map is the tokenizer's own, so it is right for WordPiece (##s) and Unigram (▁) alike, and for words
-with a space inside, as Vietnamese treebanks have them.
+The map is the tokenizer's own, so it is right for WordPiece (##s), Unigram (▁) and bytes (Ġ) alike, and for
+words with a space inside, as Vietnamese treebanks have them.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,10 @@ from isogloss.core.errors import ModelError
 if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedTokenizerFast
+
+
+PROBE = "a a"
+"""Two words that every vocabulary has in some form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,10 @@ class SplitWords:
 
 
 def split_words(sentences: Sequence[Sequence[str]], tokenizer: "PreTrainedTokenizerFast") -> list[SplitWords]:
-    """Split the words of sentences into subwords; a word the tokenizer drops becomes the unknown one."""
+    """Split the words of sentences into subwords; a word the tokenizer drops becomes the unknown one.
+
+    Each word is split as one that follows a space in running text.
+    """
     full = [list(words) for words in sentences if words]
     parts = iter(_encodings(full, tokenizer))
     return [
@@ -58,6 +65,8 @@ def special_subwords(tokenizer: "PreTrainedTokenizerFast") -> tuple[int, int]:
 def _encodings(sentences: list[list[str]], tokenizer: "PreTrainedTokenizerFast") -> Sequence["Encoding"]:
     if not sentences:
         return []
+    if _needs_spaces(tokenizer):
+        sentences = [[word and f" {word}" for word in words] for words in sentences]
     encoded = tokenizer(
         sentences,
         is_split_into_words=True,
@@ -70,6 +79,18 @@ def _encodings(sentences: list[list[str]], tokenizer: "PreTrainedTokenizerFast")
     )
     encodings: Sequence[Encoding] = encoded.encodings
     return encodings
+
+
+def _needs_spaces(tokenizer: "PreTrainedTokenizerFast") -> bool:
+    """Tell whether a word given alone lacks the space that in running text belongs to it.
+
+    So it is where bytes or ▁ are not put before a text (ModernBERT, mmBERT, RoBERTa): "Ġthe" became "the",
+    the end of some other word.
+    """
+    backend = tokenizer.backend_tokenizer
+    running = backend.encode(PROBE, add_special_tokens=False).ids
+    alone = backend.encode(PROBE.split()[1:], is_pretokenized=True, add_special_tokens=False).ids
+    return bool(running[-len(alone) :] != alone)
 
 
 def _complete(encoding: "Encoding", count: int, unknown: int) -> SplitWords:

@@ -26,12 +26,14 @@ from isogloss.core.runs import (
     source_of,
 )
 from isogloss.core.version import VERSION
+from isogloss.data.answer_offsets import repairs_told
+from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation
+from isogloss.data.sources import Sources
 from isogloss.diagnostics.look import Look, Subject
-from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
+from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.inputs import AS_THEY_ARE, examples_of
-from isogloss.experiments.sources import Sources
 from isogloss.experiments.store import Store
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation
@@ -164,11 +166,18 @@ def _pretrain(shop: Workshop, run: Pretrain) -> Made:
 
 
 def _fine_tune(shop: Workshop, run: FineTune) -> Made:
+    repairs: dict[str, None] = {}  # A method may read the same examples twice: each is told of once.
+
+    def read(language: str, split: Split, count: int) -> list[Example]:
+        found = _examples(shop, run, language, split, count)
+        repairs[repairs_told(found, f"{run.corpus} {language} {split}")] = None
+        return found
+
     setting = Setting(
         task=TASKS[run.task],
         start=shop.encoder(run.encoder) if run.start is None else str(shop.store.model(run.start)),
-        train=lambda language: _examples(shop, run, language, "train", run.examples),
-        dev=lambda language: _examples(shop, run, language, "dev", run.dev_examples),
+        train=lambda language: read(language, "train", run.examples),
+        dev=lambda language: read(language, "dev", run.dev_examples),
         source=run.source,
         target=run.target,
         optimization=_settled(shop, run.optimization),
@@ -179,7 +188,7 @@ def _fine_tune(shop: Workshop, run: FineTune) -> Made:
     method: Any = run.method
     trained = method.train(setting)
     save_model(trained.model, trained.tokenizer, shop.store.model(run))
-    return Made(trained.rows, trained.warnings)
+    return Made(trained.rows, (*trained.warnings, *filter(None, repairs)))
 
 
 def _measure(shop: Workshop, run: Measure) -> Made:
@@ -232,7 +241,7 @@ def _load(shop: Workshop, run: Run) -> Any:
     if isinstance(run, Measure):
         raise TypeError("a measurement has no weights")
     folder = shop.encoder(run)
-    return load_masked_lm(folder).to(_device()).eval(), load_tokenizer(folder)
+    return load_model(folder).to(_device()).eval(), load_tokenizer(folder)
 
 
 def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:

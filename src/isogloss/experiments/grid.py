@@ -10,6 +10,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.runs import Architecture, Encoder, FineTune, Optimization, Pretrain, Pretrained
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
+from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.encoders import FAMILIES
 from isogloss.experiments.encoders import encoder_label, most_subwords, pretrained
 from isogloss.experiments.recipe import (
@@ -24,7 +25,6 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.experiments.sources import Sources, Treebanks, joined
 from isogloss.methods import METHODS, PRETRAINING, Method
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
@@ -46,7 +46,7 @@ class Cell:
     seed: int
     treebanks: Treebanks
     where: str = ""
-    """The recipe, for messages."""
+    """The place in the recipe that asks for it, for messages."""
     models: Mapping[str, FineTune] = field(default_factory=dict)
     """By the label of their method."""
 
@@ -213,6 +213,9 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     method = checked(PRETRAINING[name], values, f"{where}.method")
     check_precision(method.precision, f"{where}.method.precision")
     _check_architecture(table.architecture, method.block, where)
+    with located(where):
+        FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
+        method.check(table.architecture)
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")
     first, *others = [check_language(code, f"{where}.languages") for code in table.languages]

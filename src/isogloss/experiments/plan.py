@@ -8,9 +8,10 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Run, in_order
 from isogloss.data.corpora import SPLITS, Split
+from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.grid import Cell, cells, encoders
-from isogloss.experiments.inputs import INPUTS, codes_read
+from isogloss.experiments.inputs import check_inputs, codes_read
 from isogloss.experiments.recipe import (
     MeasureTable,
     Recipe,
@@ -20,7 +21,6 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.experiments.sources import Sources, Treebanks, joined
 
 _OF_MODELS = (
     *("split", "examples", "targets", "seeds", "methods"),
@@ -83,8 +83,6 @@ def _chosen(table: Table, where: str) -> Chosen:
     choice: MeasureTable = checked(MeasureTable, {key: table[key] for key in table if key in choosing}, where)
     if choice.split not in SPLITS:
         raise unknown_name(f"{where}: split", "split", choice.split, SPLITS)
-    if choice.inputs not in INPUTS:
-        raise unknown_name(f"{where}: inputs", "kind of inputs", choice.inputs, INPUTS[1:])
     for code in choice.languages:
         check_language(code, f"{where}: languages")
     diagnostic = checked(kind, {key: table[key] for key in table if key in own}, where)
@@ -242,6 +240,7 @@ def _measure(
     languages = choice.languages or languages
     treebanks = _treebanks(chosen, languages) or cell.treebanks
     codes = [code for language in languages for code in codes_read(choice.inputs, language, cell.source)]
+    check_inputs(choice.inputs, cell.task, f"{chosen.where}: inputs")
     with located(chosen.where):
         sources.needs(corpus, cell.task)
         files = [sources.fingerprint(corpus, code, chosen.split, treebanks=treebanks) for code in codes]

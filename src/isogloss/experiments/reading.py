@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from isogloss.core.runs import FineTune, Measure, Run, source_of
 from isogloss.data.corpora import Split
+from isogloss.data.sources import Treebanks
 from isogloss.experiments.inputs import AS_THEY_ARE, codes_read
-from isogloss.experiments.sources import Treebanks
 
 
 @dataclass(frozen=True, kw_only=True)

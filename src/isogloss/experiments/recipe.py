@@ -122,13 +122,16 @@ class MeasureTable:
     examples: Count = 0
     """Examples of each language; 0 for all."""
     corpus: str = ""
-    """Bitext that encoders are looked at on; for models another corpus than the grid's."""
+    """Corpus they are looked at on: bitext for encoders; for models, another one of their task than the
+    grid's ("mlqa:de" has German questions)."""
     languages: tuple[str, ...] = ()
     """Languages looked at (for encoders the first with each other); the recipe's when left out."""
     treebanks: str | dict[str, str] = field(default_factory=dict)
     """Treebank of all languages, or of each, where the corpus has several; the grid's when left out."""
     inputs: str = ""
-    """How target inputs come: as they are (""), or "translated" into the source language (translate-test)."""
+    """How target inputs come: as they are (""), "translated" into the source (translate-test), or with
+    a part in the source language: "mixed" (one text of a pair, at random), "mixed-first",
+    "mixed-second", "mixed-question", "mixed-passage"."""
     targets: tuple[str, ...] = ()
     """Those of the grid's targets it looks at; all when left out."""
     seeds: tuple[Whole, ...] = ()

@@ -12,6 +12,7 @@ from isogloss.core.errors import StorageError, unknown_name
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.runs import Pretrained, Run, needs, run_id
+from isogloss.data.sources import Sources
 from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
 from isogloss.experiments.execute import Workshop
@@ -19,7 +20,6 @@ from isogloss.experiments.grid import encoder_entries
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
-from isogloss.experiments.sources import Sources
 from isogloss.experiments.store import Store
 
 
@@ -42,7 +42,7 @@ def plan_recipe(
     name: str,
     *,
     out: Path | None = None,
-    data: Path | None = None,
+    data: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
 ) -> Planned:
@@ -59,7 +59,7 @@ def plan_recipe(
     root = out or Path("runs") / Path(name).stem
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
-    sources = Sources(data, _places(recipe, where))
+    sources = Sources(str(data or ""), _places(recipe, where))
     runs = plan(recipe, sources, where)
     return Planned(recipe=recipe, text=text, runs=runs, store=Store(root), sources=sources)
 

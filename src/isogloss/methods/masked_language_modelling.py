@@ -13,8 +13,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.runs import Architecture
 from isogloss.core.seeds import derive
-from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
+from isogloss.encoders import (
+    FAMILIES,
+    new_encoder,
+    read_tokenizer,
+    require,
+    set_dropout,
+    train_tokenizer,
+    write_tokenizer,
+)
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, subwords_of, write_stream
 from isogloss.training.checkpoints import Checkpoints
@@ -92,6 +101,12 @@ class MaskedLanguageModelling:
                     f"are positive, block is {SHORTEST} or more and batch_subwords at least block."
                 )
 
+    def check(self, architecture: Architecture) -> None:
+        """Raise ModelError when the architecture's family cannot be trained like this."""
+        if self.translation:
+            what = "translation LM counts positions anew in the second text"
+            require(FAMILIES[architecture.family], "new-positions", what=what)
+
     def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         self._check(setting)
@@ -107,8 +122,7 @@ class MaskedLanguageModelling:
         watch = Watch(checkpoints=checkpoints, tell=setting.tell, what="pretraining")
         schedule = self._schedule()
         fitted = fit(model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, watch=watch)
-        model.config.hidden_dropout_prob = setting.architecture.dropout
-        model.config.attention_probs_dropout_prob = setting.architecture.dropout
+        set_dropout(model.config, setting.architecture.dropout)
         return model, tokenizer, fitted
 
     def _schedule(self) -> Schedule:
@@ -122,6 +136,7 @@ class MaskedLanguageModelling:
         )
 
     def _check(self, setting: TextSetting) -> None:
+        self.check(setting.architecture)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
         positions = setting.architecture.positions

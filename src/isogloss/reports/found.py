@@ -24,11 +24,11 @@ def _transfer(scores: Sequence[Score]) -> list[str]:
     split = best_split([score.split for score in scores])
     rows = [score for score in scores if score.split == split]
     alone = [row for row in rows if row.method == "source-only"]
-    targets = [row.score for row in alone if row.language != row.source]
-    sources = [row.score for row in alone if row.language == row.source]
+    targets = [row.score for row in alone if not row.on_source]
+    sources = [row.score for row in alone if row.on_source]
     if not targets or not sources:
         return []
-    names = joined(language(code) for code in dict.fromkeys(row.source for row in alone))
+    names = joined(language(code) for code in dict.fromkeys("+".join(r.source for r in alone).split("+")))
     first = (
         f"Trained on {names} alone, the models score {percent(fmean(sources))} percent on the source "
         f"language and {percent(fmean(targets))} on the targets, a gap of "
@@ -53,7 +53,7 @@ def _path(points: Sequence[PathPoint]) -> list[str]:
 def _gains(rows: Sequence[Score]) -> list[str]:
     found = []
     for method, words in GAINS:
-        own = [r.score for r in rows if r.method == method and r.language == r.target != r.source]
+        own = [r.score for r in rows if r.method == method and r.on_own_target]
         if own:
             found.append(f"{words}, the target score is {percent(fmean(own))}.")
     return found

@@ -4,14 +4,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from isogloss.core.errors import ConfigError, DataError, StorageError
 from isogloss.core.records import MADE, RECORD, Record, Row, Value, read_record
-from isogloss.reports.rows import typed
+from isogloss.reports.rows import Score, typed
 
 PLAN = "plan.json"
 FAILED = "failed.json"
@@ -128,6 +129,20 @@ def run_rows(run: Run, kind: type[T]) -> tuple[list[T], list[str]]:
         except DataError as error:
             bad[str(error)] += 1
     return good, [f"{run.title}: {n} row{'s' * (n > 1)} left out ({text})." for text, n in bad.items()]
+
+
+def measured_beside(gathered: Gathered) -> list[Score]:
+    """Return what was measured beside the metric (exact match beside F1 …) as scores of their own."""
+    known = {field.name for field in fields(Score)}
+    found: dict[Score, None] = {}
+    for row in gathered.raw(Score.diagnostic):
+        others = {
+            name: value for name, value in row.items() if name not in known and isinstance(value, float)
+        }
+        for name, value in others.items():
+            with suppress(DataError):  # A row that is no score was noted when the scores were read.
+                found[typed(Score, {**row, "metric": name, "score": value, "baseline": None})] = None
+    return list(found)
 
 
 def _read_run(folder: Path, shorten: Callable[[str], str]) -> Run:

@@ -40,7 +40,8 @@ def score_tables(scores: Sequence[Score]) -> list[Table]:
 def _score_table(key: tuple[str, ...], scores: Sequence[Score]) -> Table:
     corpus, task, encoder, source, split, metric = key
     entries = score_entries(scores)
-    languages = sorted({entry.language for entry in entries}, key=lambda code: (code != source, code))
+    of_source = source.split("+")
+    languages = sorted({entry.language for entry in entries}, key=lambda code: (code not in of_source, code))
     best = {code: max(round(e.over.mean, 3) for e in entries if e.language == code) for code in languages}
     rows = [
         (Cell(method), *(_score_cell(entries, method, code, best[code]) for code in languages))
@@ -71,7 +72,7 @@ def score_entries(scores: Sequence[Score]) -> list[Entry]:
     A model trained for one target is not counted on other targets. On the source, the models a method made
     for several targets are first averaged, so that the spread is one over seeds.
     """
-    about = [s for s in scores if s.target in ("", s.language) or s.language == s.source]
+    about = [score for score in scores if not score.target or score.on_own_target or score.on_source]
     entries = []
     for (method, code), group in grouped(about, lambda s: (s.method, s.language)).items():
         by_seed = grouped(group, lambda s: s.seed).values()
@@ -98,7 +99,7 @@ def _baselines(scores: Sequence[Score], languages: Sequence[str]) -> tuple[Cell,
 
 
 def _language_head(code: str, source: str) -> Cell:
-    return Cell(f"{language(code)} ★", "source") if code == source else Cell(language(code))
+    return Cell(f"{language(code)} ★", "source") if code in source.split("+") else Cell(language(code))
 
 
 def _entry_row(key: tuple[str, ...], entry: Entry) -> Row:

@@ -33,6 +33,16 @@ class Score:
     baseline: float | None = None
     examples: int | None = None
 
+    @property
+    def on_source(self) -> bool:
+        """Tell whether the scored language is a source of the model."""
+        return self.language in self.source.split("+")
+
+    @property
+    def on_own_target(self) -> bool:
+        """Tell whether it is a language the model was made for."""
+        return self.language in self.target.split("+") and not self.on_source
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathPoint:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from isogloss.reports.claims import Claim, claims
 from isogloss.reports.drawing import Figure
-from isogloss.reports.gather import Gathered, rows_of, run_rows
+from isogloss.reports.gather import Gathered, measured_beside, rows_of, run_rows
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
 from isogloss.reports.path_figures import aggregate_figures, pair_figures
@@ -91,7 +91,7 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
 def sections(gathered: Gathered, found: Findings) -> list[Section]:
     """Return every section, empty ones included, in reading order."""
     return [
-        _scores(found),
+        _scores(found, measured_beside(gathered)),
         _paths(found),
         _plane(found),
         _deltas(found),
@@ -103,12 +103,12 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
     ]
 
 
-def _scores(found: Findings) -> Section:
+def _scores(found: Findings, beside: list[Score]) -> Section:
     return Section(
         id="scores",
         title="Scores per language",
         text="How each method does on each language. Small differences within the spread mean nothing.",
-        tables=score_tables(found.scores),
+        tables=score_tables([*found.scores, *beside]),
     )
 
 

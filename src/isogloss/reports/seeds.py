@@ -1,6 +1,7 @@
 """Spread over seeds and transfer gaps, as measured or, where no measure was planned, from the scores."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from isogloss.metrics.spread import spread
 from isogloss.metrics.transfer_gap import transfer_gap
@@ -30,7 +31,7 @@ def gaps(scores: Sequence[Score], measured: Sequence[Gap]) -> list[Gap]:
     if measured:
         return list(measured)
     groups = grouped((row for row in scores if row.method == "source-only"), _one_model).values()
-    return [_gap(group) for group in groups if len({row.language == row.source for row in group}) == 2]
+    return [_gap(group) for group in groups if len({row.on_source for row in group}) == 2]
 
 
 def _over_seeds(group: Sequence[Score]) -> SeedSpread:
@@ -54,9 +55,8 @@ def _over_seeds(group: Sequence[Score]) -> SeedSpread:
 
 def _gap(group: Sequence[Score]) -> Gap:
     first = group[0]
-    source = next(row.score for row in group if row.language == row.source)
-    targets = [row.score for row in group if row.language != row.source]
-    gap = transfer_gap(source, targets)
+    source = fmean(row.score for row in group if row.on_source)
+    gap = transfer_gap(source, [row.score for row in group if not row.on_source])
     return Gap(
         corpus=first.corpus,
         task=first.task,
@@ -74,7 +74,7 @@ def _gap(group: Sequence[Score]) -> Gap:
 
 def role_of(score: Score) -> str:
     """Return whether the scored language is the source or a target."""
-    return "source" if score.language == score.source else "target"
+    return "source" if score.on_source else "target"
 
 
 def _all_but_seed(row: Score) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class EncodedRow:
 
     heads: tuple[int, ...] = ()
     """For trees: the head of the word at each of these places, as the number of a place counted from 1; 0 is
-    the root. As many as there are labels, else none."""
+    the root, -1 a head outside the row. As many as there are labels, else none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,8 @@ class Batch:
     """[label], integer; empty when there are no labels."""
 
     heads: Tensor
-    """[label], integer: head of each place within its row, counted from 1, 0 for the root; empty without."""
+    """[label], integer: head of each place within its row, counted from 1, 0 for the root, -1 for one
+    outside; empty without."""
 
     examples: Tensor
     """[batch], integer: example of each row."""

@@ -35,6 +35,7 @@ class PairClassification:
     metric: ClassVar[str] = "accuracy"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,
@@ -57,11 +58,11 @@ class PairClassification:
             EncodedRow(
                 example=number,
                 subwords=tuple(subwords),
-                segments=tuple(segments) if any(segments) else None,
+                segments=segments,
                 gold=label_numbers(self._label(example), numbers, task=self.name, example=example.id),
             )
             for number, (example, subwords, segments) in enumerate(
-                zip(examples, encoded["input_ids"], encoded["token_type_ids"], strict=True)
+                zip(examples, encoded["input_ids"], _segments(encoded), strict=True)
             )
         ]
 
@@ -130,10 +131,16 @@ def _encoded(
         max_length=limit,
         padding=False,
         return_attention_mask=False,
-        return_token_type_ids=True,
         verbose=False,
     )
     return encoded
+
+
+def _segments(encoded: Mapping[str, list[list[int]]]) -> list[tuple[int, ...] | None]:
+    """Return the segments of each pair; None for one without, all of them where the encoder has none."""
+    if "token_type_ids" not in encoded:
+        return [None] * len(encoded["input_ids"])
+    return [tuple(segments) if any(segments) else None for segments in encoded["token_type_ids"]]
 
 
 NLI = PairClassification(name="nli", labels=("entailment", "neutral", "contradiction"))

@@ -77,9 +77,12 @@ class SpanQA:
     name: str
     labels: tuple[str, ...] = ("start", "end")
     """What each place has a score for."""
+    longest_answer: int = LONGEST_ANSWER
+    """Subwords."""
     metric: ClassVar[str] = "f1"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,
@@ -146,7 +149,7 @@ class SpanQA:
         found: list[dict[tuple[int, int], float]] = [{} for _ in examples]
         for row, row_scores in zip(rows, scores, strict=True):
             spans = found[row.example]
-            for begin, end, score in _spans(row, row_scores, count):
+            for begin, end, score in _spans(row, row_scores, self.longest_answer, count):
                 spans[begin, end] = max(score, spans.get((begin, end), score))
         return [_best(example.passage, spans, count) for example, spans in zip(examples, found, strict=True)]
 
@@ -261,10 +264,10 @@ def _choice_loss(scores: Tensor, batch: Batch, mark: Mark) -> Tensor:
     return cross_entropy(among, right)
 
 
-def _spans(row: EncodedRow, scores: Tensor, count: int) -> Iterator[tuple[int, int, float]]:
+def _spans(row: EncodedRow, scores: Tensor, longest: int, count: int) -> Iterator[tuple[int, int, float]]:
     """Give the best spans of a row, as characters, with the sum of their scores."""
     start, end = scores[1:].float().unbind(dim=1)
-    for score, first, last in best_spans(start, end, longest=LONGEST_ANSWER, count=count):
+    for score, first, last in best_spans(start, end, longest=longest, count=count):
         yield row.characters[2 * (1 + first)], row.characters[2 * (1 + last) + 1], score
 
 

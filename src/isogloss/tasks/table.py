@@ -1,9 +1,10 @@
 """The tasks isogloss knows, by name."""
 
 from isogloss.tasks.pair_classification import NLI, PARAPHRASE
+from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.span_qa import QA
 from isogloss.tasks.tagging import NER, UPOS
 from isogloss.tasks.task import Task
 
-_ALL: tuple[Task, ...] = (UPOS, NER, NLI, PARAPHRASE, QA)
+_ALL: tuple[Task, ...] = (UPOS, NER, PARSING, NLI, PARAPHRASE, QA)
 TASKS = {task.name: task for task in _ALL}

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from isogloss.core.errors import DataError
+from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.metrics.accuracy import accuracy
 from isogloss.metrics.bio import repair
@@ -58,6 +59,7 @@ class Tagging:
     metric: Literal["accuracy", "span_f1"]
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
+    scored_whole: ClassVar[bool] = False
 
     def encode(
         self,
@@ -84,8 +86,7 @@ class Tagging:
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the raw outputs [label class], computed at the scored places only."""
         states = model.base_model(**batch.inputs()).last_hidden_state
-        scores: Tensor = model.classifier(model.dropout(states[batch.rows, batch.columns]))
-        return scores
+        return family_of(model).tag_scores(model, states[batch.rows, batch.columns])
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the mean cross entropy over the scored words."""

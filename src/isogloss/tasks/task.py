@@ -42,6 +42,11 @@ class Task(Protocol):
         """Subwords that neighbouring windows share, unless a recipe says otherwise."""
         ...
 
+    @property
+    def scored_whole(self) -> bool:
+        """Whether rows that are scored may be as long as the encoder takes, whatever training takes."""
+        ...
+
     def encode(
         self,
         examples: Sequence[Any],

@@ -77,7 +77,8 @@ def evaluation(
     baseline: float | None = None,
 ) -> Evaluation:
     """Encode and batch examples for scoring."""
-    rows = task.encode(examples, tokenizer, limit=optimization.limit, overlap=optimization.overlap)
+    limit = tokenizer.model_max_length if task.scored_whole else optimization.limit
+    rows = task.encode(examples, tokenizer, limit=limit, overlap=optimization.overlap)
     groups = _groups([len(row.subwords) for row in rows])
     batches = [
         (group, collate([rows[row] for row in group], padding=tokenizer.pad_token_id)) for group in groups

@@ -1,19 +1,20 @@
-"""Where a run's examples come from: the built-in languages, or the folder the user named with --data."""
+"""Where examples come from: the built-in languages, or the folder the user named with --data."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.runs import Pretrained
 from isogloss.data import CORPORA
 from isogloss.data.built_in import folder_for
-from isogloss.data.corpora import Corpus, Split
+from isogloss.data.corpora import Corpus, Split, field_after_colon
 from isogloss.data.examples import Example
-from isogloss.data.files import DiskFolder, Folder
+from isogloss.data.files import Folder
+from isogloss.data.hub_datasets import data_folder
+from isogloss.data.joined import joined as joined_corpora
 
 Treebanks = tuple[tuple[str, str], ...]
 
@@ -22,7 +23,8 @@ Treebanks = tuple[tuple[str, str], ...]
 class Sources:
     """Corpora by name, read from the right folder for each language, and encoders that exist already."""
 
-    data: Path | None = None
+    data: str = ""
+    """A folder; "hub" for the Hugging Face hub, "hub:FOLDER" for parquet files of it; none when empty."""
     encoders: Mapping[str, str] = field(default_factory=dict)
     """Where encoders are on this machine, by fingerprint: runs and their records do not say it."""
 
@@ -31,16 +33,22 @@ class Sources:
         return self.encoders.get(encoder.data, encoder.source)
 
     def corpus(self, name: str, treebanks: Treebanks = ()) -> Corpus:
-        """Return a corpus by name; "bitext:bible" is the collection bible of corpus bitext.
+        """Return a corpus by name; what follows a colon is one field of it ("bitext:bible", "mlqa:en").
+
+        "snli+sick" is two read as one.
 
         ConfigError, with the nearest name, when there is no such corpus or it has no such choice.
         """
-        plain, _, collection = name.partition(":")
+        return joined_corpora(name, lambda part: self._one(part, treebanks))
+
+    def _one(self, name: str, treebanks: Treebanks) -> Corpus:
+        plain, _, chosen = name.partition(":")
         if plain not in CORPORA:
             near = did_you_mean(plain, CORPORA)
             raise ConfigError(f"no corpus {plain!r}.{near} Known: {', '.join(sorted(CORPORA))}.")
         corpus: Any = CORPORA[plain]
-        wanted: dict[str, Any] = {"treebanks": treebanks, "collection": collection}
+        after_colon = field_after_colon(corpus) or "choice after a colon"
+        wanted: dict[str, Any] = {"treebanks": treebanks, after_colon: chosen}
         changes = {choice: value for choice, value in wanted.items() if value}
         for choice in changes.keys() - {one.name for one in fields(corpus)}:
             raise ConfigError(
@@ -82,7 +90,7 @@ class Sources:
 
     def folder(self, language: str) -> Folder:
         """Return the folder a language's files are in; a pair such as en-fr goes by its first language."""
-        return folder_for(language.split("-", maxsplit=1)[0], DiskFolder(self.data) if self.data else None)
+        return folder_for(language.split("-", maxsplit=1)[0], data_folder(self.data))
 
 
 def joined(fingerprints: list[str]) -> str:

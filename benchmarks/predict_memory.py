@@ -1,0 +1,82 @@
+"""Predict files of several lengths and say how much memory each took.
+
+    python benchmarks/predict_memory.py [--lines 1000 100000]
+
+The model is the shipped encoder with a random head: its answers are nonsense, its size and speed are not.
+Each file is predicted by a process of its own, as ``isogloss predict RUN FILE --out OUT`` does.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.resources import files
+from pathlib import Path
+
+from isogloss.encoders import load_tokenizer
+from isogloss.tasks import TASKS
+from isogloss.using.model import Model
+from isogloss.using.origin import Origin
+
+PEAK = """
+import resource, sys
+from isogloss.cli import main
+try:
+    main(["predict", sys.argv[1], sys.argv[2], "--out", sys.argv[3], "--quiet"])
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # KiB on Linux
+"""
+WORDS = ["tuki", "mirne", "baboza", "nir", "bultujen", "sirjor"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lines", type=int, nargs="+", default=[1_000, 100_000])
+    with tempfile.TemporaryDirectory() as folder:
+        model = random_model().export(Path(folder) / "model")
+        for count in parser.parse_args().lines:
+            text = write_lines(Path(folder) / f"{count}.txt", count)
+            start = time.perf_counter()
+            peak = peak_memory(model, text)
+            seconds = time.perf_counter() - start
+            print(f"{count} lines: peak {peak} MiB, {seconds:.0f} s with starting", flush=True)
+
+
+def random_model() -> Model:
+    """Put a random head on the shipped encoder."""
+    folder = str(files("isogloss") / "shipped")
+    origin = Origin(
+        run="random",
+        title="a random head",
+        task="upos",
+        corpus="ud",
+        method="none",
+        encoder="shipped",
+        source=(),
+        target=(),
+        limit=128,
+        overlap=64,
+        versions={},
+    )
+    return Model(TASKS["upos"].head(folder, seed=0), load_tokenizer(folder), TASKS["upos"], origin)
+
+
+def write_lines(path: Path, count: int) -> Path:
+    """Write lines of 1 to 20 words, and one word of 10,000 characters in every thousand."""
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            words = [WORDS[(number + place) % len(WORDS)] for place in range(1 + number % 20)]
+            file.write(f"{' '.join(words)} {'x' * 10_000 if number % 1000 == 999 else '.'}\n")
+    return path
+
+
+def peak_memory(model: Path, text: Path) -> int:
+    """Return the most memory, in MiB, that predicting a file takes."""
+    command = [sys.executable, "-c", PEAK, model, text, text.with_suffix(".out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stdout.splitlines()[-1]) // 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,269 @@
+"""What the SOURCE.md beside each real corpus states, and what reads it: one check a file or language.
+
+No count is written here: each is found in the text of SOURCE.md.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from isogloss.core.errors import DataError
+from isogloss.core.languages import NAMES
+from isogloss.data import CORPORA
+from isogloss.data.bitext import Bitext
+from isogloss.data.corpora import SPLITS, Corpus, Split
+from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
+from isogloss.data.files import DiskFolder
+from isogloss.data.mlqa import LANGUAGES, Mlqa
+from isogloss.data.parallel_files import THREE_LETTERS
+from isogloss.data.ud import Ud
+
+
+def pairs_or_questions(found: Sequence[Example]) -> str:
+    return str(len(found))
+
+
+def sentences_and_words(found: Sequence[Example]) -> str:
+    words = sum(len(one.words) for one in found if isinstance(one, TaggedSentence | ParsedSentence))
+    return f"{len(found)} / {words}"
+
+
+def documents_and_lines(found: Sequence[Example]) -> str:
+    return f"{len({one.document for one in found if isinstance(one, TextLine)})} / {len(found)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Something to read, and the count that SOURCE.md states; empty where it states none."""
+
+    place: str
+    """Folder below the data folder."""
+    corpus: Corpus
+    language: str
+    splits: tuple[Split, ...]
+    stated: str
+    count: Callable[[Sequence[Example]], str] = pairs_or_questions
+    of: str = ""
+    """Treebank, or layout, where the folder has several."""
+    named: bool = True
+    """Whether SOURCE.md names the language, not only counts the languages."""
+    path: str = ""
+    """Part of the path of the only files to be read, where others come before them."""
+
+    @property
+    def split(self) -> str:
+        return self.splits[0] if len(self.splits) == 1 else "all"
+
+    def is_there(self, folder: DiskFolder) -> bool:
+        try:
+            return bool(self.corpus.files(folder, self.language, self.splits[0]))
+        except DataError:
+            return False
+
+
+def places(folder: DiskFolder) -> list[str]:
+    """Give the folders that are there and have a SOURCE.md to be compared with."""
+    return [place for place in CHECKS if Path(folder.path, place, "SOURCE.md").is_file()]
+
+
+def checks(folder: DiskFolder, place: str) -> list[Check]:
+    """Give all checks of one folder, whether their files are there or not."""
+    return list(CHECKS[place](place, Path(folder.path, place, "SOURCE.md").read_text(encoding="utf-8")))
+
+
+def table(text: str) -> list[list[str]]:
+    """Give the cells of the rows of all tables of a Markdown text."""
+    lines = (line for line in text.splitlines() if line.startswith("|"))
+    return [[part.strip() for part in line.strip("|").split("|")] for line in lines]
+
+
+def find(pattern: str, text: str) -> tuple[str, ...]:
+    """Give the groups of the one place that a pattern matches, numbers without their commas."""
+    (match,) = re.finditer(pattern, text)
+    return tuple(group.replace(",", "") for group in match.groups())
+
+
+def _treebanks(place: str, text: str) -> Iterator[Check]:
+    for treebank, name, *cells in table(text):
+        match = re.fullmatch(r"([a-z]+)(?:_\w+)?-ud-(\w+)\.conllu", name)
+        if match:
+            yield Check(
+                place=place,
+                corpus=Ud(treebanks=((match[1], f"{place}/{treebank}"),)),
+                language=match[1],
+                splits=tuple(split for split in SPLITS if split == match[2]),
+                stated=f"{cells[0]} / {cells[1]}",
+                count=sentences_and_words,
+                of=treebank,
+            )
+
+
+def _udpos(place: str, text: str) -> Iterator[Check]:
+    for language, *cells in table(text):
+        for split, stated in zip(SPLITS, cells, strict=True):
+            if re.fullmatch(r"\d+ / \d+", stated):
+                yield _check(place, "udpos", language, split, stated, sentences_and_words)
+
+
+def _panx(place: str, text: str) -> Iterator[Check]:
+    for language, counts in re.findall(r"\b([a-z]{2}) (\d+(?:/\d+)+)", text):
+        for split, stated in zip(SPLITS, counts.split("/"), strict=False):
+            yield _check(place, "wikiann", language, split, stated)
+
+
+def _xnli(place: str, text: str) -> Iterator[Check]:
+    dev, test = find(r"(\d+) and (\d+) pairs a language", text)
+    again = find(r"xtreme-format/: .* for ([a-z ]+)\.", text)[0].split()
+    languages = ["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
+    for split, stated in (("dev", dev), ("test", test)):
+        yield from (_check(place, "xnli", language, split, stated) for language in languages)
+        for language in again:
+            yield _check(place, "xnli", language, split, stated, of="xtreme-format", path="xtreme-format/")
+
+
+def _english_inference(place: str, text: str) -> Iterator[Check]:
+    counts = {row[0]: re.findall(r"\d+", row[-1]) for row in table(text)}
+    for name, start, splits in (
+        ("snli", "snli_", SPLITS[1:]),
+        ("cad-nli", "cad_", SPLITS),
+        ("sick", "sick", SPLITS),
+    ):
+        (found,) = (numbers for cell, numbers in counts.items() if cell.startswith(start))
+        yield from (
+            _check(place, name, "en", split, stated) for split, stated in zip(splits, found, strict=True)
+        )
+
+
+def _mrpc(place: str, text: str) -> Iterator[Check]:
+    counts = find(r"(\d+) train / (\d+) val / (\d+) test", text)
+    yield from (_check(place, "mrpc", "en", split, n) for split, n in zip(SPLITS, counts, strict=True))
+
+
+def _pawsx(place: str, text: str) -> Iterator[Check]:
+    (dev,) = find(r"dev (\d+) each", text)
+    (tests,) = find(r"; test (.*): rows where", text)
+    for stated, languages in re.findall(r"(\d+) \(([a-z, ]+?)(?::[^)]*)?\)", tests):
+        for language in re.findall(r"[a-z]{2}", languages):
+            yield _check(place, "pawsx", language, "dev", dev)
+            yield _check(place, "pawsx", language, "test", stated)
+
+
+def _squad(place: str, text: str) -> Iterator[Check]:
+    (train,) = find(r"paragraphs, ([\d,]+) questions", text)
+    (dev,) = find(r"dev-v1\.1\.rebuilt\.json: [\d,]+ / [\d,]+ / ([\d,]+)", text)
+    yield _check(place, "squad", "en", "train", train)
+    yield _check(place, "squad", "en", "dev", dev)
+
+
+def _xquad(place: str, text: str) -> Iterator[Check]:
+    languages, stated = find(r"languages \(([a-z ]+)\).* (\d+) questions each", text)
+    yield from (_check(place, "squad", language, "test", stated) for language in languages.split())
+
+
+def _mlqa(place: str, text: str) -> Iterator[Check]:
+    (counts,) = find(r"Same-language counts: (.*);", text)
+    stated = dict(re.findall(r"([a-z]{2}) (\d+)", counts))
+    for passages in LANGUAGES:
+        for questions in LANGUAGES:
+            yield Check(
+                place=place,
+                corpus=Mlqa(questions="" if questions == passages else questions),
+                language=passages,
+                splits=("dev",),
+                stated=stated[passages] if questions == passages else "",
+                of=f"questions {questions}",
+            )
+
+
+def _tydiqa(place: str, text: str) -> Iterator[Check]:
+    dev, train = find(r"dev \(.*?\): ([a-z0-9, ]+)\. train: ([a-z0-9, ]+)\.", text)
+    for split, counts in (("dev", dev), ("train", train)):
+        for language, stated in re.findall(r"([a-z]{2}) (\d+)", counts):
+            yield _check(place, "tydiqa", language, split, stated)
+
+
+def _bible(place: str, text: str) -> Iterator[Check]:
+    for languages, counts, *_ in table(text):
+        numbers = re.findall(r"\d+", counts)
+        for language, stated in zip(re.findall(r"\b[a-z]{2}\b", languages), numbers, strict=False):
+            yield Check(place=place, corpus=CORPORA["bible"], language=language, splits=SPLITS, stated=stated)
+
+
+def _tico(place: str, text: str) -> Iterator[Check]:
+    codes, stated = find(r"\(id, en, ([a-z, ]+)\); (\d+) rows", text)
+    for code in codes.split():
+        yield _bitext(place, f"en-{code}", stated)
+
+
+def _tatoeba(place: str, text: str) -> Iterator[Check]:
+    each, but = find(r"(\d+) pairs each but (.*)\.", text)
+    fewer = dict(re.findall(r"([a-z]{3}) (\d+)", but))
+    for two, three in THREE_LETTERS.items():
+        if two != "en":
+            yield replace(_bitext(place, f"{two}-en", fewer.get(three, each)), named=three in fewer)
+
+
+def _alignments(place: str, text: str) -> Iterator[Check]:
+    for first, second, stated in re.findall(r"\b([a-z]{2})([a-z]{2}) \((\d+)\)", text):
+        yield _bitext(place, f"{first}-{second}", stated)
+
+
+def _rawtext(place: str, text: str) -> Iterator[Check]:
+    sums: dict[str, list[int]] = {}
+    for language, _name, _source, _licence, documents, lines, *_ in (r for r in table(text) if len(r) == 9):
+        if language in NAMES:
+            known = sums.setdefault(language, [0, 0])
+            known[0] += int(documents)
+            known[1] += int(lines)
+    for language, (documents, lines) in sums.items():
+        stated = f"{documents} / {lines}"
+        yield _check(place, "rawtext", language, "train", stated, documents_and_lines)
+
+
+def _check(
+    place: str,
+    corpus: str,
+    language: str,
+    split: Split,
+    stated: str,
+    count: Callable[[Sequence[Example]], str] = pairs_or_questions,
+    **more: str,
+) -> Check:
+    return Check(
+        place=place,
+        corpus=CORPORA[corpus],
+        language=language,
+        splits=(split,),
+        stated=stated,
+        count=count,
+        **more,
+    )
+
+
+def _bitext(place: str, pair: str, stated: str) -> Check:
+    return Check(place=place, corpus=Bitext(collection=place), language=pair, splits=("test",), stated=stated)
+
+
+CHECKS: dict[str, Callable[[str, str], Iterator[Check]]] = {
+    "ud": _treebanks,
+    "ud-extra": _treebanks,
+    "ud-legacy": _treebanks,
+    "ud-pud": _treebanks,
+    "udpos-xtreme": _udpos,
+    "panx": _panx,
+    "xnli": _xnli,
+    "nli-train-en": _english_inference,
+    "mrpc": _mrpc,
+    "pawsx": _pawsx,
+    "squad": _squad,
+    "xquad": _xquad,
+    "mlqa": _mlqa,
+    "tydiqa-goldp": _tydiqa,
+    "bible": _bible,
+    "tico19": _tico,
+    "tatoeba": _tatoeba,
+    "word-alignment": _alignments,
+    "rawtext": _rawtext,
+}
+"""The folders of the real corpora, and how their SOURCE.md states its counts."""

@@ -1,0 +1,137 @@
+"""Using models: predictions to standard output or a file, tables of scores, exported folders."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from isogloss.cli.display import Display
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.records import Row, Value, writing
+from isogloss.core.whole_files import whole_file
+from isogloss.data.files import File, byte_stream, disk_file
+from isogloss.data.sources import Sources
+from isogloss.using import How, Wanted, export, load_model, predict_file
+from isogloss.using import evaluate as evaluate_model
+from isogloss.using.exporting import check_free
+
+STANDARD_INPUT = "-"
+
+ABOUT = ("run", "method", "language", "split", "examples")
+"""Columns of the table of scores before the measures."""
+
+KNOWN = {*ABOUT, "task", "corpus", "metric", "score", "baseline"}
+"""Columns of a row that stand in their own place; the others are measures."""
+
+
+def print_predictions(run: Path, name: str, how: How, *, out: Path | None, quiet: bool) -> None:
+    """Write what a model says of a file, line by line as it is read."""
+    file = _opened(name)
+    model = load_model(run)
+    shows = out is not None and not quiet and name != STANDARD_INPUT
+    total = sum(1 for _ in file.read()) if shows else 0
+    with Display(quiet=not shows) as display:
+        lines = predict_file(model, file, how, tell=display.tell, lines=total)
+        if out is None:
+            for line in lines:
+                print(line, flush=True)
+            return
+        with whole_file(out) as written:
+            for line in lines:
+                with writing(out):
+                    written.write(f"{line}\n")
+    if not quiet:
+        print(out)
+
+
+def print_scores(
+    runs: Sequence[Path],
+    *,
+    corpus: str,
+    languages: Sequence[str],
+    split: str,
+    treebanks: Sequence[str],
+    data: str | None,
+    predictions: Path | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Print a table of what models score: the metric first, then what the field reports beside it."""
+    wanted = Wanted(
+        corpus=corpus,
+        languages=tuple(dict.fromkeys(code for text in languages for code in text.replace(",", " ").split())),
+        split=split,
+        treebanks=tuple(map(_treebank, treebanks)),
+    )
+    _check_runs(runs, wanted.languages)
+    sources = Sources(data or "")
+    models = [load_model(run) for run in runs]
+    with Display(quiet=quiet or as_json) as display:
+        rows = [
+            row
+            for model in models
+            for row in evaluate_model(model, wanted, sources, predictions=predictions, tell=display.tell)
+        ]
+    if as_json:
+        for row in rows:
+            Display(as_json=True).emit(dict(row))
+        return
+    tables = [_measures(row) for row in rows]
+    measures = tuple(dict.fromkeys(name for measured in tables for name in measured))
+    cells = [
+        [*(row.get(name) for name in ABOUT), *(_cell(measured.get(name)) for name in measures)]
+        for row, measured in zip(rows, tables, strict=True)
+    ]
+    Display().table((*ABOUT, *measures), cells)
+
+
+def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) -> None:
+    """Export a model and print the folder."""
+    check_free(folder.expanduser().resolve(), force=force)
+    with Display(quiet=quiet) as display:
+        display.say(f"Loading {run}")
+        model = load_model(run)
+        display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
+        written = export(model, folder, onnx=onnx, force=force)
+    print(written)
+
+
+def _opened(name: str) -> File:
+    if name == STANDARD_INPUT:
+        return byte_stream("standard input", sys.stdin.buffer)
+    path = Path(name)
+    if not path.is_file():
+        what = "this is a folder" if path.is_dir() else "there is no such file"
+        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = did_you_mean(path.name, beside)
+        raise DataError(f"{path}: {what}.{near} Give a file, or - for standard input.")
+    return disk_file(path)
+
+
+def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
+    """Raise ConfigError where a language stands in the place of a run."""
+    for run in runs:
+        if not run.exists():
+            several = (
+                f" Several languages are parted by commas: --language {','.join((*languages, run.name))}."
+            )
+            likely = len(run.parts) == 1 and len(run.name) in (2, 3)
+            raise ConfigError(
+                f"{run}: no such folder.{several if likely else ''} Give the folders of finished runs."
+            )
+
+
+def _treebank(text: str) -> tuple[str, str]:
+    language, equals, treebank = text.partition("=")
+    if not (language and equals and treebank):
+        raise ConfigError(f"--treebank: {text!r}; expected a language and its treebank, as in fr=Sequoia.")
+    return language, treebank
+
+
+def _measures(row: Row) -> dict[str, Value]:
+    """Return what was measured, by name, the baseline last."""
+    others = {name: value for name, value in row.items() if name not in KNOWN}
+    return {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else ""

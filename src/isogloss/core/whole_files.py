@@ -1,0 +1,71 @@
+"""Files and folders that are there whole or not at all: made under a temporary name, then renamed."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from isogloss.core.errors import StorageError
+from isogloss.core.records import writing
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """Give a file to write text to; it takes its name when the block ends well, and goes away when not.
+
+    StorageError at once where no file can get this name: a folder, a device.
+    """
+    if path.exists() and not path.is_file():
+        raise StorageError(f"{path}: this is no ordinary file, so none can take its place. Choose another.")
+    temporary = _beside(path, "tmp")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = temporary.open("w", encoding="utf-8", newline="\n")
+    try:
+        try:
+            yield file
+            with writing(path):
+                file.flush()
+                os.fsync(file.fileno())
+        finally:
+            with writing(path):
+                file.close()
+        with writing(path):
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give an empty folder to fill; it takes the place of ``path`` when the block ends well."""
+    path = path.resolve()
+    temporary = _beside(path, "tmp")
+    with writing(path):
+        temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        with writing(path):
+            _replace(path, temporary)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace(path: Path, new: Path) -> None:
+    """Give a folder the name of another one, which goes away once that has worked."""
+    old = _beside(path, "old")
+    if path.exists():
+        path.replace(old)
+    try:
+        new.replace(path)
+    except OSError:
+        if old.exists():
+            old.replace(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{end}")

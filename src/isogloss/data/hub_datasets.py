@@ -1,0 +1,205 @@
+"""Hugging Face datasets as a folder: files in the corpora's native formats, made when they are read.
+
+So they take the same way through readers, fingerprints and runs as files on disk (``built_in`` does the same
+for the built-in languages). Only parquet files are read, those of the branch into which the hub converts
+every dataset, or of a local folder with the same layout: no code that comes with a dataset is ever run.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import Example
+from isogloss.data.files import DiskFolder, File, Folder, matches
+from isogloss.data.hub_rows import Row, with_names
+from isogloss.data.hub_sources import Place, places
+
+HUB = "hub"
+"""What ``--data`` says for the hub; ``hub:DIR`` is a folder with parquet files of datasets."""
+
+CONVERTED = "refs/convert/parquet"
+"""The branch of a dataset where the hub keeps it as CONFIG/SPLIT/NNNN.parquet."""
+
+LAYOUTS = ("{config}/{split}/*.parquet", "{config}/{split}-*.parquet", "{config}/*-{split}.parquet")
+"""Where parquet files lie in the folder of a dataset: on that branch, as saved now, as saved earlier."""
+
+VERSION = 1
+"""Part of the fingerprints; raise it when rows give other lines than before."""
+
+
+def data_folder(text: str) -> Folder | None:
+    """Give the folder that ``--data`` means: none, the hub, parquet files of it, or a folder of corpora."""
+    if not text:
+        return None
+    kind, colon, path = text.partition(":")
+    if kind == HUB and (path or not colon):
+        return HubFolder(DiskFolder(Path(path)) if path else None)
+    return DiskFolder(Path(text))
+
+
+@dataclass(frozen=True)
+class HubFolder:
+    """Corpora of the hub as if on disk; with ``local``, only those whose parquet files are there."""
+
+    local: DiskFolder | None = None
+
+    def __post_init__(self) -> None:
+        _library()
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{HUB}:{self.local.name}" if self.local else "the Hugging Face hub"
+
+    def find(self, patterns: Iterable[str]) -> list[File]:
+        """Give the files that match the first pattern that matches any, sorted by name; else none."""
+        known = places()
+        for pattern in patterns:
+            paths = [pattern] if pattern in known else [path for path in known if matches(path, pattern)]
+            files = [self._file(path, known[path]) for path in sorted(paths) if self._has(known[path])]
+            if files:
+                return files
+        return []
+
+    def inside(self) -> list[str]:
+        """Give the corpora that are there."""
+        return sorted({place.source.corpus.name for place in places().values() if self._has(place)})
+
+    def _has(self, place: Place) -> bool:
+        return self.local is None or bool(_parquet(self.local, place))
+
+    def _file(self, path: str, place: Place) -> File:
+        name = f"{self.name}/{place.source.repository}/{place.config}/{place.hub_split} as {path}"
+        rows = _local_rows(self.local, place, name) if self.local else _hub_rows(place, name)
+        return File(name, _lines(place, rows.read, name), lambda: _fingerprint(place, rows.version()))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Rows and the version they are of."""
+
+    read: Callable[[], Iterator[Row]]
+    version: Callable[[], str]
+
+
+def _lines(place: Place, rows: Callable[[], Iterator[Row]], name: str) -> Callable[[], Iterator[str]]:
+    def read() -> Iterator[str]:
+        for line in place.corpus.write(_examples(place, rows(), name), place.language):
+            yield line + "\n"
+
+    return read
+
+
+def _examples(place: Place, rows: Iterator[Row], name: str) -> Iterator[Example]:
+    examples = place.source.rows(rows, place.language)
+    while True:
+        try:
+            example = next(examples, None)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise DataError(
+                f"{name}: its columns are not those of {place.source.repository} "
+                f"({type(error).__name__}: {error}). Look at the dataset's card; save it with these columns."
+            ) from error
+        if example is None:
+            return
+        yield example
+
+
+def _fingerprint(place: Place, version: str) -> str:
+    what = (
+        HUB,
+        str(VERSION),
+        place.source.repository,
+        place.config,
+        place.hub_split,
+        place.language,
+        version,
+    )
+    return sha256("\n".join(what).encode()).hexdigest()
+
+
+def _parquet(local: DiskFolder, place: Place) -> list[File]:
+    repository = place.source.repository
+    return local.find(
+        f"{folder}/{layout.format(config=place.config, split=place.hub_split)}"
+        for folder in (repository, repository.rpartition("/")[2])
+        for layout in LAYOUTS
+    )
+
+
+def _local_rows(local: DiskFolder, place: Place, name: str) -> _Source:
+    files = _parquet(local, place)
+
+    def read() -> Iterator[Row]:
+        names = [str(file.name) for file in files]
+        builder = _try(
+            name, lambda: _library().load_dataset_builder("parquet", data_files={place.hub_split: names})
+        )
+        yield from _rows(_try(name, lambda: builder.as_streaming_dataset(place.hub_split)), name)
+
+    return _Source(read, lambda: "+".join(file.fingerprint() for file in files))
+
+
+def _hub_rows(place: Place, name: str) -> _Source:
+    def read() -> Iterator[Row]:
+        builder = _hub_builder(place.source.repository, place.config, place.hub_split, name)
+        _try(name, builder.download_and_prepare)
+        yield from _rows(_try(name, lambda: builder.as_dataset(split=place.hub_split)), name)
+
+    def version() -> str:
+        builder = _hub_builder(place.source.repository, place.config, place.hub_split, name)
+        return str(builder.hash)  # The commit of the branch, which the library has looked up.
+
+    return _Source(read, version)
+
+
+@lru_cache(maxsize=256)
+def _hub_builder(repository: str, config: str, split: str, name: str) -> Any:
+    files = {split: f"{config}/{split}/*.parquet"}
+    return _try(
+        name,
+        lambda: _library().load_dataset_builder(repository, data_files=files, revision=CONVERTED),
+    )
+
+
+def _rows(dataset: Any, name: str) -> Iterator[Row]:
+    names = {column: _names_of(kind) for column, kind in (dataset.features or {}).items()}
+    rows = iter(with_names(dataset, {column: known for column, known in names.items() if known}, name))
+    while True:
+        row = _try(name, lambda: next(rows, None))
+        if row is None:
+            return
+        yield row
+
+
+def _names_of(kind: Any) -> list[str]:
+    """Give the names of a label's values, also of a list of labels; none for any other column."""
+    return list(getattr(kind, "names", None) or getattr(getattr(kind, "feature", None), "names", None) or ())
+
+
+def _try(name: str, call: Callable[[], Any]) -> Any:
+    """Say what the library could not do, in one line."""
+    errors = (OSError, ValueError, KeyError, TypeError, _library().exceptions.DatasetsError)
+    try:
+        return call()
+    except errors as error:
+        what = " ".join(str(error).split())[:200]
+        raise DataError(
+            f"{name}: it cannot be read ({type(error).__name__}: {what}). Look whether the dataset is there "
+            f"and the network is; or fetch the corpus's official files: isogloss fetch."
+        ) from error
+
+
+def _library() -> Any:
+    try:
+        import datasets
+    except ImportError as error:
+        raise ConfigError(
+            f"--data {HUB}: the library datasets is not installed. Install it: pip install "
+            f'"isogloss[hub]"; or fetch the official files: isogloss fetch.'
+        ) from error
+    return datasets

@@ -1,0 +1,98 @@
+"""Attachment scores: the share of words with the right head (UAS), and with the right relation too (LAS).
+
+The CoNLL 2018 shared task (Zeman et al. 2018) has them as F1 over all words, and as CLAS over
+content words alone; here words are given, so gold and predicted ones are the same.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+NOT_SCORED = frozenset({"PUNCT", "SYM"})
+"""Tags of words the interpolation paper leaves out (its Appendix A)."""
+
+FUNCTIONAL = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark"})
+"""Relations of function words, which CLAS leaves out together with punct."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A dependency tree: for each word its head (counted from 1, 0 for the root), relation and gold tag."""
+
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    """None in predicted trees: the gold tag decides whether a word is scored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """Two shares in [0, 1]; 0 where there is no word."""
+
+    uas: float
+    las: float
+
+
+def universal(relation: str) -> str:
+    """Return a relation without its subtype: nmod of nmod:poss."""
+    return relation.partition(":")[0]
+
+
+def attachment(
+    gold: Sequence[Tree],
+    predicted: Sequence[Tree],
+    *,
+    without: Collection[str] = NOT_SCORED,
+    first: int | None = None,
+    subtypes: bool = False,
+) -> Attachment:
+    """Return UAS and LAS over the words whose gold tag is not in ``without``.
+
+    Only the ``first`` words of a sentence count, where that is given. Relations are compared by their
+    universal part, with ``subtypes`` as a whole. ValueError for trees of other lengths.
+    """
+    _check(gold, predicted)
+    words = heads = both = 0
+    for one, other in zip(gold, predicted, strict=True):
+        tags = one.tags or ("",) * len(one.heads)
+        for place in range(len(one.heads[:first])):
+            if tags[place] in without:
+                continue
+            right = one.heads[place] == other.heads[place]
+            words += 1
+            heads += right
+            both += right and _same(one.relations[place], other.relations[place], subtypes=subtypes)
+    return Attachment(uas=heads / words, las=both / words) if words else Attachment(0.0, 0.0)
+
+
+def clas(gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
+    """Return F1 over content words: those whose relation is neither a function word's nor punct.
+
+    A word may be one for gold and not for predicted, so precision and recall differ. Relations are compared
+    by their universal part. 0 where there is no such word. ValueError for trees of other lengths.
+    """
+    _check(gold, predicted)
+    wanted = found = right = 0
+    for one, other in zip(gold, predicted, strict=True):
+        relations = [universal(relation) for relation in one.relations]
+        theirs = [universal(relation) for relation in other.relations]
+        wanted += sum(map(_has_content, relations))
+        found += sum(map(_has_content, theirs))
+        arcs, guesses = zip(one.heads, relations, strict=True), zip(other.heads, theirs, strict=True)
+        right += sum(arc == guess and _has_content(arc[1]) for arc, guess in zip(arcs, guesses, strict=True))
+    return 2 * right / (wanted + found) if wanted + found else 0.0
+
+
+def _has_content(relation: str) -> bool:
+    return relation not in FUNCTIONAL and relation != "punct"
+
+
+def _same(one: str, other: str, *, subtypes: bool) -> bool:
+    return one == other if subtypes else universal(one) == universal(other)
+
+
+def _check(gold: Sequence[Tree], predicted: Sequence[Tree]) -> None:
+    lengths = [[(len(tree.heads), len(tree.relations)) for tree in trees] for trees in (gold, predicted)]
+    uneven = [heads for heads, relations in chain(*lengths) if heads != relations]
+    if lengths[0] != lengths[1] or uneven:
+        raise ValueError("gold and predicted trees differ in number or length, or lack heads or relations.")

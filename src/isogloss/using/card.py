@@ -1,0 +1,176 @@
+"""The model card of an exported model: what it is, what it scored, and how it is loaded."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from isogloss.core.languages import is_built_in, language_name
+from isogloss.core.version import VERSION
+from isogloss.data import CORPORA
+from isogloss.using.model import Model
+from isogloss.using.origin import SCORE_COLUMNS, Origin
+
+LOADING = {
+    "AutoModelForTokenClassification": """\
+```python
+from transformers import pipeline
+tag = pipeline("token-classification", model="FOLDER", ignore_labels=[])
+tag([["the", "words", "of", "a", "sentence"]], is_split_into_words=True)
+```
+
+A word's label is that of its first subword: of the pieces that come back, the first that begins where the
+word begins. `aggregation_strategy="first"` does this by itself, but joins neighbouring words of one label
+(right for entities, not for parts of speech) and takes what stands between punctuation for a word.
+
+Give words, or a text whose words and punctuation are parted by spaces, as in training. What is longer than
+LIMIT subwords is cut there, unless `stride=OVERLAP` is given (with an aggregation strategy).
+The pieces of a long text are not quite those of isogloss, so labels can differ there; `isogloss predict`
+gives each word the label from the piece that shows most of its surroundings.
+""",
+    "AutoModelForSequenceClassification": """\
+```python
+from transformers import pipeline
+classify = pipeline("text-classification", model="FOLDER")
+classify({"text": "the first text", "text_pair": "the second text"}, truncation=True)
+```
+
+With `truncation=True` the longer text is cut until both fit into LIMIT subwords, as in training.
+`top_k=None` gives the probability of every label.
+""",
+    "AutoModelForQuestionAnswering": """\
+```python
+from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+model = AutoModelForQuestionAnswering.from_pretrained("FOLDER")
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+```
+
+transformers 5 has no pipeline for questions (it went with 5.3). The answer runs from the best start to the
+best end; passages longer than LIMIT subwords with their question are cut into windows that share OVERLAP.
+`isogloss predict` does all of this: `isogloss.load_model("FOLDER").predict([(question, passage)])`.
+""",
+    "": """\
+```python
+import isogloss
+model = isogloss.load_model("FOLDER")
+model.predict([["the", "words", "of", "a", "sentence"]])
+```
+
+transformers has no class for this head: `AutoModel.from_pretrained("FOLDER")` loads the encoder alone, the
+head is read by isogloss.
+""",
+}
+"""How a model is loaded, by the class of transformers that loads its head."""
+
+
+def card(model: Model, *, onnx: bool) -> str:
+    """Return the text of README.md."""
+    origin = model.origin
+    parts = [
+        _front(model, origin),
+        f"# {origin.title}",
+        _about(model, origin),
+        "## How to load it",
+        _loading(model, origin, onnx=onnx),
+        "## Scores",
+        _scores(origin),
+        "## Data and licence",
+        _data(origin),
+        "## Versions",
+        _versions(origin),
+    ]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _front(model: Model, origin: Origin) -> str:
+    """Return the lines that model hubs read."""
+    real = [code for code in origin.languages if not is_built_in(code)]
+    lines = [
+        "library_name: transformers",
+        *([f"pipeline_tag: {model.kind.pipeline}"] if model.kind.pipeline else []),
+        *(["language:", *(f"- {code}" for code in real)] if real else []),
+        "tags:",
+        *(f"- {tag}" for tag in ("isogloss", "cross-lingual-transfer", origin.task)),
+    ]
+    return "\n".join(("---", *lines, "---"))
+
+
+def _about(model: Model, origin: Origin) -> str:
+    return "\n".join(
+        [
+            f"A model for task **{origin.task}**, made by isogloss {VERSION}.",
+            "",
+            "| | |",
+            "|---|---|",
+            f"| labels | {' '.join(model.task.labels)} |",
+            f"| method | {origin.method} |",
+            f"| source languages | {_named(origin.source) or 'none'} |",
+            f"| target languages in training | {_named(origin.target) or 'none'} |",
+            f"| corpus | {origin.corpus} |",
+            f"| encoder | {origin.encoder} |",
+            f"| longest input | {origin.limit} subwords |",
+            f"| run | {origin.run} |",
+        ]
+    )
+
+
+def _named(codes: Iterable[str]) -> str:
+    return ", ".join(
+        f"{language_name(code)} ({code})" if language_name(code) != code else code for code in codes
+    )
+
+
+def _loading(model: Model, origin: Origin, *, onnx: bool) -> str:
+    text = LOADING[model.kind.auto_class]
+    text = text.replace("LIMIT", str(origin.limit)).replace("OVERLAP", str(origin.overlap))
+    if onnx:
+        text += (
+            "\n`model.onnx` is the same model for other programs: inputs "
+            f"{', '.join(f'`{name}`' for name in model.tokenizer.model_input_names)} of shape "
+            "[batch, length], checked against this one with onnxruntime.\n"
+        )
+    return text
+
+
+def _scores(origin: Origin) -> str:
+    if not origin.scores:
+        return "None were recorded with the run."
+    rows = [[_cell(row.get(name)) for name in SCORE_COLUMNS] for row in origin.scores]
+    return "\n".join(_table(SCORE_COLUMNS, rows))
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|" + "---|" * len(heads)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _data(origin: Origin) -> str:
+    corpus = CORPORA.get(origin.corpus.partition(":")[0])
+    if all(map(is_built_in, origin.languages)):
+        return (
+            "It was trained on built-in languages of isogloss: made-up text that comes with the "
+            "package, under its licence (Apache-2.0)."
+        )
+    if corpus is None:
+        return f"It was trained on corpus {origin.corpus}; see there for its licence."
+    return (
+        f"It was trained on corpus {corpus.name} ({corpus.url}), whose licence is: {corpus.licence}. The "
+        f"encoder it started from, {origin.encoder}, has a licence of its own."
+    )
+
+
+def _versions(origin: Origin) -> str:
+    made = ", ".join(f"{name} {number}" for name, number in origin.versions.items()) or "not known"
+    now = ", ".join(f"{name} {_installed(name)}" for name in ("isogloss", "torch", "transformers"))
+    return f"Trained with {made}; exported with {now}."
+
+
+def _installed(name: str) -> str:
+    try:
+        return VERSION if name == "isogloss" else version(name)
+    except PackageNotFoundError:
+        return "(not installed as a package)"

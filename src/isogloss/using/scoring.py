@@ -1,0 +1,153 @@
+"""Scoring a saved model on any corpus that has its task's labels, beside what no model at all would score."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from isogloss.core.errors import DataError, unknown_name
+from isogloss.core.languages import check_language
+from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.records import Row, Value
+from isogloss.core.whole_files import whole_file
+from isogloss.data.corpora import SPLITS, Split
+from isogloss.data.examples import Example
+from isogloss.data.sources import Sources, Treebanks
+from isogloss.using.formats import Entry, Prediction
+from isogloss.using.model import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What models are scored on."""
+
+    corpus: str
+    languages: tuple[str, ...]
+    split: str = "test"
+    treebanks: Treebanks = ()
+
+    def __post_init__(self) -> None:
+        for language in self.languages:
+            check_language(language, "--language")
+        if self.split not in SPLITS:
+            raise unknown_name("--split", "split", self.split, SPLITS)
+
+
+def evaluate(
+    model: Model,
+    wanted: Wanted,
+    sources: Sources,
+    *,
+    predictions: Path | None = None,
+    tell: Tell = silent,
+) -> list[Row]:
+    """Return a row of measures for each language; what was predicted goes into ``predictions``.
+
+    ConfigError when the corpus has no labels of the model's task, DataError when it has not the split.
+    """
+    sources.needs(wanted.corpus, model.task.name)
+    rows: list[Row] = []
+    for done, language in enumerate(wanted.languages):
+        tell(Progress(f"scoring {model.origin.run}", done, len(wanted.languages), language))
+        examples = _examples(sources, wanted, language)
+        prepared = model.prepared(examples)
+        predicted = prepared.predict(model.network)
+        measures = model.task.measures(prepared.gold, predicted)
+        rows.append(
+            _row(model, wanted, language, measures)
+            | {
+                "baseline": _baseline(model, wanted, sources, language, examples),
+                "examples": len(examples),
+            }
+        )
+        if predictions is not None:
+            write_predictions(model, wanted, language, examples, predicted, predictions / model.origin.run)
+    tell(Progress(f"scoring {model.origin.run}", len(wanted.languages), len(wanted.languages)))
+    return rows
+
+
+def write_predictions(
+    model: Model,
+    wanted: Wanted,
+    language: str,
+    examples: Sequence[Example],
+    predicted: Sequence[Any],
+    folder: Path,
+) -> Path:
+    """Write examples with the predicted labels as the corpus's own files are, and return the file."""
+    corpus = Sources().corpus(wanted.corpus, wanted.treebanks)
+    path = folder / corpus.path(language, cast(Split, wanted.split))
+    answered = model.kind.answered
+    lines: Iterable[str]
+    if answered is not None:
+        lines = corpus.write(map(answered, examples, predicted), language)
+    else:
+        lines = _as_answers(model, examples, predicted)
+    with whole_file(path) as file:
+        file.writelines(f"{line}\n" for line in lines)
+    return path
+
+
+def _as_answers(model: Model, examples: Iterable[Example], predicted: Iterable[Any]) -> Iterable[str]:
+    """Write answers in the format that the kind's own files are answered in."""
+    write = next(one.write for one in model.kind.formats if one.write is not None)
+    entries = (
+        (Entry(lines=(), example=one), Prediction(answer))
+        for one, answer in zip(examples, predicted, strict=True)
+    )
+    return write(entries)
+
+
+def _row(model: Model, wanted: Wanted, language: str, measures: dict[str, float]) -> dict[str, Value]:
+    metric, *_ = measures
+    return {
+        "run": model.origin.run,
+        "task": model.task.name,
+        "method": model.origin.method,
+        "corpus": wanted.corpus,
+        "language": language,
+        "split": wanted.split,
+        "metric": metric,
+        "score": measures[metric],
+        **{name: value for name, value in measures.items() if name != metric},
+    }
+
+
+def _baseline(
+    model: Model, wanted: Wanted, sources: Sources, language: str, examples: Sequence[Example]
+) -> float | None:
+    """Score the commonest label of the corpus's train split: in the model's training languages, else here.
+
+    None where the corpus has neither.
+    """
+    of_model = model.origin.treebanks if model.origin.corpus == wanted.corpus else ()
+    train = replace(
+        wanted, split="train", treebanks=tuple({**dict(of_model), **dict(wanted.treebanks)}.items())
+    )
+    for codes in (model.origin.languages, (language,)):
+        there = [code for code in codes if _is_there(sources, train, code)]
+        seen = [one for code in there for one in _examples(sources, train, code, model.origin.examples)]
+        if seen:
+            return model.task.majority(seen, examples)
+    return None
+
+
+def _is_there(sources: Sources, wanted: Wanted, language: str) -> bool:
+    """Tell whether the split has files; what is wrong with them is said when they are read."""
+    try:
+        sources.fingerprint(
+            wanted.corpus, language, cast(Split, wanted.split), treebanks=_of(wanted, language)
+        )
+    except DataError:
+        return False
+    return True
+
+
+def _examples(sources: Sources, wanted: Wanted, language: str, count: int = 0) -> list[Example]:
+    split = cast(Split, wanted.split)
+    treebanks = _of(wanted, language)
+    return sources.examples(wanted.corpus, language, split, treebanks=treebanks, examples=count)
+
+
+def _of(wanted: Wanted, language: str) -> Treebanks:
+    return tuple(pair for pair in wanted.treebanks if pair[0] == language)

@@ -1,0 +1,105 @@
+"""fetch: what is printed before, during and after, and how it ends; without a network."""
+
+import json
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+
+import pytest
+
+from isogloss.cli import fetching as verb
+from isogloss.data.downloading import Patience
+from isogloss.data.fetching import Fetched, Result
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """Every fetch succeeds without one."""
+    asked = []
+
+    def fetch(wanted, folder, *, languages, tell):
+        asked.append((wanted, folder, languages))
+        for release in wanted:
+            known = {"size": release.size or 7, "sha256": release.sha256 or sha256(b"").hexdigest()}
+            fetched = Fetched(
+                url=release.url, published=bool(release.sha256), files={release.place: "0"}, **known
+            )
+            yield Result(release=release, fetched=fetched, was_there=release.place.endswith("zip"))
+
+    monkeypatch.setattr(verb, "fetch", fetch)
+    return asked
+
+
+def test_a_dry_run_prints_what_would_come_and_touches_nothing(command, tmp_path):
+    ended = command("fetch", "squad:squad", "--dry-run", "--to", tmp_path / "d")
+    assert ended.status == 0
+    assert "https://rajpurkar.github.io/SQuAD-explorer/dataset/train-v1.1.json" in ended.out
+    assert "30.3 MB" in ended.out
+    assert "squad/train-v1.1.json" in ended.out
+    assert "squad: 2 files, 35.1 MB. Licence: CC BY-SA 4.0. https://rajpurkar" in ended.err
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_dry_run_for_machines_is_json_lines(command, tmp_path):
+    lines = command("fetch", "ud", "--language", "hi", "--dry-run", "--json", "--to", tmp_path).lines
+    assert [line["checksum"] for line in lines] == ["none published"] * 3
+    assert {line["size"] for line in lines} == {"size unknown"}
+    assert {line["there"] for line in lines} == {"no"}
+
+
+def test_the_licence_is_said_before_anything_comes(command, pretended, tmp_path):
+    ended = command("fetch", "xnli:test", "ud", "--to", tmp_path, "--language", "hi")
+    said = ended.err.splitlines()
+    assert said[0] == (
+        "xnli: 1 file, 17.9 MB. Licence: CC BY-NC 4.0. https://github.com/facebookresearch/XNLI"
+    )
+    assert said[1].startswith("ud: 3 files, size unknown. Licence: CC BY-NC-SA 4.0.")
+    assert said[2] == "downloads/XNLI-1.0.zip: already there, checksum as published, 1 file"
+    assert "no published checksum: the one of this download is recorded (e3b0c44298fc…)" in said[3]
+    assert f"{tmp_path}: 4 files of xnli, ud; 0.0 kB fetched.\n" in ended.out
+    assert f"--data {tmp_path}" in ended.out
+    assert pretended[0][2] == ["hi"]
+
+
+def test_quiet_says_only_the_result(command, pretended, tmp_path):
+    ended = command("fetch", "xnli:test", "--to", tmp_path, "--quiet")
+    assert ended.err == ""
+    assert len(ended.out.splitlines()) == 2
+
+
+def test_json_gives_a_line_for_each_file(command, pretended, tmp_path):
+    ended = command("fetch", "xnli", "--to", tmp_path, "--json")
+    assert ended.err == ""
+    assert [line["event"] for line in ended.lines] == ["fetched"] * 2
+    assert ended.lines[0]["published"] is True
+    assert json.dumps(ended.lines)
+
+
+def test_the_data_folder_is_data_unless_said(command, pretended):
+    command("fetch", "xnli:test")
+    assert str(pretended[0][1]) == "data"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("xnly", "fetch: no corpus 'xnly'. Did you mean 'xnli'?"),
+        ("xnli:trian", "xnli: no part 'trian'. Did you mean 'train'?"),
+        ("xnli --language swa", "--language swa: nothing of xnli is in it. Did you mean 'sw'?"),
+        ("udpos", "udpos: it cannot be fetched. XTREME makes it"),
+        ("", "missing argument 'corpora"),
+    ],
+)
+def test_what_cannot_be_is_one_line_with_what_to_do(command, arguments, said):
+    assert said in command("fetch", *arguments.split()).message
+
+
+def test_a_server_that_is_not_there_is_one_line(command, tmp_path, monkeypatch):
+    real = verb.chosen
+    patient = partial(verb.fetch, patience=Patience(sleep=lambda _: None))
+    gone = "http://127.0.0.1:9/x.zip"
+    monkeypatch.setattr(verb, "chosen", lambda *names: [replace(one, url=gone) for one in real(*names)])
+    monkeypatch.setattr(verb, "fetch", patient)
+    ended = command("fetch", "xnli:test", "--to", tmp_path, "--quiet")
+    assert ended.message.startswith("http://127.0.0.1:9/x.zip: no answer (")
+    assert "put it as downloads/x.zip into the folder" in ended.message

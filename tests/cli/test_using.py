@@ -1,0 +1,141 @@
+"""predict, evaluate and export: what they print, write and refuse."""
+
+import json
+
+import pytest
+
+from isogloss.core.records import read_record
+
+
+@pytest.fixture
+def fine_tuned(tiny_runs):
+    """The folder of a fine-tuned model."""
+    return next(path.parent for path in sorted(tiny_runs.glob("*/model")))
+
+
+def test_predict_labels_every_word_of_every_line(command, fine_tuned, tmp_path):
+    text = "tuki mirne\n\nbaboza\n"
+    (tmp_path / "text.txt").write_text(text)
+    ended = command("predict", fine_tuned, tmp_path / "text.txt")
+    assert (ended.status, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert [line.partition("\t")[0] for line in lines] == text.splitlines()
+    assert [len(line.partition("\t")[2].split()) for line in lines] == [2, 0, 1]
+    assert command("predict", fine_tuned, "-", stdin=text).out == ended.out
+
+
+def test_predict_writes_json_lines(command, fine_tuned):
+    first, empty, last = command(
+        "predict", fine_tuned, "-", "--json", "--language", "sw", stdin="tuki mirne\n\nbaboza"
+    ).lines
+    assert (first["line"], first["words"], len(first["labels"])) == (1, ["tuki", "mirne"], 2)
+    assert empty == {"line": 2, "language": "sw", "words": [], "labels": []}
+    assert last["line"] == 3
+
+
+def test_predict_labels_pairs(command, pair_model):
+    stdin = "tuki mirne\tbaboza\n\ntuki\ttuki\n"
+    plain = command("predict", pair_model, "-", stdin=stdin).out.splitlines()
+    assert [line.split("\t")[:-1] for line in plain] == [["tuki mirne", "baboza"], [], ["tuki", "tuki"]]
+    assert {line.split("\t")[-1] for line in plain if line} <= {"0", "1"}
+    first, empty, _ = command("predict", pair_model, "-", "--json", "--scores", stdin=stdin).lines
+    assert first["texts"] == ["tuki mirne", "baboza"]
+    assert sum(first["scores"].values()) == pytest.approx(1, abs=1e-5)
+    assert empty == {"line": 2, "texts": [], "label": None}
+
+
+def test_predict_writes_a_file_and_prints_its_name(command, fine_tuned, tmp_path):
+    (tmp_path / "text.txt").write_text("tuki\r\nmirne")
+    out = tmp_path / "deep" / "out.txt"
+    ended = command("predict", fine_tuned, tmp_path / "text.txt", "--out", out)
+    assert (ended.status, ended.out, ended.err) == (0, f"{out}\n", "")
+    assert out.read_text() == command("predict", fine_tuned, tmp_path / "text.txt").out
+    assert b"\r" not in out.read_bytes()
+    again = command("predict", fine_tuned, tmp_path / "text.txt", "--out", out, "--quiet")
+    assert again.out == ""
+
+
+def test_a_file_may_take_its_own_place(command, fine_tuned, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("tuki\n")
+    assert command("predict", fine_tuned, text, "--out", text).status == 0
+    assert text.read_text().startswith("tuki\t")
+
+
+def test_a_file_that_breaks_half_way_writes_nothing(command, fine_tuned, tmp_path):
+    text = tmp_path / "text.conllu"
+    text.write_text("1\ta" + "\t_" * 8 + "\n\n1\tb\n")
+    said = command("predict", fine_tuned, text, "--out", tmp_path / "out").message
+    assert said == f"{text}:3: 2 columns in '1\\tb'; expected 10, split by tabs. Correct the line."
+    assert [path.name for path in tmp_path.iterdir()] == ["text.conllu"]
+
+
+def test_predict_refuses_what_it_cannot_do(command, fine_tuned, tmp_path):
+    (tmp_path / "text.txt").touch()
+    text = tmp_path / "text.txt"
+    assert (
+        "there is no such file. Did you mean 'text.txt'?"
+        in command("predict", fine_tuned, tmp_path / "txt.txt").message
+    )
+    assert "this is a folder" in command("predict", fine_tuned, tmp_path).message
+    assert (
+        "--format: no format of task ner 'squad'"
+        in command("predict", fine_tuned, text, "--format", "squad").message
+    )
+    assert (
+        "--language: 'Swahili' is no" in command("predict", fine_tuned, text, "--language", "Swahili").message
+    )
+    assert "no ordinary file" in command("predict", fine_tuned, text, "--out", tmp_path).message
+
+
+def test_evaluate_prints_every_measure_of_every_model(command, tiny_runs, fine_tuned):
+    runs = sorted(path.parent for path in tiny_runs.glob("*/model"))[:2]
+    ended = command(
+        "evaluate", *runs, "--corpus", "wikiann", "--language", "qaa,qab", "--split", "dev", "--quiet"
+    )
+    assert (ended.status, ended.err) == (0, "")
+    head, _, *rows = (line.split() for line in ended.out.strip().splitlines())
+    assert head == ["run", "method", "language", "split", "examples", "span_f1", "baseline"]
+    assert [(row[0], row[2]) for row in rows] == [
+        (run.name, language) for run in runs for language in ("qaa", "qab")
+    ]
+    machine = command(
+        "evaluate",
+        *runs,
+        "--corpus",
+        "wikiann",
+        "--language",
+        "qaa",
+        "--language",
+        "qab",
+        "--split",
+        "dev",
+        "--json",
+    )
+    assert [f"{line['score']:.4f}" for line in machine.lines] == [row[5] for row in rows]
+
+
+def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
+    def refused(*arguments):
+        return command("evaluate", fine_tuned, *arguments, "--corpus", "wikiann").message
+
+    assert "--treebank: 'fr'; expected a language and its treebank, as in fr=Sequoia" in refused(
+        "--language", "qaa", "--treebank", "fr"
+    )
+    assert "has no treebanks to choose from" in refused("--language", "qaa", "--treebank", "qaa=x")
+    assert "qab: no such folder. Several languages are parted by commas: --language qaa,qab" in refused(
+        "qab", "--language", "qaa"
+    )
+    assert "missing option '--language'" in refused()
+
+
+def test_export_prints_the_folder(command, fine_tuned, tmp_path):
+    ended = command("export", fine_tuned, tmp_path / "out", "--quiet")
+    assert (ended.status, ended.out, ended.err) == (0, f"{tmp_path / 'out'}\n", "")
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["isogloss"]["run"] == read_record(fine_tuned).id
+    loud = command("export", tmp_path / "out", tmp_path / "again")
+    assert loud.err.splitlines() == [f"Loading {tmp_path / 'out'}", "Writing"]
+    (tmp_path / "again" / "config.json").unlink()
+    assert "no earlier export and not empty" in command("export", fine_tuned, tmp_path / "again").message
+    assert command("export", fine_tuned, tmp_path / "again", "--force", "--quiet").status == 0

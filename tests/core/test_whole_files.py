@@ -1,0 +1,76 @@
+"""What is written is there whole or not at all."""
+
+import errno
+
+import pytest
+
+from isogloss.core.errors import StorageError
+from isogloss.core.whole_files import whole_file, whole_folder
+
+
+def names(folder):
+    return [path.name for path in folder.iterdir()]
+
+
+def test_a_file_takes_its_name_when_it_is_whole(tmp_path):
+    path = tmp_path / "deep" / "file"
+    with whole_file(path) as file:
+        file.write("é\n")
+        assert not path.exists()
+    assert path.read_bytes() == "é\n".encode()
+    assert names(path.parent) == ["file"]
+
+
+def test_a_file_that_fails_leaves_what_was_there(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("before")
+    with pytest.raises(KeyboardInterrupt), whole_file(path) as file:
+        file.write("after")
+        raise KeyboardInterrupt
+    assert path.read_text() == "before"
+    assert names(tmp_path) == ["file"]
+
+
+def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
+    for path in (tmp_path, "/dev/null"):
+        with pytest.raises(StorageError, match="no ordinary file"), whole_file(type(tmp_path)(path)):
+            pass
+
+
+def test_a_folder_takes_the_place_of_another_when_it_is_whole(tmp_path):
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "old").touch()
+    with whole_folder(path) as place:
+        (place / "new").touch()
+        assert names(path) == ["old"]
+    assert names(path) == ["new"]
+    assert names(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
+    path = tmp_path / "folder"
+    path.mkdir()
+    with pytest.raises(ValueError, match="no"), whole_folder(path) as place:
+        (place / "new").touch()
+        raise ValueError("no")
+    assert names(path) == []
+    assert names(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_cannot_get_its_name_gives_the_old_one_back(tmp_path, monkeypatch):
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "old").touch()
+    replace = type(path).replace
+
+    def refuse(self, target):
+        if self.name.endswith(".tmp"):
+            raise OSError(errno.EIO, "broken")
+        return replace(self, target)
+
+    monkeypatch.setattr(type(path), "replace", refuse)
+    with pytest.raises(StorageError, match="cannot write"), whole_folder(path):
+        pass
+    assert names(path) == ["old"]
+    assert names(tmp_path) == ["folder"]

@@ -1,0 +1,155 @@
+"""A local HTTP server that can be told, request by request, how to go wrong."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]
+
+
+@dataclass
+class Server:
+    """Files by path; the behaviours of a path are used up one a request, the last one stays."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    behaviours: dict[str, list[Behaviour]] = field(default_factory=dict)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    port: int = 0
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{path}"
+
+    def put(self, path: str, body: bytes, *behaviours: Behaviour) -> str:
+        self.files[path] = body
+        self.behaviours[path] = list(behaviours or [send()])
+        return self.url(path)
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        path = handler.path.lstrip("/").partition("?")[0]
+        self.requests.append((path, dict(handler.headers)))
+        if path not in self.behaviours:
+            handler.send_error(404)
+            return
+        todo = self.behaviours[path]
+        (todo.pop(0) if len(todo) > 1 else todo[0])(handler, self.files[path])
+
+    @property
+    def starts(self) -> list[int]:
+        """The first byte asked for by each request."""
+        return [int(headers.get("Range", "bytes=0-")[6:-1]) for _, headers in self.requests]
+
+
+def running() -> tuple[Server, ThreadingHTTPServer]:
+    server = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            server.answer(self)
+            self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """A client that hangs up is no news."""
+
+    http = Quiet(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    server.port = http.server_address[1]
+    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    return server, http
+
+
+def send(
+    *,
+    etag: str = '"one"',
+    cut: int | None = None,
+    ranges: bool = True,
+    headers: dict[str, str] | None = None,
+    length: int | None = None,
+    shift: int = 0,
+) -> Behaviour:
+    """Send the file or the range asked for; ``cut`` bytes of it, a false length, a range that is shifted."""
+
+    def behaviour(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        start = int(handler.headers.get("Range", "bytes=0-")[6:-1])
+        fits = handler.headers.get("If-Range", etag) == etag
+        part = bool(start) and ranges and fits
+        if part and start >= len(body):
+            handler.send_response(416)
+            handler.send_header("Content-Range", f"bytes */{len(body)}")
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+            return
+        first = start + shift if part else 0
+        rest = body[first:]
+        handler.send_response(206 if part else 200)
+        if part:
+            handler.send_header("Content-Range", f"bytes {first}-{len(body) - 1}/{len(body)}")
+        for name, value in (headers or {}).items():
+            handler.send_header(name, value)
+        if etag:
+            handler.send_header("ETag", etag)
+        if length != -1:
+            handler.send_header("Content-Length", str(len(rest) if length is None else length))
+        handler.end_headers()
+        handler.wfile.write(rest if cut is None else rest[:cut])
+
+    return behaviour
+
+
+def refuse(status: int, **headers: str) -> Behaviour:
+    def behaviour(handler: BaseHTTPRequestHandler, _: bytes) -> None:
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return behaviour
+
+
+def drip(seconds: float) -> Behaviour:
+    """Send a byte every few hundredths of a second."""
+
+    def behaviour(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        for place in range(len(body)):
+            try:
+                handler.wfile.write(body[place : place + 1])
+            except OSError:
+                return
+            time.sleep(seconds)
+
+    return behaviour
+
+
+def hang(handler: BaseHTTPRequestHandler, _: bytes) -> None:
+    time.sleep(1.0)
+
+
+def drop(handler: BaseHTTPRequestHandler, _: bytes) -> None:
+    """End the connection without a word."""
+
+
+def chunked(*, cut: bool = False) -> Behaviour:
+    """Send in chunks, without saying how much there is; ``cut``: without the last chunk."""
+
+    def behaviour(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        middle = len(body) // 2
+        for chunk in (body[:middle],) if cut else (body[:middle], body[middle:]):
+            handler.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+        if not cut:
+            handler.wfile.write(b"0\r\n\r\n")
+
+    return behaviour

@@ -1,0 +1,375 @@
+"""What stands under its name is whole and right, whatever the server does; else an error says what to do."""
+
+import errno
+import gzip
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.request import Request
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from lying_server import Behaviour, Server, chunked, drip, drop, hang, refuse, running, send
+
+from isogloss.core.errors import DataError, InputError, StorageError
+from isogloss.core.progress import Progress
+from isogloss.data import downloading
+from isogloss.data.downloading import Downloaded, Link, Patience, download
+from isogloss.data.transport import SafeRedirects
+
+BODY = bytes(range(256)) * 4000
+SUM = sha256(BODY).hexdigest()
+OTHER = BODY[::-1]
+
+
+@pytest.fixture(scope="module")
+def _running() -> Iterator[Server]:
+    server, http = running()
+    yield server
+    http.shutdown()
+    http.server_close()
+
+
+@pytest.fixture
+def server(_running: Server) -> Server:
+    for kept in (_running.files, _running.behaviours, _running.requests):
+        kept.clear()
+    return _running
+
+
+class Waits:
+    """Stands in for sleep and remembers."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+@pytest.fixture
+def get(server: Server, tmp_path: Path, waits: Waits):
+    def get(*behaviours: Behaviour, body: bytes = BODY, name: str = "a.zip", tell=lambda _: None, **known):
+        url = server.put(name, body, *behaviours)
+        patience = Patience(timeout=known.pop("timeout", 5.0), sleep=waits)
+        return download(Link(url=url, **known), tmp_path / name, patience=patience, tell=tell)
+
+    return get
+
+
+@pytest.fixture
+def refused(get, tmp_path: Path):
+    def refused(*behaviours: Behaviour, **known) -> str:
+        with pytest.raises(InputError) as caught:
+            get(*behaviours, **known)
+        assert not (tmp_path / "a.zip").exists()
+        return str(caught.value)
+
+    return refused
+
+
+def right(found: Downloaded, path: Path) -> None:
+    assert path.read_bytes() == BODY
+    assert found == Downloaded(size=len(BODY), sha256=SUM)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_arrives_whole_and_alone(get, tmp_path, waits):
+    right(get(), tmp_path / "a.zip")
+    assert waits.seconds == []
+
+
+@pytest.mark.parametrize("known", [{}, {"sha256": SUM}, {"size": len(BODY), "sha256": SUM}])
+def test_a_broken_connection_is_gone_on_with_where_it_broke(get, server, tmp_path, known):
+    right(get(send(cut=300_000), send(cut=500_000), send(), **known), tmp_path / "a.zip")
+    assert server.starts == [0, 300_000, 800_000]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        drop,
+        refuse(503),
+        refuse(429, Retry_After="2"),
+        refuse(500),
+        send(cut=1000),
+        send(cut=1000, ranges=False),
+        send(cut=1000, etag=""),
+        send(cut=1000, etag='W/"weak"'),
+        send(cut=1000, length=-1),
+        chunked(cut=True),
+        send(headers={"Content-Encoding": "br"}),
+    ],
+)
+def test_a_trouble_that_passes_leaves_the_right_file(get, tmp_path, waits, trouble):
+    right(get(trouble, send()), tmp_path / "a.zip")
+    assert len(waits.seconds) == 1
+
+
+@given(cuts=some.lists(some.integers(0, 2000), max_size=4), ranges=some.booleans())
+@settings(max_examples=25)
+def test_any_series_of_breaks_leaves_the_right_file(_running, tmp_path_factory, cuts, ranges):
+    body = BODY[:3000]
+    url = _running.put("b", body, *(send(cut=cut, ranges=ranges) for cut in cuts), send(ranges=ranges))
+    path = tmp_path_factory.mktemp("cuts") / "b"
+    download(Link(url=url), path, patience=Patience(sleep=lambda _: None))
+    assert path.read_bytes() == body
+
+
+def test_a_length_that_lies_upwards_is_found_out_in_the_end(get, tmp_path, waits):
+    right(get(send(length=len(BODY) + 5), send(), send()), tmp_path / "a.zip")
+    assert len(waits.seconds) == 2
+
+
+def test_waits_double_and_a_server_that_asks_for_more_gets_it(get, waits):
+    get(drop, drop, refuse(429, Retry_After="30"), drop, send())
+    assert waits.seconds == [1, 2, 30, 8]
+
+
+def test_a_date_to_try_again_is_understood(get, waits):
+    get(refuse(503, Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"), send())
+    assert waits.seconds == [1]
+
+
+def test_a_server_that_asks_for_hours_is_left_alone_and_what_came_is_kept(refused, waits, tmp_path):
+    message = refused(send(cut=400_000), refuse(429, Retry_After="7200"))
+    assert "the server says 429" in message
+    assert "asks to wait 7200 s" in message
+    assert "400.0 kB" in message or "0.4 MB" in message
+    assert waits.seconds == [1]
+    assert (tmp_path / "a.zip.part").stat().st_size == 400_000
+
+
+def test_a_server_that_never_answers_is_given_up_with_advice(refused, waits):
+    message = refused(drop, by_hand="Put it there yourself.")
+    assert "given up after 6 attempts" in message
+    assert message.endswith("Put it there yourself.")
+    assert waits.seconds == [1, 2, 4, 8, 16]
+
+
+def test_an_attempt_that_brought_much_is_none_in_vain(get, tmp_path, monkeypatch):
+    monkeypatch.setattr(downloading, "ENOUGH_PROGRESS", 50_000)
+    right(get(*[send(cut=60_000)] * 17, send()), tmp_path / "a.zip")
+
+
+def test_a_later_call_goes_on_where_an_earlier_one_stopped(get, refused, server, tmp_path):
+    refused(send(cut=200_000), refuse(404))
+    right(get(send()), tmp_path / "a.zip")
+    assert server.starts[-1] == 200_000
+
+
+def test_an_interrupted_download_keeps_its_part(get, server, tmp_path):
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        get(send(), tell=interrupt)
+    kept = (tmp_path / "a.zip.part").stat().st_size
+    assert kept
+    assert not (tmp_path / "a.zip").exists()
+    right(get(send()), tmp_path / "a.zip")
+    assert server.starts == [0, kept] or kept == len(BODY)
+
+
+@pytest.mark.parametrize("known", [{}, {"sha256": SUM}])
+def test_a_file_that_changed_between_attempts_is_begun_anew(server, tmp_path, waits, known):
+    url = server.put("a.zip", OTHER, send(cut=100_000, etag='"old"'), refuse(404))
+    patience = Patience(sleep=waits)
+    with pytest.raises(DataError):
+        download(Link(url=url), tmp_path / "a.zip", patience=patience)
+    server.put("a.zip", BODY, send(etag='"new"'))
+    right(download(Link(url=url, **known), tmp_path / "a.zip", patience=patience), tmp_path / "a.zip")
+
+
+def test_a_server_that_goes_on_in_another_version_is_found_out(server, tmp_path, waits):
+    def careless(handler, body):
+        del handler.headers["If-Range"]
+        send(etag='"new"')(handler, body)
+
+    url = server.put("a.zip", OTHER, send(cut=100_000, etag='"old"'), refuse(404))
+    with pytest.raises(DataError):
+        download(Link(url=url), tmp_path / "a.zip", patience=Patience(sleep=waits))
+    server.put("a.zip", BODY, careless)
+    right(download(Link(url=url), tmp_path / "a.zip", patience=Patience(sleep=waits)), tmp_path / "a.zip")
+
+
+def test_halves_of_two_versions_never_pass_for_a_file(server, tmp_path, waits):
+    url = server.put("a.zip", OTHER, send(cut=100_000, etag=""), refuse(404))
+    link = Link(url=url, sha256=SUM)
+    with pytest.raises(DataError):
+        download(link, tmp_path / "a.zip", patience=Patience(sleep=waits))
+    server.put("a.zip", BODY, send(etag=""))
+    right(download(link, tmp_path / "a.zip", patience=Patience(sleep=waits)), tmp_path / "a.zip")
+
+
+def test_a_range_from_the_wrong_byte_is_not_believed(get, server, tmp_path):
+    right(get(send(cut=100_000), send(shift=7), send()), tmp_path / "a.zip")
+    assert server.starts == [0, 100_000, 0]
+
+
+def test_a_part_longer_than_the_file_is_begun_anew(get, tmp_path):
+    (tmp_path / "a.zip.part").write_bytes(BODY + b"more")
+    right(get(send(), sha256=SUM), tmp_path / "a.zip")
+
+
+def test_a_part_of_unknown_origin_is_begun_anew(get, server, tmp_path):
+    (tmp_path / "a.zip.part").write_bytes(OTHER[:5000])
+    right(get(send()), tmp_path / "a.zip")
+    assert server.starts == [0]
+
+
+def test_a_part_that_was_whole_needs_no_more_bytes(get, server, tmp_path):
+    refused_at = server.put("a.zip", BODY, refuse(404))
+    (tmp_path / "a.zip.part").write_bytes(BODY)
+    (tmp_path / "a.zip.part.json").write_text(f'{{"url": "{refused_at}", "validator": ""}}')
+    right(get(refuse(404), size=len(BODY), sha256=SUM), tmp_path / "a.zip")
+    assert server.requests == []
+
+
+def test_wrong_bytes_are_deleted_and_both_sums_said(refused, tmp_path):
+    message = refused(send(), body=OTHER, size=len(BODY), sha256=SUM)
+    assert SUM in message
+    assert sha256(OTHER).hexdigest() in message
+    assert "It was deleted" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_size_than_published_is_refused_before_a_byte_is_kept(refused, tmp_path, waits):
+    message = refused(
+        send(headers={"Content-Type": "text/html"}), body=b"<html>Please log in", size=999, sha256=SUM
+    )
+    assert "the server has 19 bytes (text/html); the published file has 999" in message
+    assert list(tmp_path.iterdir()) == []
+    assert waits.seconds == []
+
+
+def test_more_bytes_than_published_are_cut_off(refused):
+    assert "more than its 1,000 bytes came" in refused(chunked(), size=1000)
+
+
+def test_a_length_that_lies_downwards_is_found_by_the_checksum(refused):
+    assert SUM in refused(send(length=500), sha256=SUM)
+
+
+def test_a_file_without_any_end_to_be_seen_is_not_trusted(refused):
+    assert "does not say how long the file is" in refused(send(length=-1))
+
+
+@pytest.mark.parametrize(("behaviour", "known"), [(send(length=-1), {"sha256": SUM}), (chunked(), {})])
+def test_a_length_that_is_not_said_is_no_trouble_where_the_end_shows(get, tmp_path, behaviour, known):
+    right(get(behaviour, **known), tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [(404, "is not there"), (410, "is not there"), (403, "cannot be had"), (401, "cannot be had")],
+)
+def test_a_file_that_is_refused_is_asked_for_once(refused, server, waits, status, says):
+    message = refused(refuse(status), by_hand="Take it from elsewhere.")
+    assert f"{says} (the server says {status}" in message
+    assert message.endswith("Take it from elsewhere.")
+    assert server.url("a.zip") in message
+    assert (len(server.requests), waits.seconds) == (1, [])
+
+
+def test_packing_nobody_asked_for_is_undone(get, tmp_path):
+    packed = gzip.compress(BODY)
+
+    def behaviour(handler, body):
+        send(headers={"Content-Encoding": "gzip"})(handler, packed)
+
+    right(get(behaviour, size=len(BODY), sha256=SUM), tmp_path / "a.zip")
+
+
+def test_packing_that_breaks_off_is_begun_anew(get, tmp_path):
+    packed = gzip.compress(BODY)
+
+    def half(handler, body):
+        send(headers={"Content-Encoding": "gzip"}, cut=len(packed) // 2)(handler, packed)
+
+    def whole(handler, body):
+        send(headers={"Content-Encoding": "gzip"})(handler, packed)
+
+    right(get(half, whole, sha256=SUM), tmp_path / "a.zip")
+
+
+def test_a_packed_file_labelled_as_packing_stays_packed(get, server, tmp_path):
+    found = get(send(headers={"Content-Encoding": "gzip"}), name="a.tar.gz")
+    assert (tmp_path / "a.tar.gz").read_bytes() == BODY
+    assert found.sha256 == SUM
+
+
+@pytest.mark.parametrize("slow", [drip(0.02), hang])
+def test_a_server_too_slow_to_end_counts_as_silent(get, tmp_path, slow):
+    right(get(slow, send(), timeout=0.2), tmp_path / "a.zip")
+
+
+def test_a_redirect_is_followed_with_the_range(get, server, tmp_path):
+    server.put("there", BODY, send(cut=100_000), send())
+    get_here = refuse(302, Location=f"http://localhost:{server.port}/there")
+    right(get(get_here), tmp_path / "a.zip")
+    assert [path for path, _ in server.requests] == ["a.zip", "there"] * 2
+    assert server.starts[-1] == 100_000
+
+
+@pytest.mark.parametrize("there", ["http://elsewhere/a", "ftp://elsewhere/a", "file:///etc/passwd"])
+def test_a_redirect_to_a_less_safe_place_is_refused(there):
+    with pytest.raises(DataError, match="less safe than https; refused"):
+        SafeRedirects().redirect_request(Request("https://here/a"), None, 302, "Found", {}, there)
+
+
+def test_a_redirect_to_a_file_is_refused(refused):
+    assert "is not allowed" in refused(refuse(302, Location="file:///etc/passwd"))
+
+
+def test_redirects_in_a_circle_end(refused, server):
+    assert "302" in refused(refuse(302, Location="/a.zip"))
+    assert len(server.requests) < 20
+
+
+def test_only_http_is_fetched(tmp_path):
+    with pytest.raises(DataError, match="only http and https"):
+        download(Link(url="file:///etc/passwd"), tmp_path / "a.zip")
+
+
+def test_a_host_that_is_not_there_is_said(tmp_path, waits):
+    with pytest.raises(DataError, match=r"no answer \(.*refused.*\); given up after 6 attempts"):
+        download(Link(url="http://127.0.0.1:9/a"), tmp_path / "a", patience=Patience(sleep=waits))
+
+
+def test_a_full_disk_is_said_before_the_first_byte(get, monkeypatch, tmp_path):
+    monkeypatch.setattr(downloading.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(StorageError, match=r"1\.0 MB are needed and 1\.0 kB are free.*another --to"):
+        get()
+
+
+def test_a_disk_that_fills_up_keeps_what_came(get, monkeypatch, tmp_path, server):
+    def full(self, block):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(downloading._Writing, "write", full)
+        with pytest.raises(StorageError, match=r"No space left on device.*another --to.*goes on"):
+            get()
+    right(get(), tmp_path / "a.zip")
+
+
+def test_a_folder_that_cannot_be_written_is_said(server, tmp_path):
+    (tmp_path / "a").write_text("a file where a folder should be")
+    with pytest.raises(StorageError, match="cannot be written"):
+        download(Link(url=server.put("b", BODY)), tmp_path / "a" / "b")
+
+
+def test_progress_says_bytes_and_speed(get):
+    told: list[Progress] = []
+    get(tell=told.append)
+    assert (told[-1].done, told[-1].total) == (len(BODY), len(BODY))
+    assert "1.0 MB of 1.0 MB, " in told[-1].remark
+    assert told[-1].remark.endswith("/s")

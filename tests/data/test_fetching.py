@@ -1,0 +1,296 @@
+"""What is fetched is what the corpus's reader finds; what is there is kept; two at once do no harm."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from archives import tarred, zipped
+from lying_server import Server, drop, refuse, running, send
+
+from isogloss.core.errors import DataError
+from isogloss.data import CORPORA
+from isogloss.data.downloading import Patience
+from isogloss.data.fetching import fetch, is_there
+from isogloss.data.files import DiskFolder
+from isogloss.data.mlqa import Mlqa
+from isogloss.data.releases import Release, releases
+from isogloss.data.ud import Ud
+
+FIXTURES = Path(__file__).parent / "fixtures"
+PATIENT = Patience(sleep=lambda _: None)
+
+
+def fixture(path: str) -> bytes:
+    return (FIXTURES / path).read_bytes()
+
+
+def questions(*ids: str) -> bytes:
+    qas = [{"id": one, "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]} for one in ids]
+    return json.dumps({"data": [{"paragraphs": [{"context": "Ada wrote it.", "qas": qas}]}]}).encode()
+
+
+SWAHILI = tarred([(name, fixture("wikiann/sw/train")) for name in ("train", "dev", "test", "extra")])
+PANX = tarred([("sw.tar.gz", SWAHILI)], packed=False)
+PAWS = fixture("pawsx/x-final/de/dev_2k.tsv")
+MULTINLI = fixture("multinli_1.0/multinli_1.0_dev_matched.txt")
+UD = fixture("ud/UD_English-EWT/en_ewt-ud-train.conllu")
+
+OFFICIAL = {
+    "xnli/xnli.{split}.tsv": (
+        zipped([(f"XNLI-1.0/xnli.{split}.tsv", fixture("xnli/xnli.dev.tsv")) for split in ("dev", "test")]),
+        [(CORPORA["xnli"], "sw", "dev"), (CORPORA["xnli"], "sw", "test")],
+    ),
+    "xnli/multinli.train.{language}.tsv": (
+        zipped([("XNLI-MT-1.0/multinli/multinli.train.sw.tsv", fixture("xnli/multinli.train.en.tsv"))]),
+        [(CORPORA["xnli"], "sw", "train")],
+    ),
+    "pawsx/x-final/{language}/{file}.tsv": (
+        tarred([(f"x-final/de/{name}.tsv", PAWS) for name in ("dev_2k", "test_2k", "translated_train")]),
+        [(CORPORA["pawsx"], "de", split) for split in ("train", "dev", "test")],
+    ),
+    "squad/train-v1.1.json": (questions("a"), [(CORPORA["squad"], "en", "train")]),
+    "squad/dev-v1.1.json": (questions("a"), [(CORPORA["squad"], "en", "dev")]),
+    "squad/squad.translate.train.en-ru.json": (questions("a"), [(CORPORA["squad"], "ru", "train")]),
+    "xquad/xquad.ru.json": (fixture("xquad/xquad.ru.json"), [(CORPORA["squad"], "ru", "test")]),
+    "mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{question}.json": (
+        zipped([(f"MLQA_V1/dev/dev-context-de-question-{one}.json", questions("a")) for one in ("ar", "de")]),
+        [(Mlqa(), "de", "dev"), (Mlqa(questions="ar"), "de", "dev")],
+    ),
+    "tydiqa/tydiqa-goldp-v1.1-train.json": (
+        questions("swahili-1-0", "english-1-0", "english-2-0"),
+        [(CORPORA["tydiqa"], "sw", "train"), (CORPORA["tydiqa"], "en", "train")],
+    ),
+    "tydiqa/tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-{name}.json": (
+        tarred([("tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-swahili.json", questions("swahili-1-0"))]),
+        [(CORPORA["tydiqa"], "sw", "dev")],
+    ),
+    "wikiann/{language}/{split}": (
+        PANX,
+        [(CORPORA["wikiann"], "sw", split) for split in ("train", "dev", "test")],
+    ),
+    "mrpc/msr_paraphrase_train.txt": (
+        fixture("mrpc/msr_paraphrase_train.txt"),
+        [(CORPORA["mrpc"], "en", "train")],
+    ),
+    "snli/snli_1.0_{split}.txt": (
+        zipped([("snli_1.0/snli_1.0_train.txt", fixture("snli_1.0/snli_1.0_train.txt"))]),
+        [(CORPORA["snli"], "en", "train")],
+    ),
+    "multinli/multinli_1.0_{name}.txt": (
+        zipped([("multinli_1.0/multinli_1.0_dev_matched.txt", MULTINLI)]),
+        [(CORPORA["multinli"], "en", "dev")],
+    ),
+    "sick/SICK.txt": (
+        zipped([("SICK.txt", fixture("sick/SICK.txt")), ("readme.txt", b"no")]),
+        [(CORPORA["sick"], "en", "train")],
+    ),
+    "cad-nli/all_combined/train.tsv": (
+        fixture("counterfactually-augmented-data/NLI/all_combined/train.tsv"),
+        [(CORPORA["cad-nli"], "en", "train")],
+    ),
+    "xnli/translate-train/en-sw-translated.tsv": (
+        fixture("xnli/translate-train/en-sw-translated.tsv"),
+        [(CORPORA["xnli"], "en-sw", "train")],
+    ),
+    "pawsx/translate-train/en-de-translated.tsv": (
+        fixture("pawsx/translate-train/en-de-translated.tsv"),
+        [(CORPORA["pawsx"], "en-de", "train")],
+    ),
+    "tatoeba/tatoeba.deu-eng.deu": (fixture("tatoeba/tatoeba.deu-eng.deu"), []),
+    "tatoeba/tatoeba.deu-eng.eng": (
+        fixture("tatoeba/tatoeba.deu-eng.eng"),
+        [(replace(CORPORA["bitext"], collection="tatoeba"), "de-en", "test")],
+    ),
+    "ud/UD_English-EWT/en_ewt-ud-train.conllu": (UD, [(CORPORA["ud"], "en", "train")]),
+    "ud/UD_Hindi-HDTB/hi_hdtb-ud-dev.conllu": (UD, [(CORPORA["ud"], "hi", "dev")]),
+    "ud/UD_Thai-PUD/th_pud-ud-test.conllu": (UD, [(CORPORA["ud"], "th", "test")]),
+    "ud-treebanks-v2.5/{treebank}/{language}_{name}-ud-{split}.conllu": (
+        tarred([("ud-treebanks-v2.5/UD_Finnish-TDT/fi_tdt-ud-dev.conllu", UD)]),
+        [(Ud(treebanks=(("fi", "TDT"),)), "fi", "dev")],
+    ),
+}
+"""By the place of the table's entry: a tiny file in the official format, and what can be read from it."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server, http = running()
+    yield server
+    http.shutdown()
+    http.server_close()
+
+
+@pytest.fixture
+def served(server: Server):
+    """Give the table's entry for a place, served from here."""
+    server.requests.clear()
+
+    def served(place: str, body: bytes | None = None, *behaviours, checked: bool = True) -> Release:
+        body = OFFICIAL[place][0] if body is None else body
+        (entry,) = [
+            file
+            for corpus in CORPORA
+            for file in releases(corpus).files
+            if place in (file.to, *(to for _, to in file.take))
+        ]
+        url = server.put(entry.url.rpartition("/")[2].partition("?")[0], body, *behaviours)
+        if not checked:
+            return replace(entry, url=url, size=None, sha256="")
+        return replace(entry, url=url, size=len(body), sha256=sha256(body).hexdigest())
+
+    return served
+
+
+def fetched(wanted: list[Release], folder: Path, **how):
+    return list(fetch(wanted, folder, patience=PATIENT, **how))
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_every_corpus_that_is_fetched_is_found_by_its_reader(served, tmp_path, checked):
+    fetched([served(place, checked=checked) for place in OFFICIAL], tmp_path)
+    folder = DiskFolder(tmp_path)
+    for _, readings in OFFICIAL.values():
+        for corpus, language, split in readings:
+            assert list(corpus.read(folder, language, split)), (corpus.name, language, split)
+    assert len(list(CORPORA["tydiqa"].read(folder, "en", "train"))) == 2
+    assert len(list(CORPORA["tydiqa"].read(folder, "sw", "train"))) == 1
+
+
+def test_every_kind_of_entry_is_tried():
+    tried = {place.partition("{")[0].rpartition("/")[0] for place in OFFICIAL}
+    entries = [file for corpus in CORPORA for file in releases(corpus).files]
+    places = {place for file in entries for place in ([file.to] if file.to else [to for _, to in file.take])}
+    untried = {place for place in places if place.partition("{")[0].rpartition("/")[0] not in tried}
+    assert all("tydiqa/translate-train" in one or "ud/" in one or "v2.16" in one for one in untried), untried
+
+
+@pytest.mark.parametrize("place", ["xnli/xnli.{split}.tsv", "squad/dev-v1.1.json"])
+@pytest.mark.parametrize("checked", [True, False])
+def test_what_is_there_and_right_is_not_fetched_again(served, server, tmp_path, place, checked):
+    release = served(place, checked=checked)
+    (first,) = fetched([release], tmp_path)
+    (second,) = fetched([release], tmp_path)
+    assert (first.was_there, second.was_there) == (False, True)
+    assert first.fetched == second.fetched
+    assert len(server.requests) == 1
+
+
+def test_members_are_enough_where_the_archive_was_deleted(served, server, tmp_path):
+    release = served("xnli/xnli.{split}.tsv")
+    fetched([release], tmp_path)
+    (tmp_path / "downloads/XNLI-1.0.zip").unlink()
+    assert fetched([release], tmp_path)[0].was_there
+    (tmp_path / "xnli/xnli.dev.tsv").unlink()
+    assert not fetched([release], tmp_path)[0].was_there
+    assert (tmp_path / "xnli/xnli.dev.tsv").exists()
+    assert len(server.requests) == 2
+
+
+def test_a_lost_member_comes_from_the_archive_that_was_kept(served, server, tmp_path):
+    release = served("xnli/xnli.{split}.tsv")
+    fetched([release], tmp_path)
+    (tmp_path / "xnli/xnli.dev.tsv").unlink()
+    fetched([release], tmp_path)
+    assert (tmp_path / "xnli/xnli.dev.tsv").exists()
+    assert len(server.requests) == 1
+
+
+def test_another_language_comes_from_the_archive_that_was_kept(served, server, tmp_path):
+    body = tarred([(f"x-final/{code}/dev_2k.tsv", PAWS) for code in ("de", "fr", "ko")])
+    release = served("pawsx/x-final/{language}/{file}.tsv", body)
+    for languages, there in ("de", "de"), ("fr", "de fr"), ("de", "de fr"), ("", "de fr ko"):
+        fetched([release], tmp_path, languages=languages.split())
+        assert {path.name for path in (tmp_path / "pawsx/x-final").iterdir()} == set(there.split())
+    assert fetched([release], tmp_path, languages=("ko",))[0].was_there
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("place", ["xnli/xnli.{split}.tsv", "squad/dev-v1.1.json"])
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_file_that_was_changed_is_neither_trusted_nor_overwritten(served, tmp_path, place, checked):
+    release = served(place, checked=checked)
+    fetched([release], tmp_path)
+    changed = tmp_path / (release.to or "xnli/xnli.dev.tsv")
+    changed.write_text("changed")
+    for ask in (lambda: is_there(release, tmp_path), lambda: fetched([release], tmp_path)):
+        with pytest.raises(DataError, match=r"not the official one .*Nothing is overwritten: move it away"):
+            ask()
+    assert changed.read_text() == "changed"
+
+
+def test_the_checksum_of_the_first_download_holds_for_later_ones(served, tmp_path):
+    fetched([served("squad/dev-v1.1.json", checked=False)], tmp_path)
+    (tmp_path / "squad/dev-v1.1.json").unlink()
+    record = r"\.fetched/squad/dev-v1\.1\.json\.json"
+    with pytest.raises(DataError, match=rf"that of the first download \({record}; delete it"):
+        fetched([served("squad/dev-v1.1.json", questions("another"), checked=False)], tmp_path)
+    assert not (tmp_path / "squad/dev-v1.1.json").exists()
+
+
+def test_an_archive_put_there_by_hand_is_checked_and_used(served, server, tmp_path):
+    place = "wikiann/{language}/{split}"
+    release = served(place)
+    (tmp_path / "downloads").mkdir()
+    (tmp_path / "downloads/panx_dataset.tar").write_bytes(b"something else")
+    with pytest.raises(DataError, match="not the official one"):
+        fetched([release], tmp_path)
+    (tmp_path / "downloads/panx_dataset.tar").write_bytes(OFFICIAL[place][0])
+    fetched([release], tmp_path)
+    assert (tmp_path / "wikiann/sw/train").exists()
+    assert server.requests == []
+
+
+def test_what_cannot_be_had_says_where_to_put_it(served, tmp_path):
+    with pytest.raises(DataError, match=r"had elsewhere, put it as downloads/panx_dataset.tar"):
+        fetched([served("wikiann/{language}/{split}", b"x", refuse(403))], tmp_path)
+
+
+def test_a_damaged_record_counts_as_none(served, server, tmp_path):
+    release = served("xnli/xnli.{split}.tsv")
+    fetched([release], tmp_path)
+    for text in ("{", "[]", '{"url": 3}', ""):
+        (tmp_path / ".fetched/downloads/XNLI-1.0.zip.json").write_text(text)
+        fetched([release], tmp_path)
+    assert len(server.requests) == 1
+
+
+def test_what_came_before_a_failure_is_kept(served, tmp_path):
+    good, bad = served("xquad/xquad.ru.json"), served("squad/dev-v1.1.json", b"x", drop)
+    with pytest.raises(DataError, match="given up after 6 attempts"):
+        fetched([good, bad], tmp_path)
+    assert is_there(good, tmp_path)
+    assert not is_there(bad, tmp_path)
+
+
+def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
+    def slowly(handler, body):
+        time.sleep(0.2)
+        send()(handler, body)
+
+    wanted = [served("xnli/xnli.{split}.tsv", None, slowly), served("squad/dev-v1.1.json", None, slowly)]
+    told: list[str] = []
+    patience = Patience(sleep=lambda _: time.sleep(0.01))
+
+    def work() -> None:
+        list(fetch(wanted, tmp_path, patience=patience, tell=lambda one: told.append(one.remark)))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(path for path, _ in server.requests) == ["XNLI-1.0.zip", "dev-v1.1.json"]
+    assert any("another process fetches into it; waiting" in remark for remark in told)
+
+
+def test_fetching_imports_nothing_heavy():
+    code = "import sys, isogloss.data.fetching; print(*sys.modules)"
+    there = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
+    assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx"} & there

@@ -1,0 +1,288 @@
+"""No file makes a reader fail but with a DataError that names the place, and what is read is sound.
+
+Every corpus of the table is damaged here, in each layout that the fixtures have and in the one it writes.
+"""
+
+import fnmatch
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+from damage import PACKINGS, Damage, damages
+from drawn import KINDS, LABELS, held, kept
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from isogloss.core.errors import DataError, InputError
+from isogloss.core.languages import NAMES
+from isogloss.data import CORPORA
+from isogloss.data.bitext import WHOLES, Bitext
+from isogloss.data.cad_nli import CadNli
+from isogloss.data.conllu import OLD_UPOS, UPOS
+from isogloss.data.corpora import SPLITS, Corpus, Split
+from isogloss.data.examples import (
+    Example,
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.files import DiskFolder, File
+from isogloss.data.ud import Ud
+from isogloss.data.wikiann import TAGS
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+VARIANTS: tuple[Corpus, ...] = (
+    *CORPORA.values(),
+    *(Bitext(collection=collection) for collection in WHOLES),
+    CadNli(collection="original"),
+    Ud(treebanks=(("fr", "Sequoia"), ("ar", "ud-legacy/v1_UD_Arabic"))),
+)
+
+HELD = {name: held(corpus) for name, corpus in CORPORA.items()}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file to damage, those that are read with it, and what reads them."""
+
+    corpus: Corpus
+    language: str
+    split: Split
+    files: dict[str, bytes]
+    damaged: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.corpus.name} {self.language} {self.damaged}"
+
+
+def in_fixtures() -> Iterator[Case]:
+    """Find every file of the fixtures that a corpus reads, without naming one."""
+    english, *others = languages_of_fixtures()
+    pairs = [pair for other in others for pair in (f"{english}-{other}", f"{other}-{english}")]
+    known: set[tuple[str, str]] = set()
+    for corpus, language, split in product(VARIANTS, [english, *others, *pairs], SPLITS):
+        for case in _cases(corpus, language, split):
+            if (corpus.name, case.damaged) not in known:
+                yield case
+            known.add((corpus.name, case.damaged))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The fixtures as a folder that is listed once; looking for thousands of names on disk takes long."""
+
+    paths: dict[str, Path]
+    name: str = "fixtures"
+
+    def find(self, patterns: Iterable[str]) -> list[File]:
+        for pattern in patterns:
+            found = [pattern] if "*" not in pattern else fnmatch.filter(self.paths, pattern)
+            files = [self._file(name) for name in sorted(found) if name in self.paths]
+            if files:
+                return [file for file in files if file.name.count("/") == pattern.count("/")]
+        return []
+
+    def inside(self) -> list[str]:
+        return []
+
+    def _file(self, name: str) -> File:
+        text = self.paths[name].read_text("utf-8-sig").removesuffix("\n")
+        return File(name, lambda: iter(text.split("\n")), str)
+
+
+def languages_of_fixtures() -> list[str]:
+    """Give the codes in the names and headers of the files, English first."""
+    texts = (path.read_text(encoding="utf-8").partition("\n")[0] for path in files_of_fixtures().values())
+    words = {word for text in (*files_of_fixtures(), *texts) for word in re.split(r"[/._\t-]", text)}
+    return ["en", *sorted(words & set(NAMES) - {"en"})]
+
+
+def files_of_fixtures() -> dict[str, Path]:
+    return {path.relative_to(FIXTURES).as_posix(): path for path in FIXTURES.rglob("*") if path.is_file()}
+
+
+def _cases(corpus: Corpus, language: str, split: Split) -> Iterator[Case]:
+    try:
+        files = corpus.files(LISTED, language, split)
+        list(corpus.read(LISTED, language, split))
+    except InputError:
+        return
+    texts = {file.name: LISTED.paths[file.name].read_bytes() for file in files}
+    for name in texts:
+        yield Case(corpus, language, split, texts, name)
+
+
+LISTED = Listed(files_of_fixtures())
+
+
+def written() -> Iterator[Case]:
+    """Let every corpus of the table write a file."""
+    for one in HELD.values():
+        if one:
+            text = one.write(KINDS[one.kind][1])
+            yield Case(one.corpus, one.language, one.splits[0], {one.path: text.encode()}, one.path)
+
+
+CASES = [*in_fixtures(), *written()]
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_every_corpus_is_fuzzed(name):
+    assert HELD[name], f"{name} gives back none of the samples in drawn.KINDS; add one of what it holds"
+
+
+def test_every_file_of_the_fixtures_is_fuzzed():
+    assert set(files_of_fixtures()) <= {name for case in CASES for name in case.files}
+
+
+def check_reading(case: Case, folder: Path) -> None:
+    try:
+        examples = list(case.corpus.read(DiskFolder(folder), case.language, case.split))
+    except DataError as error:
+        check_message(str(error), folder, case)
+        return
+    assert examples
+    assert len({one.id for one in examples}) == len(examples)
+    for one in examples:
+        check_sound(one, case.corpus)
+    without = {one.label == "" for one in examples if isinstance(one, SentencePair)}
+    assert without in (set(), {False}) or (without == {True} and case.split == "test")
+    check_written_back(examples, case)
+
+
+PLACE = re.compile(r"(\.gz|\.xz)?(:\d+|: (the file|data\[|question ).*?): ", re.DOTALL)
+NOT_THERE = re.compile(r"(\.gz|\.xz)?(: no |: corpus ud has |: collection )")
+
+
+def check_message(message: str, folder: Path, case: Case) -> None:
+    """Check that the message can be printed, and names file and line, or else what was looked for."""
+    assert message.encode()
+    assert len(message) < 2000
+    names = [str(folder / name) for name in case.files]
+    of_file = [message.removeprefix(name) for name in names if message.startswith(name)]
+    rest = of_file[0] if of_file else message.removeprefix(str(folder))
+    assert rest != message
+    assert NOT_THERE.match(rest) or (of_file and PLACE.match(rest)), message
+
+
+def check_sound(example: Example, corpus: Corpus) -> None:
+    assert example.id
+    match example:
+        case TaggedSentence():
+            assert len(example.words) == len(example.tags) > 0
+            assert all(example.words)
+            assert set(example.tags) <= set(TAGS if "ner" in corpus.tasks else UPOS)
+        case ParsedSentence():
+            check_tree(example)
+        case SentencePair():
+            assert example.label in {"", *(label for task in corpus.tasks for label in LABELS[task])}
+        case TextLine():
+            assert example.text.strip() and "\n" not in example.text
+            assert example.document >= 0
+        case Translation():
+            check_links(example)
+        case Question():
+            assert example.answers
+            for start, text in example.answers:
+                assert text and start >= 0 and example.passage[start:].startswith(text)
+            for text in (example.id, example.question, example.passage):
+                assert text.encode() is not None
+
+
+def check_tree(sentence: ParsedSentence) -> None:
+    count = len(sentence.words)
+    assert len(sentence.tags) == len(sentence.heads) == len(sentence.relations) == count > 0
+    assert all(sentence.words) and all(sentence.relations)
+    assert set(sentence.tags) <= UPOS | OLD_UPOS
+    assert [head for head in sentence.heads if head == 0] == [0]
+    for node in range(1, count + 1):
+        for _ in range(count):
+            assert 0 <= node <= count
+            node = sentence.heads[node - 1] if node else 0  # noqa: PLW2901
+        assert node == 0
+
+
+def check_links(pair: Translation) -> None:
+    assert pair.first.strip() and pair.second.strip()
+    for i, j in [*(pair.links or ()), *pair.possible]:
+        assert 0 <= i < len(pair.first.split()) and 0 <= j < len(pair.second.split())
+    assert pair.links is not None or not pair.possible
+
+
+def check_written_back(examples: list[Example], case: Case) -> None:
+    """Check that the corpus's own format holds what was read, or says that it cannot."""
+    one = replace(HELD[case.corpus.name], corpus=case.corpus, language=case.language, splits=(case.split,))
+    try:
+        text = one.write(examples)
+    except DataError as error:
+        assert "cannot write" in str(error)
+        return
+    assert kept(one.read_back(text)) == kept(examples)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("damaged")
+
+
+def put(place: Path, case: Case, suffix: str, text: bytes) -> Path:
+    """Write the files of the case, the damaged one under the suffix."""
+    folder = place / "data"
+    if folder.exists():
+        shutil.rmtree(folder)
+    for name, whole in case.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name == case.damaged:
+            path.with_name(path.name + suffix).write_bytes(text)
+        else:
+            path.write_bytes(whole)
+    return folder
+
+
+def fuzz(examples: int):
+    examples = int(__import__("os").environ.get("N", examples))
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+
+
+def check_damaged(place: Path, case: Case, damages: list[Damage], packing: tuple[str, Damage]) -> None:
+    text = case.files[case.damaged]
+    for damage in damages:
+        text = damage(text)
+    suffix, pack = packing
+    check_reading(case, put(place, case, suffix, pack(text)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@fuzz(20)
+@given(damages=damages, packing=st.sampled_from(PACKINGS))
+def test_damaged_file_gives_sound_examples_or_an_error_that_names_the_place(place, case, damages, packing):
+    check_damaged(place, case, damages, packing)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@fuzz(400)
+@given(damages=damages, packing=st.sampled_from(PACKINGS))
+def test_a_longer_search_finds_no_other_end(place, case, damages, packing):
+    check_damaged(place, case, damages, packing)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@fuzz(6)
+@given(text=st.binary(max_size=200), suffix=st.sampled_from(["", ".gz", ".xz"]))
+def test_any_bytes_give_sound_examples_or_an_error_that_names_the_place(place, case, text, suffix):
+    check_reading(case, put(place, case, suffix, text))

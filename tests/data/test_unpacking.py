@@ -1,0 +1,217 @@
+"""Of an archive come the named members and nothing else: all of them, in the folder, whole, or none."""
+
+import tarfile
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+
+import pytest
+from archives import tarred, tarred_special, zipped
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from isogloss.core.errors import DataError, StorageError
+from isogloss.data import unpacking
+from isogloss.data.releases import Release
+from isogloss.data.unpacking import unpack
+
+TEXT = Random(1).randbytes(5000)
+TAKE = {"a/{language}/{file}.tsv": "corpus/{file}-{language}.tsv"}
+MAKERS = {"x.zip": zipped, "x.tar.gz": tarred, "x.tgz": tarred, "x.tar": lambda m: tarred(m, packed=False)}
+
+
+@pytest.fixture(params=MAKERS)
+def kind(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def take(tmp_path: Path):
+    """Unpack an archive given as bytes; the folder is otherwise empty."""
+
+    def take(
+        body: bytes, name: str = "x.zip", patterns: dict[str, str] = TAKE, languages=()
+    ) -> dict[str, str]:
+        (tmp_path / name).write_bytes(body)
+        release = Release(corpus="c", part="p", url=f"https://x/{name}", take=tuple(patterns.items()))
+        asked = dict(enumerate(patterns))
+        return unpack(tmp_path / name, lambda one: release.places(one, languages), tmp_path, asked=asked)
+
+    return take
+
+
+@pytest.fixture
+def refused(take, tmp_path: Path):
+    """Give the message; nothing may have been written, inside the folder or beside it."""
+
+    def refused(*arguments, **named) -> str:
+        before = {path for path in tmp_path.parent.rglob("*") if path.is_file()}
+        with pytest.raises(DataError) as caught:
+            take(*arguments, **named)
+        left = {path for path in tmp_path.parent.rglob("*") if path.is_file()} - before
+        assert {path.name for path in left} <= set(MAKERS)
+        return str(caught.value)
+
+    return refused
+
+
+def test_named_members_go_to_their_places_and_no_others(take, kind, tmp_path):
+    members = [
+        ("a/sw/dev.tsv", TEXT),
+        ("a/README", b"no"),
+        ("b/a/sw/dev.tsv", b"no"),
+        ("a/sw/x/dev.tsv", b"no"),
+    ]
+    found = take(MAKERS[kind](members), kind)
+    assert found == {"corpus/dev-sw.tsv": sha256(TEXT).hexdigest()}
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {
+        kind,
+        "corpus",
+        "corpus/dev-sw.tsv",
+    }
+    assert (tmp_path / "corpus/dev-sw.tsv").read_bytes() == TEXT
+
+
+def test_members_of_other_languages_stay_inside(take):
+    body = zipped([("a/sw/dev.tsv", TEXT), ("a/de/dev.tsv", TEXT), ("a/en/dev.tsv", TEXT)])
+    assert set(take(body, languages=("sw", "en"))) == {"corpus/dev-sw.tsv", "corpus/dev-en.tsv"}
+
+
+def test_a_hole_that_comes_twice_is_the_same_text_twice(take):
+    patterns = {"{split}/{split}-{language}.json": "{split}-{language}.json"}
+    body = zipped([("dev/dev-sw.json", TEXT), ("dev/test-sw.json", TEXT), ("toast/toast-sw.json", TEXT)])
+    assert set(take(body, patterns=patterns)) == {"dev-sw.json"}
+
+
+@pytest.mark.parametrize("start", ["", "./"])
+def test_members_of_archives_in_an_archive_are_found(take, start):
+    inner = {
+        code: tarred([(f"{start}train", code.encode() + TEXT), ("extra", b"no")]) for code in ("sw", "de")
+    }
+    body = tarred([(f"{start}{code}.tar.gz", one) for code, one in inner.items()], packed=False)
+    found = take(body, "x.tar", {"{language}.tar.gz>{split}": "wikiann/{language}/{split}"})
+    assert found == {
+        f"wikiann/{code}/train": sha256(code.encode() + TEXT).hexdigest() for code in ("sw", "de")
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["a/sw/...tsv", "a/sw/\\..\\..\\dev.tsv", "a/sw/c:dev.tsv", "a/sw/nul\0.tsv"]
+)
+def test_a_name_that_would_leave_the_folder_is_refused_or_harmless(take, tmp_path, name):
+    try:
+        found = take(tarred([(name, TEXT)]), "x.tar.gz")
+    except DataError as error:
+        assert "x.tar.gz" in str(error)
+        found = {}
+    assert all((tmp_path / place).resolve().is_relative_to(tmp_path.resolve()) for place in found)
+
+
+@pytest.mark.parametrize("member", ["../escaped", "/tmp/escaped", "x/../../escaped"])
+def test_names_that_leave_the_folder_are_never_taken(refused, kind, member):
+    message = refused(MAKERS[kind]([(member, TEXT)]), kind, {"a/{file}": "corpus/{file}", "{file}": "{file}"})
+    assert "has no member" in message
+
+
+def test_a_place_out_of_the_folder_is_refused(refused, kind):
+    message = refused(MAKERS[kind]([("a/..", TEXT)]), kind, {"a/{file}": "corpus/{file}"})
+    assert "would go to 'corpus/..', out of the folder; refused" in message
+    assert "delete it and fetch again" in message
+
+
+@pytest.mark.parametrize(
+    "what", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
+)
+def test_what_is_no_plain_file_is_refused(refused, what):
+    message = refused(tarred_special("a/sw/dev.tsv", what, "/etc/passwd"), "x.tar.gz")
+    assert "'a/sw/dev.tsv' is a " in message
+    assert "expected a plain file" in message
+
+
+def test_a_link_in_a_zip_is_refused(refused):
+    assert "is a link" in refused(zipped([("a/sw/dev.tsv", b"/etc/passwd")], mode=0o120777))
+
+
+def test_a_member_that_comes_twice_is_refused(refused, kind):
+    with pytest.warns(UserWarning) if kind == "x.zip" else pytest.MonkeyPatch.context():
+        body = MAKERS[kind]([("a/sw/dev.tsv", TEXT), ("a/sw/dev.tsv", b"other")])
+    assert "stands there a second time" in refused(body, kind)
+
+
+@pytest.mark.parametrize("name", ["a/sw/dev.tsv", "not/asked/for"])
+@pytest.mark.parametrize("bomb", ["x.zip", "x.tar.gz"])
+def test_what_swells_beyond_reason_is_refused(refused, take, bomb, name):
+    body = MAKERS[bomb]([(name, bytes(40_000_000)), ("a/de/dev.tsv", b"x")])
+    if bomb == "x.zip" and name == "not/asked/for":
+        assert set(take(body)) == {"corpus/dev-de.tsv"}  # A zip need not be unpacked to pass a member by.
+        return
+    assert "100 times its size; refused" in refused(body, bomb)
+
+
+def test_a_zip_that_lies_about_its_size_is_refused(refused):
+    body = zipped([("a/sw/dev.tsv", bytes(3_000_000))])
+    size = (3_000_000).to_bytes(4, "little")
+    assert body.count(size) >= 1
+    assert "damaged" in refused(body.replace(size, (10).to_bytes(4, "little")))
+
+
+def test_an_archive_without_the_members_is_refused_by_name(refused, kind):
+    message = refused(MAKERS[kind]([("b/sw/dev.tsv", TEXT)]), kind)
+    assert f"{kind}: it has no member a/{{language}}/{{file}}.tsv. Delete it and fetch again" in message
+
+
+def test_a_damaged_archive_leaves_nothing(refused, kind):
+    body = MAKERS[kind]([("a/sw/dev.tsv", TEXT), ("a/de/dev.tsv", TEXT)])
+    message = refused(body[: len(body) // 2], kind)
+    assert "damaged" in message
+    assert "fetch again" in message
+
+
+@pytest.mark.parametrize("junk", [b"", b"<html>", bytes(2000)])
+def test_what_is_no_archive_is_refused(refused, kind, junk):
+    assert "fetch again" in refused(junk, kind)
+
+
+@given(data=some.data())
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_change_to_an_archive_is_an_error_or_harmless(take, tmp_path, data):
+    kind = data.draw(some.sampled_from(sorted(MAKERS)))
+    body = bytearray(MAKERS[kind]([("a/sw/dev.tsv", TEXT[:400]), ("a/de/dev.tsv", b"text")]))
+    for _ in range(data.draw(some.integers(1, 4))):
+        body[data.draw(some.integers(0, len(body) - 1))] = data.draw(some.integers(0, 255))
+    for path in tmp_path.glob("corpus/*"):
+        path.unlink()
+    try:
+        found = take(bytes(body), kind)
+    except DataError:
+        found = {}
+    there = {f"corpus/{path.name}" for path in tmp_path.glob("corpus/*")}
+    assert there == set(found)
+
+
+def test_a_file_that_is_there_already_is_never_overwritten(take, refused, tmp_path):
+    body = zipped([("a/sw/dev.tsv", TEXT), ("a/de/dev.tsv", TEXT)])
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/dev-sw.tsv").write_bytes(b"mine")
+    message = refused(body)
+    assert "Nothing is overwritten: move it away" in message
+    assert sha256(b"mine").hexdigest() in message
+    (tmp_path / "corpus/dev-sw.tsv").write_bytes(TEXT)
+    assert len(take(body)) == 2
+
+
+def test_a_disk_that_fills_up_leaves_nothing_half(take, tmp_path, monkeypatch):
+    def full(*_: object):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(unpacking.os, "fsync", full)
+    with pytest.raises(StorageError, match="No space left"):
+        take(zipped([("a/sw/dev.tsv", TEXT)]))
+    assert list(tmp_path.glob("corpus/*")) == []
+
+
+def test_an_encrypted_zip_is_refused(refused):
+    body = bytearray(zipped([("a/sw/dev.tsv", TEXT)]))
+    for sign, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        body[body.index(sign) + place] |= 1
+    assert "is encrypted" in refused(bytes(body))

@@ -1,0 +1,124 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.metrics.attachment import Attachment, Tree, attachment, clas, universal
+
+TAGS = ("NOUN", "VERB", "PUNCT", "SYM")
+RELATIONS = ("nsubj", "nsubj:pass", "det", "punct", "aux", "nmod:poss", "nmod", "case", "root")
+CONTENT = {
+    "nsubj", "obj", "iobj", "csubj", "ccomp", "xcomp", "obl", "vocative", "expl", "dislocated", "advcl",
+    "advmod", "discourse", "nmod", "appos", "nummod", "acl", "amod", "conj", "fixed", "flat", "compound",
+    "list", "parataxis", "orphan", "goeswith", "reparandum", "root", "dep",
+}  # fmt: skip
+"""The shared task lists what is content; the code under test lists what is not."""
+
+
+@st.composite
+def sentences(draw):
+    """Gold and predicted trees of the same words (heads need not be trees to be scored)."""
+    lengths = draw(st.lists(st.integers(0, 6), max_size=4))
+
+    def trees():
+        made = []
+        for length in lengths:
+            of = {"min_size": length, "max_size": length}
+            made.append(
+                Tree(
+                    tuple(draw(st.lists(st.integers(0, length), **of))),
+                    tuple(draw(st.lists(st.sampled_from(RELATIONS), **of))),
+                    tuple(draw(st.lists(st.sampled_from(TAGS), **of))),
+                )
+            )
+        return made
+
+    return trees(), trees()
+
+
+def rows(gold, predicted):
+    """One row a word: sentence, place, tag, gold arc, predicted arc; subtypes cut off by hand."""
+    for number, (one, other) in enumerate(zip(gold, predicted, strict=True)):
+        for place in range(len(one.heads)):
+            arcs = [(tree.heads[place], tree.relations[place].split(":")[0]) for tree in (one, other)]
+            yield (number, place), one.tags[place], *arcs
+
+
+def f1(gold, predicted):
+    """F1 of two sets of facts, as precision and recall."""
+    right = len(gold & predicted)
+    precision = right / len(predicted) if predicted else 0.0
+    recall = right / len(gold) if gold else 0.0
+    return 2 * precision * recall / (precision + recall) if right else 0.0
+
+
+@given(sentences())
+def test_scores_without_punctuation_are_counted_word_by_word(both):
+    scored = [row for row in rows(*both) if row[1] not in ("PUNCT", "SYM")]
+    found = attachment(*both)
+    assert found.uas == (sum(g[0] == p[0] for *_, g, p in scored) / len(scored) if scored else 0.0)
+    assert found.las == (sum(g == p for *_, g, p in scored) / len(scored) if scored else 0.0)
+
+
+@given(sentences())
+def test_with_given_words_the_shared_tasks_f1_is_the_share_over_all_words(both):
+    words = list(rows(*both))
+    found = attachment(*both, without=())
+    assert found.las == pytest.approx(f1({(w, g) for w, _, g, _ in words}, {(w, p) for w, *_, p in words}))
+    heads = [{(word, arc[0]) for word, arc in side} for side in _sides(words)]
+    assert found.uas == pytest.approx(f1(*heads))
+
+
+@given(sentences())
+def test_clas_is_the_shared_tasks_f1_over_content_words(both):
+    facts = [{(word, arc) for word, arc in side if arc[1] in CONTENT} for side in _sides(list(rows(*both)))]
+    assert clas(*both) == pytest.approx(f1(*facts))
+
+
+def _sides(words):
+    return [(w, g) for w, _, g, _ in words], [(w, p) for w, *_, p in words]
+
+
+@given(sentences())
+def test_las_is_at_most_uas_and_the_gold_trees_themselves_are_all_right(both):
+    for options in ({}, {"without": ()}, {"first": 3}, {"subtypes": True}):
+        found = attachment(*both, **options)
+        assert 0 <= found.las <= found.uas <= 1
+        own = attachment(both[0], both[0], **options)
+        assert own in (Attachment(1.0, 1.0), Attachment(0.0, 0.0))
+    assert attachment(*both, subtypes=True).las <= attachment(*both).las
+
+
+def test_a_known_sentence():
+    tags = ("PRON", "VERB", "DET", "NOUN", "PUNCT")
+    gold = [Tree((2, 0, 4, 2, 2), ("nsubj:pass", "root", "det", "obj", "punct"), tags)]
+    said = [Tree((2, 0, 4, 2, 4), ("nsubj", "root", "case", "iobj", "punct"))]
+    assert attachment(gold, said) == Attachment(uas=4 / 4, las=2 / 4)
+    assert attachment(gold, said, without=()) == Attachment(uas=4 / 5, las=2 / 5)
+    assert attachment(gold, said, subtypes=True) == Attachment(uas=4 / 4, las=1 / 4)
+    assert attachment(gold, said, first=1) == Attachment(uas=1.0, las=1.0)
+    assert clas(gold, said) == 2 * 2 / (3 + 3)  # nsubj and root of three content words on either side
+
+
+def test_a_word_that_is_content_on_one_side_alone_costs_precision_or_recall():
+    gold, said = [Tree((2, 0), ("det", "root"))], [Tree((2, 0), ("nmod", "root"))]
+    assert clas(gold, said) == clas(said, gold) == 2 * 1 / (1 + 2)
+
+
+def test_empty_cases_score_nothing():
+    only_punctuation = [Tree((0,), ("punct",), ("PUNCT",))]
+    for trees in ([], [Tree((), ())], only_punctuation):
+        assert attachment(trees, trees) == Attachment(0.0, 0.0)
+        assert clas(trees, trees) == 0.0
+    assert attachment(only_punctuation, only_punctuation, without=()) == Attachment(1.0, 1.0)
+
+
+def test_trees_of_other_lengths_are_refused():
+    for other in ([], [Tree((0, 1), ("root", "dep"))], [Tree((0,), ())]):
+        with pytest.raises(ValueError, match="differ in number or length"):
+            attachment([Tree((0,), ("root",), ("X",))], other)
+        with pytest.raises(ValueError, match="differ in number or length"):
+            clas([Tree((0,), ("root",), ("X",))], other)
+
+
+def test_subtypes_are_what_follows_the_colon():
+    assert [universal(one) for one in ("nmod:poss", "root", "obl:arg:x")] == ["nmod", "root", "obl"]

@@ -1,0 +1,178 @@
+"""The oracles are written anew from what the papers and official scripts of SQuAD v1.1 and MLQA define."""
+
+import unicodedata
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.data import CORPORA
+from isogloss.metrics.question_answering import GoldAnswers, answer_f1, exact_match, normalized
+
+ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+ARTICLES = {
+    "": "a an the",
+    "en": "a an the",
+    "es": "un una unos unas el la los las",
+    "de": "ein eine einen einem eines einer der die das den dem des",
+    "vi": "của là cái chiếc những",
+    "hi": "",
+    "zh": "",
+    "ar": "",
+}
+LETTERS = (
+    "aAnNtThHeEuUlLsSbBxXäßéñİıſK019_ \t\n\u00a0\u3000"
+    "ABab.,-!?\"'()[]$+<=>^`|~“”«»…¿¡—،؟؛।॥。，、《》（）·"
+    "الالبيتأإةمنहिंदीकख़ग।中国人民一龥𠀀ไทยก่ป็ế́ḉ😀👍🏽\u200b\u0301"
+)
+WORDS = [
+    "the",
+    "The",
+    "a",
+    "an",
+    "der",
+    "die",
+    "das",
+    "los",
+    "un",
+    "của",
+    "là",
+    "ال",
+    "البيت",
+    "中国",
+    "1887",
+]
+texts = st.lists(
+    st.one_of(st.sampled_from(WORDS), st.text(st.sampled_from(LETTERS), max_size=6), st.text(max_size=3)),
+    max_size=6,
+).flatmap(lambda parts: st.sampled_from([" ".join(parts), "".join(parts)]))
+
+
+def is_word_character(letter):
+    """What regular expressions call a word character, which an article must not touch."""
+    return letter == "_" or letter.isalnum()
+
+
+def words_of(text, language):
+    text = "".join(
+        letter
+        for letter in text.lower()
+        if letter not in ASCII_PUNCTUATION and not (language and unicodedata.category(letter)[0] == "P")
+    )
+    articles = ARTICLES[language].split()
+    parts = ["".join(run) for _, run in groupby(text, key=is_word_character)]
+    text = "".join(" " if part in articles else part for part in parts)
+    if language == "ar":
+        text = " ".join(text.split("ال"))
+    if language == "zh":
+        text = "".join(f" {one} " if 0x4E00 <= ord(one) <= 0x9FA5 else one for one in text)
+    return text.split()
+
+
+def f1(one, other):
+    left, shared = list(other), 0
+    for word in one:
+        if word in left:
+            left.remove(word)
+            shared += 1
+    if not shared:
+        return 0.0
+    precision, recall = shared / len(other), shared / len(one)
+    return 2 * precision * recall / (precision + recall)
+
+
+@given(texts, st.sampled_from(sorted(ARTICLES)))
+def test_answers_are_normalised_as_the_scripts_define(text, language):
+    assert normalized(text, language) == words_of(text, language)
+
+
+@given(
+    st.lists(st.tuples(st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=5),
+    st.sampled_from(sorted(ARTICLES)),
+)
+def test_scores_are_those_of_the_scripts(drawn, language):
+    gold = [GoldAnswers(tuple(answers), language) for answers, _ in drawn]
+    predicted = [answer for _, answer in drawn]
+    exact = [
+        max(words_of(one, language) == words_of(answer, language) for one in answers)
+        for answers, answer in drawn
+    ]
+    best = [
+        max(f1(words_of(one, language), words_of(answer, language)) for one in answers)
+        for answers, answer in drawn
+    ]
+    assert exact_match(gold, predicted) == pytest.approx(sum(exact) / len(drawn))
+    assert answer_f1(gold, predicted) == pytest.approx(sum(best) / len(drawn))
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("The U.S. of A.", "", ["us", "of"]),
+        ("„Die Mauer“ – am 9. Nov.", "", ["„die", "mauer“", "–", "am", "9", "nov"]),
+        ("„Die Mauer“ – am 9. Nov.", "de", ["mauer", "am", "9", "nov"]),
+        ("¿La casa?", "es", ["casa"]),
+        ("مدينة البيت،", "ar", ["مدينة", "بيت"]),
+        ("1946 年《中国》ABC", "zh", ["1946", "年", "中", "国", "abc"]),
+        ("1946 年《中国》ABC", "", ["1946", "年《中国》abc"]),
+        ("हिन्दी।", "hi", ["हिन्दी"]),
+        ("những con mèo", "vi", ["con", "mèo"]),
+        ("", "", []),
+    ],
+)
+def test_known_answers_are_normalised_as_known(text, language, expected):
+    assert normalized(text, language) == expected
+
+
+def test_nothing_equals_nothing_but_has_no_f1():
+    # Both scripts: two answers that normalise to nothing are equal, yet share no word.
+    gold = [GoldAnswers(("the",))]
+    assert exact_match(gold, ["a"]) == 1.0
+    assert answer_f1(gold, ["a"]) == 0.0
+    assert exact_match([], []) == answer_f1([], []) == 0.0
+
+
+def test_the_best_gold_answer_counts_for_each_measure():
+    gold = [GoldAnswers(("in 1887", "1887")), GoldAnswers(("x y", "z"))]
+    assert exact_match(gold, ["1887", "y"]) == 0.5
+    assert answer_f1(gold, ["1887", "y"]) == pytest.approx((1 + 2 / 3) / 2)
+
+
+def test_what_cannot_be_scored_is_refused():
+    with pytest.raises(ValueError, match="1 questions but 0 predicted answers"):
+        answer_f1([GoldAnswers(("a",))], [])
+    with pytest.raises(ValueError, match="a question without gold answers cannot be scored"):
+        exact_match([GoldAnswers(())], ["a"])
+    with pytest.raises(ValueError, match="MLQA's rules know ar, de, en, es, hi, vi, zh, not 'fr'"):
+        answer_f1([GoldAnswers(("a",), "fr")], ["a"])
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_real_answers_are_scored_as_the_scripts_define(real_data):
+    languages = {
+        "squad": ("test", "ar de el en es hi ro ru th tr vi zh"),
+        "mlqa": ("dev", "ar de en es hi vi zh"),
+    }
+    for corpus, (split, codes) in languages.items():
+        for code in codes.split():
+            questions = list(CORPORA[corpus].read(real_data, code, split))
+            gold = [GoldAnswers(tuple(text for _, text in one.answers), one.language) for one in questions]
+            predicted = [
+                one.passage[max(0, start - number % 9) : start + len(text) + number % 5]
+                for number, one in enumerate(questions)
+                for start, text in one.answers[:1]
+            ]
+            compared = [
+                (words_of(text, one.language), words_of(answer, one.language))
+                for one, answer in zip(gold, predicted, strict=True)
+                for text in one.texts
+            ]
+            assert len(compared) == len(questions)  # both corpora have one answer to a question
+            assert exact_match(gold, predicted) == pytest.approx(
+                sum(one == other for one, other in compared) / len(compared)
+            )
+            assert answer_f1(gold, predicted) == pytest.approx(
+                sum(f1(one, other) for one, other in compared) / len(compared)
+            )

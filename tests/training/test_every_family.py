@@ -1,0 +1,108 @@
+"""Fine-tuning, saving, loading and resuming with an encoder of each family, on a task of each shape."""
+
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+
+from isogloss.data.examples import SentencePair
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.loading import load_model
+from isogloss.tasks import TASKS
+from isogloss.training import supervised
+from isogloss.training.evaluation import evaluation
+from isogloss.training.supervised import fine_tune
+from made_up import TEXT
+
+AUTO_CLASS = {"upos": "AutoModelForTokenClassification", "nli": "AutoModelForSequenceClassification"}
+
+
+def pairs(language, count=24, seed=0):
+    """Pairs whose label the last word of the first text decides."""
+    rng = random.Random(f"{language} {seed}")
+    labels = {"cat": "entailment", "dog": "neutral", "mat": "contradiction"}
+    drawn = [(rng.choice(list(labels)), rng.choices(TEXT.split(), k=6)) for _ in range(count)]
+    return [
+        SentencePair(id=str(n), first=f"{words[0]} {last}", second=" ".join(words[1:]), label=labels[last])
+        for n, (last, words) in enumerate(drawn)
+    ]
+
+
+@pytest.fixture(params=["upos", "nli"])
+def setting(request, make_setting, encoder_folder):
+    made = make_setting(encoder=encoder_folder, learning_rate=5e-3, epochs=2)
+    if request.param == "upos":
+        return made
+    return replace(
+        made, task=TASKS["nli"], train=pairs, dev=lambda language: pairs(language, seed=1, count=12)
+    )
+
+
+def weights(model):
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def equal(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def interrupted(setting, after, monkeypatch):
+    loss, calls = supervised._loss, []
+
+    def stopping(*args):
+        calls.append(1)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return loss(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(supervised, "_loss", stopping)
+        fine_tune(setting, ("en",))
+
+
+def test_it_trains_resumes_saves_and_loads_with_the_same_predictions(setting, tmp_path, monkeypatch):
+    whole = fine_tune(replace(setting, folder=tmp_path / "whole"), ("en",))
+    before = weights(setting.task.head(setting.encoder, seed=0))
+    frozen = {name for name, weight in weights(whole.model).items() if torch.equal(weight, before[name])}
+    assert not {name for name in frozen if "key.bias" not in name and "k_lin.bias" not in name}
+
+    interrupted(setting, 4, monkeypatch)
+    again = fine_tune(setting, ("en",))
+    assert equal(weights(again.model), weights(whole.model))
+    assert again.rows == whole.rows
+
+    save_model(whole.model, whole.tokenizer, tmp_path / "model")
+    loaded = load_model(tmp_path / "model", AUTO_CLASS[setting.task.name])
+    tokenizer = load_tokenizer(tmp_path / "model")
+    mine, theirs = (
+        evaluation(setting.task, setting.dev("en"), one, setting.optimization)
+        for one in (whole.tokenizer, tokenizer)
+    )
+    assert theirs.predict(loaded) == mine.predict(whole.model)
+    for one, other in zip(theirs.scores(loaded), mine.scores(whole.model), strict=True):
+        torch.testing.assert_close(one, other)  # Trained with explicit attention, loaded with fused.
+
+
+def test_it_learns_in_bfloat16(setting):
+    optimization = replace(setting.optimization, precision="bfloat16", epochs=4, checkpoint_every=0)
+    trained = fine_tune(replace(setting, optimization=optimization), ("en",))
+    losses = [row["loss"] for row in trained.rows if "loss" in row]
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_pairs_are_scored_as_by_transformers(encoder_folder, make_setting):
+    """Segments are given to those encoders alone that tell them apart."""
+    from transformers import AutoTokenizer
+
+    task, tokenizer = TASKS["nli"], load_tokenizer(encoder_folder)
+    model = task.head(encoder_folder, seed=0)
+    optimization = replace(make_setting().optimization, precision="float32")
+    found = evaluation(task, pairs("en", 6), tokenizer, optimization).scores(model)
+    theirs = AutoTokenizer.from_pretrained(encoder_folder)
+    for example, scores in zip(pairs("en", 6), found, strict=True):
+        given = theirs(example.first, example.second, return_tensors="pt")
+        if encoder_folder.name != "bert":
+            given.pop("token_type_ids", None)
+        with torch.no_grad():
+            torch.testing.assert_close(model(**given).logits, scores)

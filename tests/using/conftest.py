@@ -1,0 +1,37 @@
+"""Models with random heads: what is predicted is nonsense, how it is predicted and written is not."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from isogloss.encoders import load_tokenizer
+from isogloss.tasks import TASKS
+from isogloss.using.model import Model
+from isogloss.using.origin import Origin
+
+
+@pytest.fixture
+def make_model(bert_folder: Path) -> Callable[..., Model]:
+    """Make a model of a task in float32, with a random head on a tiny encoder."""
+
+    def make(task: str = "upos", encoder: Path | None = None, limit: int = 32, **about: object) -> Model:
+        folder = encoder or bert_folder
+        known = {
+            "run": "0123456789ab",
+            "title": f"source-only: made-up {task} en, seed 0",
+            "task": task,
+            "corpus": "ud",
+            "method": "source-only",
+            "encoder": "tiny",
+            "source": ("en",),
+            "target": (),
+            "limit": limit,
+            "overlap": 8,
+            "versions": {"isogloss": "0.1.0"},
+        }
+        network = TASKS[task].head(folder, seed=0)
+        origin = Origin(**(known | about))
+        return Model(network, load_tokenizer(folder), TASKS[task], origin, precision="float32")
+
+    return make

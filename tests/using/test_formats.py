@@ -1,0 +1,222 @@
+"""Formats are known by name or first line, and what goes in comes out with labels beside it."""
+
+import gzip
+import json
+import lzma
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from used import joined, text_file
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.files import disk_file
+from isogloss.using.formats import Prediction, format_of
+from isogloss.using.kinds import KINDS
+
+CONLLU = "# sent_id = s\n1\tAnna\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n2\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+
+
+def through(task, text, answers, *, name="input", wanted="", scores=None, as_json=False):
+    """Read a text and write it with answers."""
+    kind = KINDS[task]
+    chosen, file = format_of(text_file(text, name), kind, task, wanted)
+    given = iter(answers)
+    sure = iter(scores or [None] * len(answers))
+    entries = (
+        (entry, None if entry.example is None else Prediction(next(given), next(sure)))
+        for entry in chosen.read(file, "")
+    )
+    write = kind.json_lines if as_json else chosen.write or kind.json_lines
+    return joined(write(entries))
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "text", "expected"),
+    [
+        ("upos", "a.conllu", "", "conllu"),
+        ("upos", "a.conllu.gz", "", "conllu"),
+        ("upos", "a.txt", "a\tb\n", "lines"),
+        ("upos", "a.tsv.xz", "", "tsv"),
+        ("upos", "a.jsonl", "", "jsonl"),
+        ("upos", "a", CONLLU, "conllu"),
+        ("upos", "a", "# not a comment of CoNLL-U\nwords\n", "lines"),
+        ("upos", "a", "#\n" * 99, "lines"),
+        ("upos", "a", "\n\nAnna\tB-PER\n", "tsv"),
+        ("upos", "a", '{"words": []}\n', "jsonl"),
+        ("upos", "a", "", "lines"),
+        ("nli", "a.txt", "", "tsv"),
+        ("nli", "a", "", "tsv"),
+        ("nli", "a", '{"texts": ["a", "b"]}\n', "jsonl"),
+        ("qa", "a.json", "", "squad"),
+        ("qa", "a", '{\n"data"', "squad"),
+        ("qa", "a", '{"data": []}\n', "squad"),
+        ("qa", "a", '{"question": "", "context": ""}\n', "jsonl"),
+    ],
+)
+def test_a_format_is_known_by_the_name_or_the_first_line(task, name, text, expected):
+    chosen, file = format_of(text_file(text, name), KINDS[task], task)
+    assert chosen.name == expected
+    assert "".join(file.read()) == text
+
+
+def test_a_format_the_task_has_not_is_refused():
+    with pytest.raises(ConfigError, match=r"no format of task upos 'conlu'. Did you mean 'conllu'\? Known: "):
+        format_of(text_file(""), KINDS["upos"], "upos", "conlu")
+    with pytest.raises(ConfigError, match=r"a.conllu: by its name this file is conllu, which task nli does"):
+        format_of(text_file("", "a.conllu"), KINDS["nli"], "nli")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_every_kind_reads_json_lines(kind):
+    assert "jsonl" in {one.name for one in kind.formats}
+
+
+def test_lines_get_a_tab_and_their_labels():
+    out = through("upos", "Anna  was\there\n\n . \n", [("A", "B", "C"), ("D",)], wanted="lines")
+    assert out == "Anna  was\there\tA B C\n\n . \tD\n"
+
+
+def test_lines_get_probabilities_where_asked():
+    assert through("upos", "a b\n", [("X", "Y")], scores=[(0.5, 1.0)]) == "a b\tX Y\t0.5000 1.0000\n"
+
+
+def test_upos_goes_into_its_column_and_entities_into_the_last():
+    upos = through("upos", CONLLU, [("PROPN", "PUNCT")])
+    assert upos == CONLLU.replace("Anna\t_\t_", "Anna\t_\tPROPN").replace(".\t_\t_", ".\t_\tPUNCT")
+    ner = through("ner", CONLLU, [("B-PER", "O")])
+    lines = CONLLU.replace("SpaceAfter=No", "SpaceAfter=No|NER=B-PER").splitlines()
+    assert ner == joined([*lines[:2], lines[2][:-1] + "NER=O", ""])
+
+
+def test_probabilities_of_conllu_go_into_the_last_column():
+    out = through("upos", CONLLU, [("PROPN", "PUNCT")], scores=[(0.25, 0.5)])
+    assert [line.split("\t")[-1] for line in out.splitlines()[1:3]] == [
+        "SpaceAfter=No|Score=0.2500",
+        "Score=0.5000",
+    ]
+
+
+def test_words_with_spaces_inside_stay_one_word():
+    out = through("upos", "Việt Nam\nđẹp\n\n", [("PROPN", "ADJ")], wanted="tsv")
+    assert out == "Việt Nam\tPROPN\nđẹp\tADJ\n\n"
+
+
+def test_a_word_a_line_keeps_its_other_columns():
+    out = through("ner", "Anna\tO\nran\tO\n\n\nhome\tO", [("B-PER", "O"), ("O",)], scores=[(1, 1), (1,)])
+    assert out == "Anna\tO\tB-PER\t1.0000\nran\tO\tO\t1.0000\n\n\nhome\tO\tO\t1.0000\n"
+    with pytest.raises(DataError, match="input:2: a line that begins with a tab; expected a word before"):
+        through("ner", "Anna\tO\n\tO\n", [])
+
+
+def test_pairs_keep_their_columns_and_get_a_label():
+    assert through("nli", "a\tb\n\nc\td\n", ["neutral"] * 2) == "a\tb\tneutral\n\nc\td\tneutral\n"
+    assert through("nli", "a\tb\tgold\n", ["neutral"]) == "a\tb\tgold\tneutral\n"
+
+
+def test_pairs_are_found_by_their_header():
+    text = "id\tlabel\tsentence1\tsentence2\n7\t0\ta\tb\n"
+    chosen, file = format_of(text_file(text), KINDS["paraphrase"], "paraphrase")
+    header, entry = chosen.read(file, "")
+    assert header.example is None
+    assert (entry.example.first, entry.example.second) == ("a", "b")
+    sure = [{"0": 0.25, "1": 0.75}]
+    assert through("paraphrase", text, ["1"]) == text.replace("2\n", "2\tpredicted\n").replace(
+        "b\n", "b\t1\n"
+    )
+    assert through("paraphrase", text, ["1"], scores=sure).splitlines() == [
+        "id\tlabel\tsentence1\tsentence2\tpredicted\tscores",
+        "7\t0\ta\tb\t1\t0=0.2500 1=0.7500",
+    ]
+    assert through("paraphrase", text.splitlines()[0], []) == text.splitlines()[0] + "\tpredicted\n"
+
+
+@pytest.mark.parametrize("line", ["one", "a\t", "\tb", " \tb"])
+def test_what_is_no_pair_is_refused_with_its_line(line):
+    with pytest.raises(DataError, match=r"input:2: .*; expected two texts with one tab between them"):
+        through("nli", f"a\tb\n{line}\n", ["neutral"] * 2)
+    with pytest.raises(DataError, match=r"input:1: "):
+        through("nli", f"{line}\n", ["neutral"])
+
+
+def test_rows_of_another_width_are_refused():
+    with pytest.raises(DataError, match=r"input:2: 'a\\tb'; expected 3 columns as in the first row"):
+        through("nli", "a\tb\tc\na\tb\n", ["neutral"] * 2)
+
+
+def test_json_lines_keep_their_keys():
+    text = '{"id": 7, "words": ["Việt Nam"]}\n\n{"text": "a b"}\n{"words": []}\n'
+    lines = [json.loads(line) for line in through("upos", text, [("X",), ("Y", "Z")]).splitlines()]
+    assert lines == [
+        {"id": 7, "words": ["Việt Nam"], "labels": ["X"]},
+        {"text": "a b", "words": ["a", "b"], "labels": ["Y", "Z"]},
+        {"words": [], "labels": []},
+    ]
+    (pair,) = through("nli", '{"text": "a", "text_pair": "b"}\n', ["neutral"]).splitlines()
+    assert json.loads(pair) == {"text": "a", "text_pair": "b", "texts": ["a", "b"], "label": "neutral"}
+
+
+@pytest.mark.parametrize(
+    ("task", "line", "said"),
+    [
+        ("upos", "{", "input:1: no JSON"),
+        ("upos", '{"words": ["\\ud800"]}', "input:1: no JSON .*surrogates not allowed"),
+        ("upos", "[]", r"input:1: '\[\]'; expected a JSON object"),
+        ("upos", '{"word": 1}', "input:1: the keys word; expected words"),
+        ("upos", '{"words": [1]}', "input:1: expected words, found 1"),
+        ("upos", '{"words": 3}', "input:1: expected words or a text, found .3."),
+        ("nli", "{}", "input:1: the keys none; expected text and text_pair"),
+        ("nli", '{"texts": "ab"}', r"input:1: expected two texts \(first, second\), found .ab."),
+        ("qa", '{"question": "?"}', "input:1: the keys question; expected question and context"),
+        ("qa", '{"question": "?", "context": 1}', r"input:1: expected two texts \(question, passage\)"),
+    ],
+)
+def test_a_broken_json_line_is_named(task, line, said):
+    with pytest.raises(DataError, match=said):
+        through(task, line + "\n", [], wanted="jsonl")
+
+
+def test_squad_in_gives_answers_by_id():
+    asked = [{"id": "a", "question": "?"}, {"id": "b", "question": "?", "answers": []}]
+    text = json.dumps({"data": [{"paragraphs": [{"context": "É", "qas": asked}]}]})
+    assert json.loads(through("qa", text, ["É", ""])) == {"a": "É", "b": ""}
+    lines = through("qa", text, ["É", ""], as_json=True).splitlines()
+    assert [json.loads(line) for line in lines] == [{"id": "a", "answer": "É"}, {"id": "b", "answer": ""}]
+    assert through("qa", '{"data": []}', []) == "{}\n"
+
+
+def test_squad_with_an_id_twice_is_refused():
+    qas = [{"id": "a", "question": "?"}] * 2
+    text = json.dumps({"data": [{"paragraphs": [{"context": "", "qas": qas}]}]})
+    with pytest.raises(DataError, match="question a: this id a second time"):
+        through("qa", text, ["", ""])
+
+
+def test_json_says_where_a_sentence_was_and_passes_comments_over():
+    lines = through("upos", "# c\n\n" + CONLLU, [("A", "B")], wanted="conllu", as_json=True).splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"line": 3, "id": "s", "words": ["Anna", "."], "labels": ["A", "B"]}
+    ]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bytes])
+def test_packed_files_marks_and_line_ends_are_read(tmp_path, pack):
+    ending = {gzip.compress: ".gz", lzma.compress: ".xz"}.get(pack, "")
+    path = tmp_path / f"a.txt{ending}"
+    path.write_bytes(pack("\ufeffa b\r\nc\x00d\r\n".encode()))
+    chosen, file = format_of(disk_file(path), KINDS["upos"], "upos")
+    assert [entry.example.words for entry in chosen.read(file, "")] == [("a", "b"), ("c\x00d",)]
+
+
+@given(st.text(alphabet='ab \t\n\r#1_.{}"\x00\x85\u2028é'), st.sampled_from(["upos", "nli", "qa"]))
+def test_any_text_is_read_or_refused_with_its_file(text, task):
+    for one in KINDS[task].formats:
+        try:
+            entries = list(one.read(text_file(text), ""))
+        except DataError as error:
+            assert str(error).startswith("input")
+        else:
+            if one.write is not None and task != "qa":
+                assert (
+                    list(one.write((entry, None) for entry in entries if entry.example is None)) is not None
+                )

@@ -1,0 +1,134 @@
+"""A model answers inputs as they come, the same alone and together, and is loaded from runs and exports."""
+
+import json
+import shutil
+
+import pytest
+
+from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.data.examples import TaggedSentence
+from isogloss.tasks import TASKS
+from isogloss.using import load_model
+from isogloss.using.kinds import KINDS
+from isogloss.using.model import TOGETHER, in_groups
+from isogloss.using.origin import origin_of
+
+
+def test_every_task_has_a_kind():
+    assert set(TASKS) <= set(KINDS)
+
+
+def test_a_stream_is_read_no_further_than_it_is_answered(make_model):
+    read = []
+
+    def inputs():
+        for number in range(3 * TOGETHER):
+            read.append(number)
+            yield "Anna saw"
+
+    answers = make_model().predict_stream(inputs())
+    assert len(next(answers)) == 2
+    assert len(read) == TOGETHER
+    assert len(list(answers)) == 3 * TOGETHER - 1
+
+
+def test_groups_are_of_a_number_and_a_size():
+    assert [len(group) for group in in_groups(range(2 * TOGETHER + 1))] == [TOGETHER, TOGETHER, 1]
+    assert list(in_groups([1, 1, 9, 1, 1], size=int, largest=3)) == [[1, 1, 9], [1, 1]]
+    assert list(in_groups([])) == []
+
+
+def test_a_stream_says_what_all_at_once_says(make_model):
+    model = make_model()
+    inputs = ["Anna " * length for length in (0, 1, 90, 3)] * 80
+    assert list(model.predict_stream(inputs)) == model.predict(inputs)
+    assert [len(answer) for answer in model.predict(inputs[:4])] == [0, 1, 90, 3]
+
+
+def test_strange_characters_have_labels_too(make_model):
+    words = ["\x00", "a\x00b", "\u200b", "Việt Nam", "\U0001f600", "́", "x" * 5000]
+    (labels,) = make_model().predict([words])
+    assert len(labels) == len(words)
+
+
+def test_a_language_is_checked(make_model):
+    assert len(make_model().predict(["Anna"], language="sw")) == 1
+    with pytest.raises(ConfigError, match="language: 'Swahili' is no language code"):
+        make_model().predict(["Anna"], language="Swahili")
+
+
+def test_what_is_no_input_is_named_by_its_number(make_model):
+    with pytest.raises(DataError, match="input 1: expected words or a text, found '3'"):
+        make_model().predict(["a", 3])
+
+
+def test_probabilities_of_words_are_those_of_their_labels(make_model):
+    model = make_model()
+    examples = [TaggedSentence(id="0", words=("Anna",) * count, tags=()) for count in (3, 0, 60)]
+    found = model.predictions(examples, scores=True)
+    assert [one.answer for one in found] == model.predict_examples(examples)
+    least = 1 / len(model.task.labels)
+    assert all(len(one.scores) == len(one.answer) for one in found)
+    assert all(least <= score <= 1 for one in found for score in one.scores)
+    assert model.predictions([], scores=True) == []
+
+
+def test_probabilities_of_pairs_sum_to_one_and_the_best_is_the_answer(make_model):
+    model = make_model("nli")
+    pairs = [model.kind.example(("Anna saw", "Anna " * length), str(length), "") for length in (1, 99, 5)]
+    for one in model.predictions(pairs, scores=True):
+        assert list(one.scores) == list(model.task.labels)
+        assert sum(one.scores.values()) == pytest.approx(1)
+        assert max(one.scores, key=one.scores.__getitem__) == one.answer
+
+
+def test_a_run_and_its_export_are_the_same_model(tiny_runs, tmp_path):
+    run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
+    model = load_model(run, precision="float32")
+    exported = load_model(model.export(tmp_path / "exported"), precision="float32")
+    assert exported.origin == model.origin
+    text = ["tuki mirne baboza"] * 3
+    assert exported.predict(text) == model.predict(text)
+
+
+def test_an_origin_has_the_scores_that_were_measured(tiny_runs):
+    for run in {path.parent for path in tiny_runs.glob("*/model")}:
+        origin, weights = origin_of(run)
+        assert weights == run / "model"
+        assert origin.run == run.name
+        assert {row["language"] for row in origin.scores if row["baseline"] is None} == set(origin.languages)
+        measured = {row["language"] for row in origin.scores if row["baseline"] is not None}
+        assert measured >= {"qaa", "qab"}
+        assert all(0 <= row["score"] <= 1 for row in origin.scores)
+
+
+def test_a_damaged_neighbour_is_passed_over(tiny_runs, tmp_path):
+    runs = shutil.copytree(tiny_runs, tmp_path / "runs")
+    run = next(path.parent for path in sorted(runs.glob("*/model")))
+    for path in runs.glob("*/record.json"):
+        if path.parent != run:
+            path.write_text("{")
+    assert {row["baseline"] for row in origin_of(run)[0].scores} == {None}
+
+
+def test_what_is_no_model_is_refused_with_what_is_near(tiny_runs, tmp_path):
+    run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
+    with pytest.raises(ModelError, match=f"nor a model that isogloss exported.* One is above: {run}"):
+        load_model(run / "model")
+    with pytest.raises(ModelError, match=r"Give the folder of a run. Runs in it: \w{12}, "):
+        load_model(tiny_runs)
+    with pytest.raises(ConfigError, match="no precision 'float16'"):
+        load_model(run, precision="float16")
+
+
+def test_an_export_of_another_version_is_refused(make_model, tmp_path):
+    folder = make_model().export(tmp_path / "exported")
+    config = folder / "config.json"
+    body = json.loads(config.read_text())
+    for entry in ({"task": "upos"}, [], {**body["isogloss"], "more": 1}):
+        config.write_text(json.dumps({**body, "isogloss": entry}))
+        with pytest.raises(ModelError, match="entry 'isogloss' is not what this version of isogloss writes"):
+            load_model(folder)
+    config.write_text(json.dumps({**body, "isogloss": {**body["isogloss"], "task": "upso"}}))
+    with pytest.raises(ConfigError, match=r"no task 'upso'. Did you mean 'upos'"):
+        load_model(folder)

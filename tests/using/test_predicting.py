@@ -1,0 +1,120 @@
+"""Files are predicted a few entries at a time, in order, in memory that does not grow."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from used import joined, text_file
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.conllu import read_conllu
+from isogloss.data.files import File
+from isogloss.using.formats import Entry
+from isogloss.using.predicting import How, answered, predict_file
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "predict_memory.py"
+
+PLAIN = How()
+NOTHING = "\t_" * 8
+
+LINES = "".join(f"{'Anna saw ' * (number % 7)}\n" for number in range(600))
+
+
+def predicted(model, text, how=PLAIN, **more):
+    return joined(predict_file(model, text_file(text), how, **more))
+
+
+def test_lines_come_out_in_order_with_a_label_for_each_word(make_model):
+    out = predicted(make_model(), LINES).splitlines()
+    assert [line.partition("\t")[0] for line in out] == LINES.splitlines()
+    assert [len(line.partition("\t")[2].split()) for line in out] == [
+        len(line.split()) for line in LINES.splitlines()
+    ]
+
+
+def test_a_file_is_predicted_as_its_lines_alone_are(make_model):
+    model = make_model()
+    few = "".join(sorted(set(LINES.splitlines(keepends=True))))
+    assert predicted(model, few) == "".join(predicted(model, line) for line in few.splitlines(keepends=True))
+
+
+def test_conllu_comes_out_as_it_went_in_but_for_the_tags(make_model):
+    row = "{}\tAnna\t_\tX\t_\tA=b\t{}\tdep\t1:x\tSpaceAfter=No"
+    sentence = [
+        "# sent_id = 1",
+        f"1-2\tAnnaAnna{NOTHING}",
+        row.format(1, 0),
+        row.format(2, 1),
+        f"2.1\tx{NOTHING}",
+    ]
+    text = joined([*sentence, "", ""])
+    out = predicted(make_model(), text * 300)
+    before, after = text_file(text * 300), text_file(out)
+    (one, *_), (other, *_) = read_conllu(before), read_conllu(after)
+    assert (one.words, one.heads, one.relations) == (other.words, other.heads, other.relations)
+    assert [line.split("\t")[:3] + line.split("\t")[4:] for line in out.splitlines()] == [
+        line.split("\t")[:3] + line.split("\t")[4:] for line in (text * 300).splitlines()
+    ]
+
+
+def test_no_more_is_read_than_is_predicted_together(make_model):
+    read = []
+    entries = (read.append(number) or Entry(lines=("x",)) for number in range(1000))
+    first = next(answered(make_model(), entries))
+    assert first[1] is None
+    assert len(read) == 256
+
+
+def test_long_lines_are_read_one_at_a_time(make_model):
+    read = []
+    entries = (read.append(number) or Entry(lines=("x" * 600_000,)) for number in range(9))
+    next(answered(make_model(), entries))
+    assert len(read) == 2
+
+
+def test_an_endless_stream_is_answered_as_it_comes(make_model):
+    def endless():
+        while True:
+            yield "Anna\n"
+
+    lines = predict_file(make_model(), File("stdin", endless, lambda: ""), How())
+    assert next(lines).startswith("Anna\t")
+
+
+def test_a_language_is_checked_and_noted_in_json(make_model):
+    out = predicted(make_model(), "Anna\n", How(language="sw", as_json=True))
+    assert '"language": "sw"' in out
+    with pytest.raises(ConfigError, match="--language: 'Swahili' is no language code"):
+        predict_file(make_model(), text_file(""), How(language="Swahili"))
+
+
+def test_probabilities_are_refused_where_there_are_none(make_model):
+    from isogloss.using.certainty import certainty_of
+
+    with pytest.raises(ConfigError, match="--scores: task qa has no probability for each answer"):
+        certainty_of("qa")
+
+
+def test_a_broken_line_is_named_after_what_came_before_it(make_model):
+    lines = predict_file(make_model(), text_file(b"Anna\n" * 300 + b"\xff\n"), How())
+    assert [next(lines) for _ in range(256)]
+    with pytest.raises(DataError, match="input:301: byte 0xff at byte 1 of the line is not UTF-8"):
+        list(lines)
+
+
+def test_progress_counts_lines(make_model):
+    told = []
+    predicted(make_model(), LINES, tell=told.append, lines=600)
+    assert [one.done for one in told] == [100, 200, 300, 400, 500, 600]
+    assert {one.total for one in told} == {600}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units elsewhere")
+def test_memory_does_not_grow_with_the_file():
+    command = [sys.executable, BENCHMARK, "--lines", "1000", "20000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    few, many = (int(peak) for peak in re.findall(r"peak (\d+) MiB", done.stdout))
+    assert many < few + 64, done.stdout
