@@ -264,7 +264,8 @@ def held(corpus: Corpus) -> Held | None:
 def kept(examples: Sequence[Example]) -> list[Example]:
     """Give what every format keeps, in the order of ids where they are kept.
 
-    Pairs and lines come back with numbers as ids, documents are numbered anew; the language of a question is
+    Pairs and lines come back with numbers as ids, documents are numbered anew (a verse's is
+    its book, whatever its number); the language of a question is
     the corpus's to say; trees come back with their lines.
     """
     documents: dict[int, int] = {}
@@ -279,8 +280,9 @@ def _kept(example: Example, documents: dict[int, int]) -> Example:
         case SentencePair():
             return replace(example, id="")
         case TextLine():
-            verse = re.fullmatch(r"(GEN|EXO|2JN) .*", example.id)
-            return replace(example, id=verse[0] if verse else "", document=documents[example.document])
+            if re.match("(GEN|EXO|2JN) ", example.id):
+                return replace(example, document=0)
+            return replace(example, id="", document=documents[example.document])
         case Question():
             return replace(example, language="")
         case ParsedSentence():

@@ -154,6 +154,9 @@ def check_reading(case: Case, folder: Path) -> None:
     assert len({one.id for one in examples}) == len(examples)
     for one in examples:
         check_sound(one, case.corpus)
+    if case.corpus.name == "bible":
+        books = {(one.id.partition(" ")[0], one.document) for one in examples}
+        assert len(books) == len({book for book, _ in books}) == len({document for _, document in books})
     without = {one.label == "" for one in examples if isinstance(one, SentencePair)}
     assert without in (set(), {False}) or (without == {True} and case.split == "test")
     check_written_back(examples, case)

@@ -187,7 +187,7 @@ def test_reading_takes_no_more_memory_for_more_lines(name):
 
 def _many(sample: list[Example]) -> list[Example]:
     return [
-        replace(one, id=f"GEN {number}:{one.id}") for number in range(8000 // len(sample)) for one in sample
+        replace(one, id=f"GEN {number}:{one.id}") for number in range(4000 // len(sample)) for one in sample
     ]
 
 

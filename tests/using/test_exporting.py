@@ -6,17 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from isogloss.core.errors import ConfigError, RunError, StorageError
+from isogloss.encoders.words import split_words
 from isogloss.using import exporting, load_model
 from isogloss.using.exporting import export
 
 WORDS = ["Anna", "happen", "seeing-things", "unhappenedly", "x", "Anna", "slow,", "casually", "."]
-
-
-@pytest.fixture
-def families(bert_folder, xlm_roberta_folder):
-    return {"bert": bert_folder, "xlm-roberta": xlm_roberta_folder}
 
 
 def first_pieces(pieces, words):
@@ -28,12 +25,11 @@ def first_pieces(pieces, words):
     return found
 
 
-@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
 @pytest.mark.parametrize("task", ["upos", "ner"])
-def test_a_pipeline_tags_words_as_isogloss_does(make_model, families, tmp_path, family, task):
+def test_a_pipeline_tags_words_as_isogloss_does(make_model, encoder_folder, tmp_path, task):
     from transformers import pipeline
 
-    model = make_model(task, families[family], limit=96)
+    model = make_model(task, encoder_folder, limit=96)
     tag = pipeline("token-classification", model=str(export(model, tmp_path / "out")), ignore_labels=[])
     for words in (WORDS, WORDS[::-1], WORDS[3:]):
         pieces = first_pieces(tag([words], is_split_into_words=True)[0], words)
@@ -41,6 +37,41 @@ def test_a_pipeline_tags_words_as_isogloss_does(make_model, families, tmp_path, 
         if task == "upos":  # Entities are repaired besides, which no pipeline does.
             assert [piece["entity"] for piece in pieces] == list(one.answer)
             assert [piece["score"] for piece in pieces] == pytest.approx(one.scores, abs=1e-5)
+
+
+def test_strange_characters_are_split_by_the_export_as_by_isogloss(make_model, encoder_folder, tmp_path):
+    from transformers import AutoTokenizer
+
+    model = make_model("nli", encoder_folder)
+    theirs, ours = AutoTokenizer.from_pretrained(export(model, tmp_path / "out")), model.tokenizer
+    for text in (
+        "ｔｈｅ ｃａｔ，",
+        "½ the ﬁ ①",
+        "e\u0301 caf\u00e9",
+        "the　cat\u200b sat",
+        "...  …",
+        "Việt\x00",
+    ):
+        assert dict(theirs(text)) == dict(ours(text))
+        assert dict(theirs(text, "slow")) == dict(ours(text, "slow"))
+
+
+def test_an_exported_tagger_splits_words_as_the_model_does(make_model, encoder_folder, tmp_path):
+    model = make_model("upos", encoder_folder)
+    again = load_model(export(model, tmp_path / "out"), precision="float32")
+    for words in (WORDS, ["", " a"], ["Việt Nam", "\x00", "ﬁ"], []):
+        assert split_words([words], again.tokenizer) == split_words([words], model.tokenizer)
+
+
+def test_a_table_of_characters_is_kept(make_model, deberta_v2_folder, tmp_path):
+    from tokenizers import normalizers
+    from transformers import AutoTokenizer
+
+    model = make_model("upos", deberta_v2_folder)
+    backend = model.tokenizer.backend_tokenizer
+    backend.normalizer = normalizers.Sequence([normalizers.Replace("x", "Anna"), backend.normalizer])
+    theirs = AutoTokenizer.from_pretrained(export(model, tmp_path / "out"))
+    assert theirs("x x")["input_ids"] == model.tokenizer("Anna Anna")["input_ids"]
 
 
 def test_a_pipeline_with_first_gives_the_tags_of_plain_words(make_model, tmp_path):
@@ -54,11 +85,10 @@ def test_a_pipeline_with_first_gives_the_tags_of_plain_words(make_model, tmp_pat
     assert tags == list(model.predict([words])[0])
 
 
-@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
-def test_a_pipeline_labels_pairs_as_isogloss_does(make_model, families, tmp_path, family):
+def test_a_pipeline_labels_pairs_as_isogloss_does(make_model, encoder_folder, tmp_path):
     from transformers import pipeline
 
-    model = make_model("nli", families[family])
+    model = make_model("nli", encoder_folder)
     classify = pipeline("text-classification", model=str(export(model, tmp_path / "out")), top_k=None)
     texts = [("Anna saw", "slow"), ("happen " * 90, "casually."), ("x", "unhappen " * 40)]
     pairs = [model.kind.example(pair, "0", "") for pair in texts]
@@ -126,14 +156,33 @@ def test_the_lines_of_the_card_run(make_model, tmp_path, task, monkeypatch):
     exec(code, {})
 
 
-@pytest.mark.parametrize("task", ["qa", "parsing"])
-def test_heads_without_a_pipeline_have_words_of_their_own(task):
-    from isogloss.using.card import LOADING
-    from isogloss.using.kinds import KINDS
+def test_a_parser_is_exported_whole_and_its_encoder_is_anyones(make_model, encoder_folder, tmp_path):
+    from transformers import AutoModel
 
-    auto_class = KINDS[task].auto_class if task in KINDS else ""
-    assert "isogloss.load_model" in LOADING[auto_class]
-    assert "from_pretrained" in LOADING[auto_class]
+    model = make_model("parsing", encoder_folder)
+    folder = export(model, tmp_path / "out")
+    trees = model.predict([WORDS, ["Anna"] * 50])
+    assert load_model(folder, precision="float32").predict([WORDS, ["Anna"] * 50]) == trees
+    theirs = AutoModel.from_pretrained(folder).state_dict()
+    ours = model.network.base_model.state_dict()
+    assert all(torch.equal(theirs[name], weights) for name, weights in ours.items())
+    text = (folder / "README.md").read_text()
+    assert "loads the encoder alone" in text and "isogloss.load_model" in text
+    assert "pipeline_tag" not in text
+
+
+def test_a_model_of_questions_loads_anywhere_and_answers_here(make_model, encoder_folder, tmp_path):
+    from transformers import AutoModelForQuestionAnswering
+
+    model = make_model("qa", encoder_folder, limit=64)
+    folder = export(model, tmp_path / "out")
+    asked = [("Anna saw", "happen slow casually " * 20), ("x", "")]
+    answers = model.predict(asked)
+    assert answers[0] and answers[0] in asked[0][1] and answers[1] == ""
+    assert load_model(folder, precision="float32").predict(asked) == answers
+    theirs = AutoModelForQuestionAnswering.from_pretrained(folder).state_dict()
+    assert all(torch.equal(theirs[name], one) for name, one in model.network.state_dict().items())
+    assert "transformers 5 has no pipeline for questions" in (folder / "README.md").read_text()
 
 
 def test_an_earlier_export_is_replaced_and_nothing_else_is(make_model, tmp_path):
@@ -188,27 +237,28 @@ def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_m
         ConfigError, match=r"onnx_is_not_there not installed. Install: pip install \"isogloss\[onnx"
     ):
         export(make_model(), tmp_path / "out", onnx=True)
+    with pytest.raises(ConfigError, match="the head of task parsing cannot be written"):
+        export(make_model("parsing"), tmp_path / "out", onnx=True)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["bert", "xlm-roberta"])
-@pytest.mark.parametrize("task", ["ner", "nli"])
-def test_an_onnx_file_gives_the_numbers_of_the_model(make_model, families, tmp_path, family, task):
+@pytest.mark.parametrize("task", ["ner", "nli", "qa"])
+def test_an_onnx_file_gives_the_numbers_of_the_model(make_model, encoder_folder, tmp_path, task):
     pytest.importorskip("onnxscript")
     onnxruntime = pytest.importorskip("onnxruntime")
-    import torch
-
-    model = make_model(task, families[family])
+    model = make_model(task, encoder_folder)
     folder = export(model, tmp_path / "out", onnx=True)
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
     network = load_model(folder).network
     for texts in (["Anna"], ["Anna saw", "slow happen " * 9], ["x"] * 9):
         given = model.tokenizer(texts, padding=True, return_tensors="pt")
         with torch.inference_mode():
-            expected = network(**given).logits
-        (found,) = session.run(None, {name: tensor.numpy() for name, tensor in given.items()})
-        assert found == pytest.approx(expected.numpy(), abs=1e-4)
+            output = network(**given)
+        expected = [output.start_logits, output.end_logits] if task == "qa" else [output.logits]
+        found = session.run(None, {name: tensor.numpy() for name, tensor in given.items()})
+        for ours, theirs in zip(expected, found, strict=True):
+            assert theirs == pytest.approx(ours.numpy(), abs=1e-4)
     assert "model.onnx" in (folder / "README.md").read_text()
 
 

@@ -1,5 +1,6 @@
 """Files are predicted a few entries at a time, in order, in memory that does not grow."""
 
+import json
 import re
 import subprocess
 import sys
@@ -57,6 +58,25 @@ def test_conllu_comes_out_as_it_went_in_but_for_the_tags(make_model):
     assert [line.split("\t")[:3] + line.split("\t")[4:] for line in out.splitlines()] == [
         line.split("\t")[:3] + line.split("\t")[4:] for line in (text * 300).splitlines()
     ]
+
+
+def test_trees_go_into_their_columns(make_model):
+    text = "1\tAnna" + "\t_" * 8 + "\n2\tsaw" + "\t_" * 8 + "\n\n"
+    out = predicted(make_model("parsing"), text * 3)
+    one, *_ = read_conllu(text_file(out.replace("\t_\t_\t_\t_", "\t_\tX\t_\t_", 3)))
+    assert sorted(one.heads) in ([0, 1], [0, 2]) and one.relations.count("root") == 1
+    plain = predicted(make_model("parsing"), "Anna saw\n")
+    assert plain == f"Anna saw\t{one.heads[0]} {one.heads[1]}\t{' '.join(one.relations)}\n"
+    with pytest.raises(ConfigError, match="--scores: task parsing has no probability"):
+        predict_file(make_model("parsing"), text_file(""), How(scores=True))
+
+
+def test_questions_in_get_answers_by_id(make_model):
+    qas = [{"id": str(number), "question": "Anna?", "answers": []} for number in range(3)]
+    text = json.dumps({"data": [{"paragraphs": [{"context": "happen slow " * 30, "qas": qas}]}]})
+    answers = json.loads(predicted(make_model("qa", limit=64), text, How(format="squad", language="sw")))
+    assert list(answers) == ["0", "1", "2"]
+    assert all(answer in "happen slow " * 30 for answer in answers.values())
 
 
 def test_no_more_is_read_than_is_predicted_together(make_model):

@@ -8,7 +8,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import read_record
 from isogloss.data import CORPORA
 from isogloss.data.built_in import BuiltInFolder
-from isogloss.data.files import DiskFolder
+from isogloss.data.conllu import read_conllu
+from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.sources import Sources
 from isogloss.using import Wanted, evaluate, load_model
 
@@ -54,7 +55,7 @@ def test_predictions_are_files_of_the_corpus(model, tmp_path):
     (folder / "test-en.tsv").write_text("\n".join(lines) + "\n")
     wanted = Wanted(corpus="wikiann", languages=("en",))
     model = replace(model, origin=replace(model.origin, source=("de",), target=()))
-    (row,) = evaluate(model, wanted, Sources(folder.parent), predictions=tmp_path / "out")
+    (row,) = evaluate(model, wanted, Sources(str(folder.parent)), predictions=tmp_path / "out")
     assert row["baseline"] is None  # There is no train split.
     corpus = CORPORA["wikiann"]
     gold = list(corpus.read(DiskFolder(folder.parent), "en", "test"))
@@ -73,6 +74,25 @@ def test_pairs_are_scored_beside_the_majority(pair_model, tmp_path):
     evaluate(model, wanted, Sources(), predictions=tmp_path)
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
     assert {line.split("\t")[2] for line in file.read_text().splitlines()} <= {"0", "1"}
+
+
+def test_trees_are_written_into_the_lines_of_the_treebank(make_model, tmp_path):
+    model = make_model("parsing")
+    wanted = Wanted(corpus="ud", languages=("qaa",), split="dev")
+
+    class Few(Sources):
+        def examples(self, *where, examples=0, **more):
+            return super().examples(*where, examples=6, **more)
+
+    (row,) = evaluate(model, wanted, Few(), predictions=tmp_path)
+    assert (row["metric"], row["examples"]) == ("las", 6)
+    assert {"uas", "conll2018_las"} <= row.keys()
+    gold = Few().examples("ud", "qaa", "dev")
+    (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    written = list(read_conllu(disk_file(file)))
+    trees = model.predict_examples(gold)
+    assert [(one.heads, one.relations) for one in written] == [(one.heads, one.relations) for one in trees]
+    assert [(one.id, one.tags) for one in written] == [(one.id, one.tags) for one in gold]
 
 
 def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):

@@ -65,7 +65,7 @@ def special_subwords(tokenizer: "PreTrainedTokenizerFast") -> tuple[int, int]:
 def _encodings(sentences: list[list[str]], tokenizer: "PreTrainedTokenizerFast") -> Sequence["Encoding"]:
     if not sentences:
         return []
-    if _needs_spaces(tokenizer):
+    if needs_spaces(tokenizer):
         sentences = [[word and f" {word}" for word in words] for words in sentences]
     encoded = tokenizer(
         sentences,
@@ -81,7 +81,7 @@ def _encodings(sentences: list[list[str]], tokenizer: "PreTrainedTokenizerFast")
     return encodings
 
 
-def _needs_spaces(tokenizer: "PreTrainedTokenizerFast") -> bool:
+def needs_spaces(tokenizer: "PreTrainedTokenizerFast") -> bool:
     """Tell whether a word given alone lacks the space that in running text belongs to it.
 
     So it is where bytes or ▁ are not put before a text (ModernBERT, mmBERT, RoBERTa): "Ġthe" became "the",

@@ -33,7 +33,8 @@ LIMIT = 384
 """Subwords of a row with the special ones (Devlin et al.'s code, and all after it)."""
 
 OVERLAP = 128
-"""Subwords that neighbouring windows share (the same)."""
+"""Subwords that neighbouring windows share, as in later scripts; Devlin et al.'s code moves a
+window on by so many instead, which costs more rows."""
 
 LONGEST_QUESTION = 64
 """Subwords of a question; what is longer is cut (the same)."""

@@ -106,7 +106,7 @@ def _about(model: Model, origin: Origin) -> str:
             f"| target languages in training | {_named(origin.target) or 'none'} |",
             f"| corpus | {origin.corpus} |",
             f"| encoder | {origin.encoder} |",
-            f"| longest input | {origin.limit} subwords |",
+            f"| longest input | {model.longest} subwords |",
             f"| run | {origin.run} |",
         ]
     )
@@ -120,7 +120,7 @@ def _named(codes: Iterable[str]) -> str:
 
 def _loading(model: Model, origin: Origin, *, onnx: bool) -> str:
     text = LOADING[model.kind.auto_class]
-    text = text.replace("LIMIT", str(origin.limit)).replace("OVERLAP", str(origin.overlap))
+    text = text.replace("LIMIT", str(model.longest)).replace("OVERLAP", str(origin.overlap))
     if onnx:
         text += (
             "\n`model.onnx` is the same model for other programs: inputs "

@@ -9,12 +9,16 @@ from isogloss.core.errors import StorageError
 from isogloss.core.records import RECORD, writing
 from isogloss.core.whole_files import whole_folder
 from isogloss.encoders import save_model
+from isogloss.encoders.words import needs_spaces
 from isogloss.using.card import card
 from isogloss.using.model import Model
 from isogloss.using.origin import CONFIG, ENTRY, entry_of, exported_entry
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
+AS_IT_IS = "PreTrainedTokenizerFast"
+"""The class that takes tokenizer.json as it is: others make theirs anew and lose tables of characters."""
+
 LEFT_BEHIND = ("is_local", "local_files_only")
 """What transformers notes of how a tokenizer was loaded here; elsewhere it is wrong."""
 
@@ -27,9 +31,9 @@ def export(model: Model, folder: Path, *, onnx: bool = False, force: bool = Fals
     folder = folder.expanduser().resolve()
     check_free(folder, force=force)
     if onnx:
-        from isogloss.using.onnx_file import check_installed, write_onnx
+        from isogloss.using.onnx_file import check_possible, write_onnx
 
-        check_installed()
+        check_possible(model)
     with whole_folder(folder) as place:
         save_model(model.network, model.tokenizer, place / "model")
         with writing(folder):
@@ -73,9 +77,23 @@ def _is_more(folder: Path) -> bool:
 def _complete(place: Path, model: Model) -> None:
     """Say in the config where the model comes from, and in the tokenizer how long its inputs are."""
     _change(place / CONFIG, {ENTRY: entry_of(model.origin)})
-    _change(place / TOKENIZER_CONFIG, {"model_max_length": model.origin.limit}, without=LEFT_BEHIND)
+    changes = {
+        "model_max_length": model.longest,
+        "model_input_names": list(model.tokenizer.model_input_names),
+        "tokenizer_class": AS_IT_IS,
+    }
+    _change(place / TOKENIZER_CONFIG, changes, without=LEFT_BEHIND)
     # What the last call cut or padded to is no part of the tokenizer.
     _change(place / TOKENIZER, {"truncation": None, "padding": None})
+    if model.kind.pipeline == "token-classification" and needs_spaces(model.tokenizer):
+        _add_spaces(place / TOKENIZER)
+
+
+def _add_spaces(path: Path) -> None:
+    """Let a tokenizer put before each word the space that isogloss puts there: pipelines put none."""
+    normalizer = json.loads(path.read_text(encoding="utf-8"))["normalizer"]
+    parts = [{"type": "Prepend", "prepend": " "}, *([normalizer] if normalizer else [])]
+    _change(path, {"normalizer": {"type": "Sequence", "normalizers": parts}})
 
 
 def _change(path: Path, values: Mapping[str, Any], without: tuple[str, ...] = ()) -> None:

@@ -45,6 +45,11 @@ class Model:
         """What goes into it and comes out."""
         return KINDS[self.task.name]
 
+    @property
+    def longest(self) -> int:
+        """Subwords of its longest row, special ones included."""
+        return int(self.tokenizer.model_max_length) if self.task.scored_whole else self.origin.limit
+
     def predict(self, inputs: Iterable[Any], *, language: str = "") -> list[Any]:
         """Predict a label for each word of sentences, or one for each pair of texts.
 

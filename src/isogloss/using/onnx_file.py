@@ -35,8 +35,10 @@ EXAMPLE = (2, 7)
 """Batch and length of the inputs the model is followed with."""
 
 
-def check_installed() -> None:
-    """Raise ConfigError unless everything that ONNX needs is installed."""
+def check_possible(model: Model) -> None:
+    """Raise ConfigError unless the head can be written and everything that this needs is installed."""
+    if model.kind.auto_class not in OUTPUTS:
+        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx away.")
     lacking = [name for name in NEEDED if find_spec(name) is None]
     if lacking:
         raise ConfigError(
@@ -47,8 +49,6 @@ def check_installed() -> None:
 def write_onnx(model: Model, path: Path) -> float:
     """Write the file and return the largest difference to the model; RunError where it is too large."""
     kind = model.kind.auto_class
-    if kind not in OUTPUTS:
-        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx away.")
     network = deepcopy(model.network).cpu().float().eval()
     names = tuple(model.tokenizer.model_input_names)
     forward = _Forward(network, names, OUTPUTS[kind])

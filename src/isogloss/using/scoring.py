@@ -28,7 +28,8 @@ class Wanted:
 
     def __post_init__(self) -> None:
         for language in self.languages:
-            check_language(language, "--language")
+            for code in language.split("-"):  # A pair, as in en-sw, is one of two languages together.
+                check_language(code, "--language")
         if self.split not in SPLITS:
             raise unknown_name("--split", "split", self.split, SPLITS)
 

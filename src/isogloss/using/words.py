@@ -1,12 +1,12 @@
 """Sentences in words, and a label for each: plain lines, CoNLL-U, a word a line, JSON lines."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import COLUMNS, TAG
+from isogloss.data.conllu import COLUMNS, HEAD, RELATION, TAG, with_tree
 from isogloss.data.conllu_blocks import read_blocks, with_columns, with_misc
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File
@@ -27,39 +27,80 @@ NER_KEY = "NER"
 SCORE_KEY = "Score"
 """Key of its probability."""
 
-Fill = Callable[[Sequence[str], Prediction], Iterable[str]]
-"""From a sentence's lines in CoNLL-U and what was predicted to its lines with that in them."""
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """What a task says of words, as lists of one value for each word."""
+
+    names: tuple[str, ...]
+    """What JSON calls the lists."""
+
+    lists: Callable[[Any], tuple[Sequence[Any], ...]]
+    """From what the task predicts for a sentence."""
+
+    fill: Callable[[Sequence[str], Any], Iterable[str]]
+    """From a sentence's lines in CoNLL-U and what was predicted to the lines with that in them."""
+
+    answered: Callable[[Any, Any], Example]
+    """Give a sentence what was predicted in the place of its labels."""
 
 
-def tags_filled(lines: Sequence[str], prediction: Prediction) -> Iterator[str]:
-    """Put universal tags into their column."""
-    return with_columns(lines, {TAG: prediction.answer})
+def _tagged(example: Any, answer: Sequence[str]) -> Example:
+    filled: Example = replace(example, tags=tuple(answer))
+    return filled
 
 
-def entities_filled(lines: Sequence[str], prediction: Prediction) -> Iterator[str]:
-    """Put entity tags into the last column, beside what else is there."""
-    return with_misc(lines, NER_KEY, prediction.answer)
+UPOS = Labels(
+    names=("labels",),
+    lists=lambda tags: (tags,),
+    fill=lambda lines, tags: with_columns(lines, {TAG: tags}),
+    answered=_tagged,
+)
+"""Universal tags, in their own column."""
+
+ENTITIES = Labels(
+    names=("labels",),
+    lists=lambda tags: (tags,),
+    fill=lambda lines, tags: with_misc(lines, NER_KEY, tags),
+    answered=_tagged,
+)
+"""Entity tags, in the last column beside what else is there."""
+
+TREES = Labels(
+    names=("heads", "relations"),
+    lists=lambda tree: (tree.heads, tree.relations),
+    fill=lambda lines, tree: with_columns(
+        lines, {HEAD: [str(head) for head in tree.heads], RELATION: tree.relations}
+    ),
+    answered=lambda example, tree: with_tree(example, tree.heads, tree.relations),
+)
+"""Trees, in their own columns; an enhanced graph stays as it was."""
 
 
-def words(fill: Fill) -> Kind:
-    """Make the kind of tasks that label words; ``fill`` puts labels into CoNLL-U."""
+def words(labels: Labels, *, auto_class: str, pipeline: str = "") -> Kind:
+    """Make the kind of tasks that label words."""
     return Kind(
         formats=(
             Format(
                 name="conllu",
                 looks_so=lambda line: line.count("\t") == COLUMNS - 1,
                 read=_read_conllu,
-                write=partial(_write_conllu, fill),
+                write=partial(_write_conllu, labels),
             ),
-            Format(name="tsv", looks_so=lambda line: line.count("\t") == 1, read=_read_tsv, write=_write_tsv),
+            Format(
+                name="tsv",
+                looks_so=lambda line: line.count("\t") == 1,
+                read=_read_tsv,
+                write=partial(_write_tsv, labels),
+            ),
             Format(name="jsonl", looks_so=is_object, read=_read_objects),
-            Format(name="lines", looks_so=bool, read=_read_lines, write=_write_lines),
+            Format(name="lines", looks_so=bool, read=_read_lines, write=partial(_write_lines, labels)),
         ),
         example=sentence,
-        told=_told,
-        answered=_answered,
-        auto_class="AutoModelForTokenClassification",
-        pipeline="token-classification",
+        told=partial(_told, labels),
+        answered=labels.answered,
+        auto_class=auto_class,
+        pipeline=pipeline,
     )
 
 
@@ -74,20 +115,15 @@ def sentence(value: Any, where: str, language: str = "") -> TaggedSentence:  # n
     return TaggedSentence(id=where, words=tuple(found), tags=())
 
 
-def _told(example: Example | None, prediction: Prediction | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"words": [], "labels": []}
+def _told(labels: Labels, example: Example | None, prediction: Prediction | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"words": [], **{name: [] for name in labels.names}}
     if isinstance(example, TaggedSentence):
         told["words"] = list(example.words)
     if prediction is not None:
-        told["labels"] = list(prediction.answer)
+        told |= zip(labels.names, map(list, labels.lists(prediction.answer)), strict=True)
         if prediction.scores is not None:
             told["scores"] = [round(score, 6) for score in prediction.scores]
     return told
-
-
-def _answered(example: Any, answer: Sequence[str]) -> Example:
-    filled: Example = replace(example, tags=tuple(answer))
-    return filled
 
 
 def _read_lines(file: File, _: str) -> Iterator[Entry]:
@@ -97,9 +133,9 @@ def _read_lines(file: File, _: str) -> Iterator[Entry]:
         yield Entry(lines=(line,), example=example, about={"line": number})
 
 
-def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
+def _write_lines(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
-        yield "\t".join([*entry.lines, *map(" ".join, _columns(prediction))])
+        yield "\t".join([*entry.lines, *map(" ".join, _columns(labels, prediction))])
 
 
 def _read_conllu(file: File, _: str) -> Iterator[Entry]:
@@ -112,14 +148,14 @@ def _read_conllu(file: File, _: str) -> Iterator[Entry]:
         yield Entry(lines=block.lines, example=example, about={"line": block.number, "id": name})
 
 
-def _write_conllu(fill: Fill, entries: Iterable[Answered]) -> Iterator[str]:
+def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
         if prediction is None:
             yield from entry.lines
-        elif prediction.scores is None:
-            yield from fill(entry.lines, prediction)
-        else:
-            yield from with_misc(list(fill(entry.lines, prediction)), SCORE_KEY, shown(prediction.scores))
+            continue
+        filled = labels.fill(entry.lines, prediction.answer)
+        scores = prediction.scores
+        yield from filled if scores is None else with_misc(tuple(filled), SCORE_KEY, shown(scores))
 
 
 def _read_tsv(file: File, _: str) -> Iterator[Entry]:
@@ -145,19 +181,19 @@ def _word_lines(start: int, lines: Sequence[str]) -> Entry:
     return Entry(lines=tuple(lines), example=example, about={"line": start})
 
 
-def _write_tsv(entries: Iterable[Answered]) -> Iterator[str]:
+def _write_tsv(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
-        columns = _columns(prediction)
+        columns = _columns(labels, prediction)
         for number, line in enumerate(entry.lines):
             yield "\t".join([line, *(column[number] for column in columns)])
 
 
-def _columns(prediction: Prediction | None) -> list[Sequence[str]]:
+def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str]]:
     """Return the labels, and their probabilities where there are any."""
     if prediction is None:
         return []
-    scores = [] if prediction.scores is None else [shown(prediction.scores)]
-    return [prediction.answer, *scores]
+    lists = [[str(value) for value in values] for values in labels.lists(prediction.answer)]
+    return [*lists, *([] if prediction.scores is None else [shown(prediction.scores)])]
 
 
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
