@@ -109,7 +109,8 @@ def test_doctor_says_what_is_here(command, tmp_path):
     assert found["precision chosen"] in {"float32", "bfloat16"}
     assert found[f"in {tmp_path}"] == "ud"
     lost = command("doctor", "--json", "--data", tmp_path / "lost")
-    assert lost.lines[-1]["found"] == "there is no such folder"
+    assert (lost.status, lost.lines) == (2, [])
+    assert "lost: no such folder." in lost.err
 
 
 def test_languages_are_exported_where_asked(command, tmp_path, monkeypatch):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,6 +99,18 @@ def test_labels_that_differ_show_files_of_another_order():
     moved = [pair(number, "en", LABELS[(number + 1) % 3]) for number in range(200)]
     with pytest.raises(DataError, match=r"200 of 200 examples have another label.* in the same order"):
         mixed_pairs(SWAHILI, moved)
+
+
+def test_partial_leaves_out_a_few_labels_that_differ_but_not_many():
+    few = [replace(one, label="entailment") if one.id == "7" else one for one in ENGLISH]
+    with pytest.raises(DataError, match=r"1 of 200 examples .*\(ids 7\).*\(partial\)"):
+        mixed_pairs(SWAHILI, few)
+    assert [one.id for one in mixed_pairs(SWAHILI, few, partial=True)] == [
+        str(number) for number in range(200) if number != 7
+    ]
+    moved = [pair(number, "en", LABELS[(number + 1) % 3]) for number in range(200)]
+    with pytest.raises(DataError, match="200 of 200"):
+        mixed_pairs(SWAHILI, moved, partial=True)
 
 
 def test_pairs_without_labels_match_any():

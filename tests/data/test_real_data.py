@@ -14,6 +14,7 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.conllu import read_conllu, with_tree, write_conllu
 from isogloss.data.corpora import SPLITS
 from isogloss.data.joined import joined
+from isogloss.data.mixed import mixed_pairs, mixed_questions
 from isogloss.data.mlqa import LANGUAGES, Mlqa
 from isogloss.data.question_json import read_questions
 from isogloss.data.sources import Sources
@@ -139,6 +140,16 @@ def test_pawsx_has_its_pairs(real_data):
         for split, expected in (("dev", 2000), ("test", count)):
             pairs = list(CORPORA["pawsx"].read(real_data, language, split))
             assert len({pair.id for pair in pairs}) == expected
+
+
+def test_parallel_test_sets_can_be_mixed(real_data):
+    def both(corpus, language):
+        return [list(CORPORA[corpus].read(real_data, code, "test")) for code in (language, "en")]
+
+    assert len(mixed_questions(*both("squad", "ar"))) == 1190
+    assert len(mixed_pairs(*both("pawsx", "de"), partial=True)) == 1994 - 8
+    with pytest.raises(DataError, match="6 of the target are not in the source"):
+        mixed_pairs(*both("pawsx", "de"))
 
 
 @pytest.mark.slow

@@ -96,7 +96,10 @@ def document(**change):
             "(question 1): answer 'c' at 1, where the passage has ' '; it has that text nowhere; expected",
         ),
         (document(answers=[{"text": "", "answer_start": 0}]), "answer '' at 0"),
-        (document(question="\ud83d"), 'question: half a character in "\\ud83d"; expected text in Unicode'),
+        (
+            document(question="\ud83d"),
+            "question: '\\ud83d' with half a surrogate pair; expected whole Unicode",
+        ),
         (
             document(answers=[{"text": "b", "answer_start": True}]),
             "answer_start: true; expected a whole number",

@@ -136,13 +136,14 @@ QUESTIONS = [
 def test_lost_answers_of_translated_questions_are_left_out_and_counted(put, corpus, file, language, split):
     folder = put({file: squad(FOUND, [(-1, "tembo")], [], [(-1, "x"), *FOUND], [(3, "paka")])})
     found = read(folder, corpus, language, split)
-    assert [(one.id, one.answers) for one in found] == [("q0", ((0, "paka"),)), ("q3", ((0, "paka"),))]
-    assert CORPORA[corpus].left_out(folder, language, split) == 3
+    assert [(one.id, one.answers) for one in found] == [(name, ((0, "paka"),)) for name in ("q0", "q3", "q4")]
+    assert [bool(one.repaired) for one in found] == [False, False, True]
+    assert CORPORA[corpus].left_out(folder, language, split) == 2
 
 
 def test_answers_of_own_files_must_stand_where_they_say(message):
-    text = message(CORPORA["squad"], {"squad/train-sw.json": squad([(3, "paka")])}, language="sw")
-    assert "qas[0]: answer 'paka' at 3" in text
+    text = message(CORPORA["squad"], {"squad/train-sw.json": squad([(3, "tembo")])}, language="sw")
+    assert "qas[0] (question q0): answer 'tembo' at 3" in text
     text = message(CORPORA["squad"], {"squad/train-sw.json": squad([])}, language="sw")
     assert "a question without answers" in text
 

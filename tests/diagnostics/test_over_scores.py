@@ -47,6 +47,7 @@ def test_scores_are_those_of_the_evaluation(bert_folder):
             "score": data(language).score(model),
             "baseline": 0.25,
             "examples": 10,
+            "seqeval_f1": data(language).measures(model)["seqeval_f1"],
         }
         for language in ("en", "de")
     ]

@@ -42,7 +42,7 @@ def test_encoder_and_head_are_found_by_their_names(encoder_folder):
     assert model.base_model is getattr(model, prefix)
     sites = family_of(model).sites(model)
     assert len(sites) == model.config.num_hidden_layers
-    assert all(site.module(model, "query") is not None for site in sites)
+    assert all(site.module(model, "block") is not None for site in sites)
 
 
 def test_the_encoder_is_the_one_in_the_folder(encoder_folder):

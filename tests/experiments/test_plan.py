@@ -450,7 +450,8 @@ def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(pla
             "grid: the built-in languages: no train split of corpus 'wikiann' for language 'qaa-qab'.",
         ),
         ({"measure__0__corpus": "wikiann:de"}, "measure[0]: corpus 'wikiann' has no choice after a"),
-        ({"measure__0__corpus": "mlqa:"}, "measure[0]: corpus 'mlqa:' holds qa, not ner."),
+        ({"measure__0__corpus": "mlqa:"}, "measure[0]: corpus 'mlqa:': 'mlqa:' is no corpus; expected names"),
+        ({"measure__0__corpus": "mlqa:de"}, "measure[0]: corpus 'mlqa:de' holds qa, not ner."),
         (
             {"measure__1__methods": ["bilingual"]},
             "measure[1]: transfer-gap finds nothing in the grid to look at.",

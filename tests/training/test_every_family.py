@@ -13,7 +13,7 @@ from isogloss.tasks import TASKS
 from isogloss.training import supervised
 from isogloss.training.evaluation import evaluation
 from isogloss.training.supervised import fine_tune
-from made_up import TEXT
+from made_up import TEXT, on
 
 AUTO_CLASS = {"upos": "AutoModelForTokenClassification", "nli": "AutoModelForSequenceClassification"}
 
@@ -58,17 +58,17 @@ def interrupted(setting, after, monkeypatch):
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(supervised, "_loss", stopping)
-        fine_tune(setting, ("en",))
+        fine_tune(setting, on("en"))
 
 
 def test_it_trains_resumes_saves_and_loads_with_the_same_predictions(setting, tmp_path, monkeypatch):
-    whole = fine_tune(replace(setting, folder=tmp_path / "whole"), ("en",))
-    before = weights(setting.task.head(setting.encoder, seed=0))
+    whole = fine_tune(replace(setting, folder=tmp_path / "whole"), on("en"))
+    before = weights(setting.task.head(setting.start, seed=0))
     frozen = {name for name, weight in weights(whole.model).items() if torch.equal(weight, before[name])}
     assert not {name for name in frozen if "key.bias" not in name and "k_lin.bias" not in name}
 
     interrupted(setting, 4, monkeypatch)
-    again = fine_tune(setting, ("en",))
+    again = fine_tune(setting, on("en"))
     assert equal(weights(again.model), weights(whole.model))
     assert again.rows == whole.rows
 
@@ -86,7 +86,7 @@ def test_it_trains_resumes_saves_and_loads_with_the_same_predictions(setting, tm
 
 def test_it_learns_in_bfloat16(setting):
     optimization = replace(setting.optimization, precision="bfloat16", epochs=4, checkpoint_every=0)
-    trained = fine_tune(replace(setting, optimization=optimization), ("en",))
+    trained = fine_tune(replace(setting, optimization=optimization), on("en"))
     losses = [row["loss"] for row in trained.rows if "loss" in row]
     assert losses[-1] < 0.9 * losses[0]
 

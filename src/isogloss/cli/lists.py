@@ -110,7 +110,7 @@ def machine(data: str | None) -> Rows:
     ]
     if data:
         folder = data_folder(data)
-        rows.append((f"in {data}", ", ".join(folder.inside() if folder else []) or "there is no such folder"))
+        rows.append((f"in {data}", ", ".join(folder.inside() if folder else [])))
     return rows
 
 

@@ -115,9 +115,9 @@ def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> I
         place = f"{where}.qas[{i}]"
         qa = _is(file, item, dict, place)
         name = _take(file, qa, "id", str, place)
-        place = f"{place} (question {name})"
-        given = [] if answers == "ignored" else _answers(file, qa, place, answers)
-        settled = [_settled(file, answer, passage, place) for answer in given]
+        named = f"{place} (question {name})"
+        given = [] if answers == "ignored" else _answers(file, qa, named, answers)
+        settled = [_settled(file, answer, passage, named) for answer in given]
         if answers == "needed" and (wrong := [one for one in settled if isinstance(one, DataError)]):
             raise wrong[0]
         found = [one for one in settled if not isinstance(one, DataError)]
