@@ -15,6 +15,7 @@ from isogloss.encoders import family_of
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
+from isogloss.training.memory import give_back
 from isogloss.training.precision import scoring
 
 BUDGET = 8192
@@ -65,6 +66,7 @@ class Evaluation:
                 counts = torch.bincount(batch.rows, minlength=len(numbers)).tolist()
                 for number, part in zip(numbers, torch.split(scores, counts), strict=True):
                     found[number] = part
+        give_back()
         return found
 
 

@@ -22,6 +22,7 @@ from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches
 from isogloss.training.checkpoints import Checkpoints, State
+from isogloss.training.memory import give_back
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
 from isogloss.training.precision import autocast, device, settled_precision
 
@@ -154,6 +155,7 @@ class _Fit:
             raise self._diverged(f"the loss is {float(seen[first])} in step {step} of {total}")
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
         seen.clear()
+        give_back()
         self.watch.tell(Progress(self.watch.what, done, total, f"loss {mean:.3f}"))
 
     def _check_weights(self, total: int) -> None:
