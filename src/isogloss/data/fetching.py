@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from isogloss.core.locking import locked
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.data.downloading import Link, Patience, checksum, download, storing
 from isogloss.data.releases import Release
@@ -194,20 +195,8 @@ def _alone(folder: Path, sleep: Callable[[float], None], tell: Tell) -> Iterator
         file = path.open("a", encoding="utf-8")
     with file:
         began = time.monotonic()
-        while not _locked(file.fileno()):
+        while not locked(file.fileno()):
             waited = f"another process fetches into it; waiting for {time.monotonic() - began:.0f} s"
             tell(Progress(str(folder), 0, 1, waited))
             sleep(WAIT)
         yield
-
-
-def _locked(file: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows has none; there, two processes at once are the user's care.
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isogloss.core.errors import StorageError
+from isogloss.core.locking import locked
 from isogloss.core.records import MADE, RECORD, Record, read_record, storage_error, write_record, write_text
 from isogloss.core.runs import Run, run_id
 
@@ -93,7 +94,7 @@ class Store:
         except OSError as error:
             raise storage_error(path, error) from error
         with file:
-            if not _locked(file.fileno()):
+            if not locked(file.fileno()):
                 file.seek(0)
                 raise StorageError(
                     f"{self.root}: another process ({file.read().strip() or 'unknown'}) is making "
@@ -118,16 +119,3 @@ class Store:
         """Remove what only an unfinished run needs."""
         for name in names:
             shutil.rmtree(self.folder(run) / name, ignore_errors=True)
-
-
-def _locked(file: int) -> bool:
-    """Lock an open file until it is closed, if only by the end of the process; False if another has it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has none; there, two processes at once are the user's care.
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
