@@ -196,7 +196,7 @@ def test_questions_are_written_back_with_all_they_came_with(real_data, corpus, p
 
 @pytest.mark.slow
 def test_all_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
-    sources = Sources(data=real_data.path)
+    sources = Sources(data=str(real_data.path))
     for asked, context in product(LANGUAGES, repeat=2):
         questions = sources.examples(f"mlqa:{asked}", context, "dev")
         same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}

@@ -248,6 +248,11 @@ def test_an_onnx_file_gives_the_numbers_of_the_model(make_model, encoder_folder,
     pytest.importorskip("onnxscript")
     onnxruntime = pytest.importorskip("onnxruntime")
     model = make_model(task, encoder_folder)
+    if model.network.config.model_type == "modernbert" and task != "nli":
+        with pytest.raises(RunError, match="was not kept"):  # its local attention does not survive the way
+            export(model, tmp_path / "out", onnx=True)
+        assert not (tmp_path / "out").exists()
+        return
     folder = export(model, tmp_path / "out", onnx=True)
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
     network = load_model(folder).network
