@@ -8,6 +8,7 @@ Speed is examples a second of process time on one core, with decompression.
 
 import argparse
 import fnmatch
+import platform
 import sys
 import time
 import tracemalloc
@@ -42,9 +43,9 @@ pairs, questions or verses. Speed is examples a second of process time on one co
 WHY_NOT_BYTES = """
 Where bytes cannot be equal, and why: XNLI's official file holds all languages in 19 columns, and what is
 written is XTREME's file of one language; PAWS-X, MRPC, SNLI and SICK have ids, headers or columns that their
-plain table here has not; SQuAD's JSON has titles and white space of its own; the tables of the Bible and of
-TICO-19 hold many languages, and what is written has one or two; Tatoeba's two files and the gold alignments
-(counted from 1) become one table with links counted from 0."""
+plain table here has not; SQuAD's JSON has white space, keys and an order of keys that vary; the
+tables of the Bible and of TICO-19 hold many languages, and what is written has one or two; Tatoeba's two
+files and the gold alignments (counted from 1) become one table with links counted from 0."""
 
 MEMORY = """
 ## Memory
@@ -249,7 +250,8 @@ def main() -> int:
         if one.is_there(folder):
             results.append(look(folder, one))
             print(one.place, one.of, one.language, one.split, results[-1].written, file=sys.stderr)
-    print(HEADING, "", *summary(results, absent), WHY_NOT_BYTES, MEMORY, sep="\n")
+    made = f"Made with Python {platform.python_version()} on {platform.system()} {platform.machine()}."
+    print(HEADING, made, "", *summary(results, absent), WHY_NOT_BYTES, MEMORY, sep="\n")
     print(*memory(folder, _largest(results)), "", "## All files", "", *rows(results), sep="\n")
     return int(any(not found.sound for found in results))
 
