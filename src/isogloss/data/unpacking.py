@@ -29,7 +29,17 @@ BLOCK = 1 << 20
 INSIDE = ">"
 """Parts the names of an archive and of a member of it, as in ``sw.tar.gz>train``."""
 
-_BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, NotImplementedError)
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    EOFError,
+    zlib.error,
+    gzip.BadGzipFile,
+    NotImplementedError,
+    ValueError,
+    IndexError,
+)
+"""What the standard library's readers raise on damaged headers; the last two where a name is empty or no UTF-8."""
 
 Places = Callable[[str], list[tuple[int, str]]]
 """Gives the places of a member, each with the number of what it was asked for as."""
@@ -92,6 +102,8 @@ def _members(file: IO[bytes], name: str, budget: "_Budget", before: str = "") ->
 def _zip_members(file: IO[bytes], _name: str, _budget: "_Budget") -> Iterator[_Member]:
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
+            if info.header_offset < 0:
+                raise zipfile.BadZipFile(f"member {info.filename!r} begins before the file does")
             unix = info.external_attr >> 16
             kind = "a folder" if info.is_dir() else "a link" if unix & 0o170000 == 0o120000 else ""
             kind = "encrypted" if info.flag_bits & 1 else kind
