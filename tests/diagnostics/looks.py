@@ -39,7 +39,7 @@ def subject(name="x", rows=()):
     return Subject(run=Pretrained(source=name), rows=tuple(rows), folder=Path(name))
 
 
-def look_at(models, evaluation=None, *, languages=("en", "de"), columns=None, lines=None, tell=None):
+def look_at(models, evaluation=None, *, languages=("en", "de"), columns=None, bitext=None, tell=None):
     """Give a look at models by number."""
     subjects = tuple(subject(str(number)) for number in range(len(models)))
     return Look(
@@ -49,6 +49,7 @@ def look_at(models, evaluation=None, *, languages=("en", "de"), columns=None, li
         columns=columns if columns is not None else {"source": "en", "target": "de", "seed": 0},
         load=lambda one: models[int(one.run.source)],
         evaluation=evaluation or (lambda _: None),
-        lines=lines or (lambda _: []),
+        encoder=lambda one: models[int(one.run.source)],
+        bitext=bitext or (lambda _: []),
         tell=tell or (lambda _: None),
     )

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from looks import look_at
 
 from isogloss.core.errors import DataError
+from isogloss.data.examples import Translation
 from isogloss.diagnostics.retrieval import Retrieval, nearest_is_translation
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from made_up import TEXT
@@ -74,11 +75,11 @@ LINES = [" ".join(TEXT.split()[a:b]) for a, b in ((0, 3), (4, 12), (2, 4), (8, 1
 def measured(loaded, pairs, **fields):
     asked = []
 
-    def lines(pair):
+    def bitext(pair):
         asked.append(pair)
-        return pairs
+        return [Translation(id=str(n), first=a, second=b) for n, (a, b) in enumerate(pairs)]
 
-    look = look_at([loaded], languages=("en", "de", "fr"), columns={"encoder": "tiny"}, lines=lines)
+    look = look_at([loaded], languages=("en", "de", "fr"), columns={"encoder": "tiny"}, bitext=bitext)
     return Retrieval(**fields).measure(look), asked
 
 

@@ -4,7 +4,7 @@ A run's id is the hash of its content (``core.identity``). Methods, diagnostics 
 of higher floors; here they are only known to be frozen dataclasses with a ``name``.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 from pydantic import Field
@@ -111,6 +111,53 @@ class Pretrained:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Align:
+    """Make word alignments of bitext."""
+
+    name: ClassVar[str] = "align"
+
+    bitext: str
+    """Corpus of translations."""
+
+    languages: str
+    """The pair, as in en-es; links are (word of the first, word of the second)."""
+
+    aligner: Named
+    """How (a value of the aligners' floor)."""
+
+    encoder: "Encoder | None" = None
+    """The encoder whose states are compared, where the aligner looks at states."""
+
+    examples: Count = 0
+    """Translations, the first ones of the training split; 0 for all."""
+
+    seed: Whole = 0
+    """Seed of what the aligner draws."""
+
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjust:
+    """Make an encoder from another one, so that translations come to lie together."""
+
+    name: ClassVar[str] = "adjust"
+
+    encoder: "Encoder"
+    """The encoder it starts from."""
+
+    method: Named
+    """How: objective, length and optimisation (a value of the methods floor)."""
+
+    aligned: tuple[Align, ...]
+    """Bitext with word alignments, one for each pair of languages; the source language stands first."""
+
+    seed: Whole = 0
+    """Seed of the order and of dropout."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Optimization:
     """How a model is fine-tuned; the defaults are the seed paper's (Appendix A)."""
 
@@ -178,6 +225,9 @@ class FineTune:
     start: "FineTune | None" = None
     """The model it goes on from, head included; without one a new head is put on the encoder."""
 
+    aligned: tuple[Align, ...] | None = None
+    """Bitext with word alignments, one for each pair of languages, for methods that read some."""
+
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
 
@@ -218,6 +268,9 @@ class Measure:
     inputs: str | None = None
     """How target inputs come: as they are (none said), translated, or mixed with the source language."""
 
+    aligned: tuple[Align, ...] | None = None
+    """Word alignments of the bitext it reads, where it looks at words; one for each pair of languages."""
+
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several."""
 
@@ -228,18 +281,27 @@ class Measure:
     """Fingerprint of the files read; the plan fills it in."""
 
 
-Encoder = Pretrain | Pretrained
-Run = Pretrain | Pretrained | FineTune | Measure
+Encoder = Pretrain | Pretrained | Adjust
+Run = Pretrain | Pretrained | Align | Adjust | FineTune | Measure
 
 
 def needs(run: Run) -> tuple[Run, ...]:
     """List the runs that must be finished before this one; an encoder that exists already is none."""
-    parts: tuple[Run, ...] = ()
-    if isinstance(run, FineTune):
-        parts = (run.encoder,) if run.start is None else (run.encoder, run.start)
-    elif isinstance(run, Measure):
-        parts = run.subjects
-    return tuple(part for part in parts if not isinstance(part, Pretrained))
+    return tuple(part for part in _parts(run) if not isinstance(part, Pretrained))
+
+
+def _parts(run: Run) -> tuple[Run, ...]:
+    """List the runs that stand in a run's fields."""
+    found: list[Run] = []
+    for one in fields(run):
+        value = getattr(run, one.name)
+        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Run)]
+    return tuple(found)
+
+
+def original(encoder: Encoder) -> Encoder:
+    """Return the encoder that others were made from."""
+    return original(encoder.encoder) if isinstance(encoder, Adjust) else encoder
 
 
 def source_of(model: FineTune) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ _BROKEN = (
     ValueError,
     IndexError,
 )
-"""What the standard library's readers raise on damaged headers; the last two where a name is empty or no UTF-8."""
+"""What the standard library raises on damaged headers; the last two where a name is empty or no UTF-8."""
 
 Places = Callable[[str], list[tuple[int, str]]]
 """Gives the places of a member, each with the number of what it was asked for as."""

@@ -18,7 +18,9 @@ class Diagnostic(Protocol):
     name: ClassVar[str]
     over: ClassVar[str]
     """What one measurement looks at: a "model", the models of a "cell" (its field ``between``), the
-    "scores" of a model, the scores of all "seeds", or an "encoder"."""
+    "scores" of a model, the scores of all "seeds", an "encoder"; or, one after the other, every encoder and
+    the encoder within every model: their "states" on bitext, or their "words" on bitext whose words are
+    aligned."""
 
     def measure(self, look: Look) -> list[Row]:
         """Return rows of numbers."""

@@ -8,6 +8,7 @@ from typing import Any
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row, Value
 from isogloss.core.runs import Run
+from isogloss.data.examples import Translation
 from isogloss.training.evaluation import Evaluation
 
 
@@ -38,8 +39,10 @@ class Look:
     """Give a subject's model (encoder and head), ready for evaluation."""
     evaluation: Callable[[str], Evaluation]
     """Give one language's examples, encoded once, that score any model."""
-    lines: Callable[[str], list[tuple[str, str]]]
-    """Give (first, second) texts of a language pair such as en-fr."""
+    encoder: Callable[[Subject], tuple[Any, Any]]
+    """Give a subject's encoder, without any head, and its tokenizer."""
+    bitext: Callable[[str], list[Translation]]
+    """Give the translations of a pair such as en-fr; with links where the diagnostic looks at words."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16; models with a head say it themselves."""
     tell: Tell = silent

@@ -33,11 +33,11 @@ class Retrieval:
 
     def measure(self, look: Look) -> list[Row]:
         """Return a row for each pair of the first language with another."""
-        loaded = look.load(look.subjects[0])
+        loaded = look.encoder(look.subjects[0])
         rows: list[Row] = []
         first, *others = look.languages
         for other in others:
-            pairs = look.lines(f"{first}-{other}")
+            pairs = [(one.first, one.second) for one in look.bitext(f"{first}-{other}")]
             if not pairs:
                 raise DataError(
                     f"{self.name}: no translations {first}-{other} to look for. Choose another split."

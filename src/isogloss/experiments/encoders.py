@@ -7,7 +7,7 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-from isogloss.core.runs import Encoder, Pretrain, Pretrained, run_id
+from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained, run_id
 from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.folder import check_tokenizer, check_weights, existing_folder, read_config
 
@@ -53,6 +53,8 @@ def most_subwords(encoder: Encoder, where: str) -> int | None:
     """Return the longest text an encoder has positions for; None when it is not known yet."""
     if isinstance(encoder, Pretrain):
         return encoder.architecture.positions
+    if isinstance(encoder, Adjust):
+        return most_subwords(encoder.encoder, where)
     return _positions(where, encoder.data) if where else None
 
 
@@ -69,6 +71,9 @@ def encoder_label(encoder: Encoder) -> str:
         shape = encoder.architecture
         languages = "+".join(encoder.languages)
         return f"{shape.family} {shape.layers}x{shape.dim} on {languages} ({run_id(encoder)[:6]})"
+    if isinstance(encoder, Adjust):
+        pairs = "+".join(one.languages for one in encoder.aligned)
+        return f"{encoder_label(encoder.encoder)}, {encoder.method.name} on {pairs} ({run_id(encoder)[:6]})"
     return Path(encoder.source).name or encoder.source
 
 

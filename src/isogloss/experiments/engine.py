@@ -24,7 +24,8 @@ from typing import Any
 from isogloss.core.errors import RunError
 from isogloss.core.progress import Progress, Tell
 from isogloss.core.runs import Run, needs, run_id
-from isogloss.experiments.execute import WORK, Workshop
+from isogloss.experiments.execute import make
+from isogloss.experiments.workshop import WORK, Workshop
 
 LOOK_AGAIN = 0.2
 """Seconds between looks at what the processes tell, and at whether the parent still lives."""
@@ -56,7 +57,7 @@ def run_serially(shop: Workshop, runs: Sequence[Run], announce: Announce) -> Out
             continue
         announce(run, outcome.ended + 1, len(runs))
         try:
-            shop.make(run)
+            make(shop, run)
         except _excusable() as error:
             _fail(shop, run, outcome, error)
         else:
@@ -184,7 +185,7 @@ def _put(progress: Progress) -> None:
 
 
 def _make(shop: Workshop, run: Run) -> None:
-    shop.make(run)
+    make(shop, run)
 
 
 def _excusable() -> tuple[type[Exception], ...]:

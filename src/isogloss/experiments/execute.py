@@ -14,12 +14,11 @@ from isogloss.core.identity import content
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Record, Row, Value
 from isogloss.core.runs import (
-    Encoder,
+    Adjust,
+    Align,
     FineTune,
     Measure,
-    Optimization,
     Pretrain,
-    Pretrained,
     Run,
     needs,
     run_id,
@@ -32,67 +31,33 @@ from isogloss.data.examples import Example, Translation
 from isogloss.data.sources import Sources
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
+from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.inputs import AS_THEY_ARE, examples_of
-from isogloss.experiments.store import Store
+from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.setting import Setting, TextSetting
 from isogloss.training.supervised import attention_for_training
 
-WORK = "work"
-"""What only an unfinished run needs: checkpoints, tokenized text."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workshop:
-    """Where runs are made: the store, the data, someone to tell, and what all runs have in common."""
-
-    store: Store
-    sources: Sources
-    tell: Tell = silent
-    threads: int = 1
-    """Threads of a run on the processor. Sums depend on it in their last bits, so it follows neither from
-    the machine nor from how many runs are made side by side."""
-    precision: str = "auto"
-    """What "auto" comes to."""
-
-    def make(self, run: Run) -> Record:
-        """Make one run whose needs are finished, and record it."""
-        self.store.start(run)
-        start = perf_counter()
-        with _threads(self.threads):
-            made = _MAKERS[run.name](self, run)
-        record = Record(
-            id=run_id(run),
-            kind=run.name,
-            title=title_of(run),
-            run=content(run),
-            needs=tuple(run_id(needed) for needed in needs(run)),
-            rows=made.rows,
-            warnings=made.warnings,
-        )
-        self.store.finish(record, _how(perf_counter() - start, self, run))
-        self.store.remove_leftovers(run, WORK)
-        return record
-
-    def encoder(self, encoder: Encoder) -> str:
-        """Return the folder (or hub name) of an encoder."""
-        if isinstance(encoder, Pretrained):
-            return self.sources.encoder(encoder)
-        return str(self.store.model(encoder))
-
-    def settled(self, precision: str) -> str:
-        """Return the precision a run is made in."""
-        return self.precision if precision == "auto" else precision
-
-
-@dataclass(frozen=True)
-class Made:
-    """What making a run gave beside files."""
-
-    rows: list[Row]
-    warnings: tuple[str, ...] = ()
+def make(shop: Workshop, run: Run) -> Record:
+    """Make one run whose needs are finished, and record it."""
+    shop.store.start(run)
+    start = perf_counter()
+    with _threads(shop.threads):
+        made = _MAKERS[run.name](shop, run)
+    record = Record(
+        id=run_id(run),
+        kind=run.name,
+        title=title_of(run),
+        run=content(run),
+        needs=tuple(run_id(needed) for needed in needs(run)),
+        rows=made.rows,
+        warnings=made.warnings,
+    )
+    shop.store.finish(record, _how(perf_counter() - start, shop, run))
+    shop.store.remove_leftovers(run, WORK)
+    return record
 
 
 def title_of(run: Run) -> str:
@@ -103,6 +68,8 @@ def title_of(run: Run) -> str:
     if isinstance(run, FineTune):
         languages = "+".join((*run.source, *run.target))
         return f"{method_label(run)}: {run.corpus} {run.task} {languages}, seed {run.seed}"
+    if isinstance(run, Align):
+        return f"{run.aligner.name}: {run.bitext} {run.languages}"
     return f"encoder {encoder_label(run)}"
 
 
@@ -180,9 +147,10 @@ def _fine_tune(shop: Workshop, run: FineTune) -> Made:
         dev=lambda language: read(language, "dev", run.dev_examples),
         source=run.source,
         target=run.target,
-        optimization=_settled(shop, run.optimization),
+        optimization=shop.optimization(run.optimization),
         folder=shop.store.folder(run) / WORK,
         seed=run.seed,
+        bitext={one.languages: bitext_of(shop, one) for one in run.aligned or ()},
         tell=shop.tell,
     )
     method: Any = run.method
@@ -207,7 +175,8 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         columns=_columns(run),
         load=lambda subject: _load(shop, subject.run),
         evaluation=lambda language: _evaluation(shop, run, language),
-        lines=lambda pair: _pairs(shop, run, pair),
+        encoder=lambda subject: _encoder(shop, subject.run),
+        bitext=lambda pair: _translations(shop, run, pair),
         precision=shop.precision,
         tell=shop.tell,
     )
@@ -217,6 +186,8 @@ def _measure(shop: Workshop, run: Measure) -> Made:
 
 _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
     Pretrain.name: _pretrain,
+    Align.name: align,
+    Adjust.name: adjust,
     FineTune.name: _fine_tune,
     Measure.name: _measure,
 }
@@ -228,20 +199,28 @@ def _examples(
     return shop.sources.examples(run.corpus, language, split, treebanks=run.treebanks, examples=count)
 
 
-def _pairs(shop: Workshop, run: Measure, pair: str) -> list[tuple[str, str]]:
-    examples = shop.sources.examples(run.corpus, pair, run.split, examples=run.examples)  # type: ignore[arg-type]
-    return [(one.first, one.second) for one in examples if isinstance(one, Translation)]
+def _translations(shop: Workshop, run: Measure, pair: str) -> list[Translation]:
+    """Read the translations of a pair, with their links where the run has word alignments."""
+    aligned = next((one for one in run.aligned or () if one.languages == pair), None)
+    if aligned is not None:
+        return bitext_of(shop, aligned)
+    return shop.sources.examples(run.corpus, pair, run.split, examples=run.examples)  # type: ignore[arg-type, return-value]
 
 
 def _load(shop: Workshop, run: Run) -> Any:
-    """Give a fine-tuned model, or an encoder with its tokenizer."""
-    if isinstance(run, FineTune):
-        model = TASKS[run.task].head(shop.store.model(run), seed=0, attention=attention_for_training())
-        return model.to(_device()).eval()
-    if isinstance(run, Measure):
-        raise TypeError("a measurement has no weights")
-    folder = shop.encoder(run)
-    return load_model(folder).to(_device()).eval(), load_tokenizer(folder)
+    """Give a fine-tuned model."""
+    if not isinstance(run, FineTune):
+        raise TypeError(f"a run of kind {run.name} has no head")
+    model = TASKS[run.task].head(shop.store.model(run), seed=0, attention=attention_for_training())
+    return model.to(device()).eval()
+
+
+def _encoder(shop: Workshop, run: Run) -> tuple[Any, Any]:
+    """Give an encoder, or the one within a model, with its tokenizer."""
+    if isinstance(run, Align | Measure):
+        raise TypeError(f"a run of kind {run.name} has no weights")
+    folder = str(shop.store.model(run)) if isinstance(run, FineTune) else shop.encoder(run)
+    return load_model(folder).to(device()).eval(), load_tokenizer(folder)
 
 
 def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
@@ -262,11 +241,7 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     ]
     tokenizer = load_tokenizer(str(shop.store.model(model)))
     baseline = task.majority(seen, examples)
-    return evaluation(task, examples, tokenizer, _settled(shop, model.optimization), baseline=baseline)
-
-
-def _settled(shop: Workshop, optimization: Optimization) -> Optimization:
-    return replace(optimization, precision=shop.settled(optimization.precision))
+    return evaluation(task, examples, tokenizer, shop.optimization(model.optimization), baseline=baseline)
 
 
 def _columns(run: Measure) -> dict[str, Value]:
@@ -286,10 +261,6 @@ def _columns(run: Measure) -> dict[str, Value]:
         "seed": models[0].seed,
     }
     return {**columns, "method": method_label(models[0])} if len(models) == 1 else columns
-
-
-def _device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from isogloss.core.runs import Pretrained, Run, needs, run_id
 from isogloss.data.sources import Sources
 from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
-from isogloss.experiments.execute import Workshop
+from isogloss.experiments.workshop import Workshop
 from isogloss.experiments.grid import encoder_entries
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read

@@ -1,7 +1,7 @@
 """What a method is given: the run's parts as things to use, and nothing about where they came from."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from isogloss.core.progress import Tell, silent
@@ -20,6 +20,20 @@ class TextSetting:
     """Translations between two languages; None when the run names no bitext."""
     languages: tuple[str, ...]
     architecture: Architecture
+    folder: Path
+    """A folder of its own, kept until the run is finished."""
+    seed: int
+    tell: Tell = silent
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdjustSetting:
+    """What a method that adjusts an encoder is given."""
+
+    start: str
+    """Folder or name of the encoder."""
+    bitext: Mapping[str, list[Translation]]
+    """By pair of languages (en-es, the source first): translations with the links of their words."""
     folder: Path
     """A folder of its own, kept until the run is finished."""
     seed: int
@@ -52,4 +66,6 @@ class Setting:
     optimization: Optimization
     folder: Path
     seed: int
+    bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
+    """By pair (en-es, the source first): translations with links, where the method reads some."""
     tell: Tell = silent

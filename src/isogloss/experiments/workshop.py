@@ -1,0 +1,55 @@
+"""The workshop: where runs are made, and what all of them have in common."""
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from isogloss.core.progress import Tell, silent
+from isogloss.core.records import Row
+from isogloss.core.runs import Encoder, Optimization, Pretrained
+from isogloss.data.sources import Sources
+from isogloss.experiments.store import Store
+
+WORK = "work"
+"""What only an unfinished run needs: checkpoints, tokenized text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """Where runs are made: the store, the data, someone to tell, and what all runs have in common."""
+
+    store: Store
+    sources: Sources
+    tell: Tell = silent
+    threads: int = 1
+    """Threads of a run on the processor. Sums depend on it in their last bits, so it follows neither from
+    the machine nor from how many runs are made side by side."""
+    precision: str = "auto"
+    """What "auto" comes to."""
+
+    def encoder(self, encoder: Encoder) -> str:
+        """Return the folder (or hub name) of an encoder."""
+        if isinstance(encoder, Pretrained):
+            return self.sources.encoder(encoder)
+        return str(self.store.model(encoder))
+
+    def settled(self, precision: str) -> str:
+        """Return the precision a run is made in."""
+        return self.precision if precision == "auto" else precision
+
+    def optimization(self, asked: Optimization) -> Optimization:
+        """Return an optimization with its precision settled."""
+        return replace(asked, precision=self.settled(asked.precision))
+
+
+@dataclass(frozen=True)
+class Made:
+    """What making a run gave beside files."""
+
+    rows: list[Row]
+    warnings: tuple[str, ...] = ()
+
+
+def device() -> torch.device:
+    """Return what runs are made on."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
