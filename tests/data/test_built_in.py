@@ -39,7 +39,7 @@ def fake(calls=None):
             calls.append((corpus, language, split))
         return iter([MADE[corpus]])
 
-    def translations(first, second, split):
+    def translations(_collection, first, second, split):
         return iter([Translation(id="1", first=f"{first} a", second=second, links=((0, 0), (1, 0)))])
 
     def translated(corpus, languages, split):

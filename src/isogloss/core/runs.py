@@ -128,8 +128,11 @@ class Align:
     encoder: "Encoder | None" = None
     """The encoder whose states are compared, where the aligner looks at states."""
 
+    split: str = "train"
+    """Split that is aligned; aligners that count words count those of the training split too."""
+
     examples: Count = 0
-    """Translations, the first ones of the training split; 0 for all."""
+    """Translations of the split, the first ones; 0 for all."""
 
     seed: Whole = 0
     """Seed of what the aligner draws."""

@@ -17,6 +17,7 @@ from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import storage_error
 from isogloss.data import CORPORA
+from isogloss.data.bitext import Bitext
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder, matches
@@ -38,6 +39,8 @@ NOISE = 0.05
 """Rate of errors in these translations, each of three kinds (words dropped, wrong, exchanged)."""
 
 BITEXT = "bitext"
+LARGE_BITEXT = "bitext-large"
+"""A collection of bitext that begins as ``BITEXT`` does and is five times as long; not exported."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Maker:
     version: int
     examples: Callable[[str, str, Split], Iterable[Example]]
     """From corpus (one of ``MADE_AS``'s values), language and split."""
-    translations: Callable[[str, str, Split], Iterable[Translation]]
-    """From first language, second language and split."""
+    translations: Callable[[str, str, str, Split], Iterable[Translation]]
+    """From collection (``BITEXT`` or ``LARGE_BITEXT``), first language, second language and split."""
     translated: Callable[[str, str, Split], Iterable[Example]] | None = None
     """From corpus (one of ``MADE_AS``'s values), languages (qaa-qab, qaa-qab-qaa) and split."""
     noise: float = 0.0
@@ -65,7 +68,9 @@ def built_in_maker(noise: float = NOISE) -> Maker:
         languages=tuple(languages.LANGUAGES),
         version=languages.VERSION,
         examples=languages.examples,
-        translations=languages.translations,
+        translations=lambda corpus, first, second, split: languages.translations(
+            first, second, split, corpus=corpus
+        ),
         translated=partial(languages.translated, noise=noise),
         noise=noise,
     )
@@ -96,7 +101,10 @@ class BuiltInFolder:
         return sorted({path.partition("/")[0] for path in _files(self.maker)})
 
     def export(self, folder: Path, tell: Tell = silent) -> None:
-        """Write every file but translations; DiskFolder(folder) then reads the very same examples."""
+        """Write every file; DiskFolder(folder) then reads the very same examples.
+
+        Translations of examples and the large bitext are left out: there is a file for every pair.
+        """
         files = _files(self.maker)
         for done, (path, file) in enumerate(files.items()):
             tell(Progress(what="export of the built-in languages", done=done, total=len(files), remark=path))
@@ -131,14 +139,20 @@ def _files(maker: Maker) -> dict[str, File]:
         files[path] = _file(maker, path, _lines(maker, corpus, language, split))
     for first, second in combinations(sorted(maker.languages), 2):
         for split in SPLITS:
-            path = CORPORA[BITEXT].path(f"{first}-{second}", split)
-            files[path] = _file(maker, path, _bitext_lines(maker, first, second, split))
+            files |= _bitext_file(maker, BITEXT, first, second, split)
     return files
 
 
 @lru_cache(maxsize=8)
 def _every_file(maker: Maker) -> dict[str, File]:
-    return _files(maker) | _translated_files(maker)
+    return _files(maker) | _large_files(maker) | _translated_files(maker)
+
+
+def _large_files(maker: Maker) -> dict[str, File]:
+    files: dict[str, File] = {}
+    for (first, second), split in product(combinations(sorted(maker.languages), 2), SPLITS):
+        files |= _bitext_file(maker, LARGE_BITEXT, first, second, split)
+    return files
 
 
 def _translated_files(maker: Maker) -> dict[str, File]:
@@ -167,12 +181,15 @@ def _lines(maker: Maker, corpus: str, language: str, split: Split) -> Callable[[
     return read
 
 
-def _bitext_lines(maker: Maker, first: str, second: str, split: Split) -> Callable[[], Iterator[str]]:
+def _bitext_file(maker: Maker, collection: str, first: str, second: str, split: Split) -> dict[str, File]:
+    corpus, languages = Bitext(collection=collection), f"{first}-{second}"
+
     def read() -> Iterator[str]:
-        for line in CORPORA[BITEXT].write(maker.translations(first, second, split), f"{first}-{second}"):
+        for line in corpus.write(maker.translations(collection, first, second, split), languages):
             yield line + "\n"
 
-    return read
+    path = corpus.path(languages, split)
+    return {path: _file(maker, path, read)}
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:

@@ -27,6 +27,9 @@ class Diagnostic(Protocol):
         ...
 
 
+ON_BITEXT = ("encoder", "states", "words")
+"""What is looked at on translations, not on a task's examples."""
+
 _ALL: tuple[type[Diagnostic], ...] = (
     Scores,
     Interpolation,
@@ -38,4 +41,4 @@ _ALL: tuple[type[Diagnostic], ...] = (
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 
-__all__ = ["DIAGNOSTICS", "Diagnostic", "Look"]
+__all__ = ["DIAGNOSTICS", "ON_BITEXT", "Diagnostic", "Look"]

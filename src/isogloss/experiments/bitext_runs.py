@@ -1,22 +1,87 @@
 """Making what comes of bitext: word alignments, and encoders that were adjusted with them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from isogloss.aligners.setting import Aligned, AlignSetting
+from isogloss.core.records import Row, write_text
 from isogloss.core.runs import Adjust, Align
+from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
 from isogloss.data.pharaoh import format_aligned, read_aligned
 from isogloss.encoders import save_model
+from isogloss.experiments.alignments import splits_of
 from isogloss.experiments.workshop import WORK, Made, Workshop
+from isogloss.metrics.alignment_error import alignment_error
 from isogloss.training.setting import AdjustSetting
 
 LINKS = "links.txt"
 """The word alignments of a run: Pharaoh's format with scores, a line a translation."""
 
 
+def align(shop: Workshop, run: Align) -> Made:
+    """Align the words of a split; where the bitext has gold links, say how far they are from them."""
+    aligner: Any = run.aligner
+    read = {split: _read(shop, run, split) for split in splits_of(aligner.needs_encoder, _split(run))}
+    pairs = [pair for split in read.values() for pair in split]
+    setting = AlignSetting(
+        pairs=pairs,
+        encoder=shop.encoder(run.encoder) if run.encoder is not None else "",
+        precision=shop.precision,
+        folder=shop.store.folder(run) / WORK,
+        seed=run.seed,
+        tell=shop.tell,
+    )
+    wanted = read[_split(run)]
+    found = aligner.align(setting)[len(pairs) - len(wanted) :]
+    lines = format_aligned(found)
+    write_text(shop.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
+    return Made([_row(run, wanted, found)])
+
+
 def bitext_of(shop: Workshop, run: Align) -> list[Translation]:
     """Read the translations a finished run aligned, with its links."""
-    links = read_aligned(disk_file(shop.store.folder(run) / LINKS))
-    pairs = _read(shop, run)
-    return [replace(pair, links=found.links, possible=()) for pair, found in zip(pairs, links, strict=True)]
+    pairs = _read(shop, run, _split(run))
+    found = read_aligned(disk_file(shop.store.folder(run) / LINKS), pairs)
+    return [replace(pair, links=one.links, possible=()) for pair, one in zip(pairs, found, strict=True)]
+
+
+def adjust(shop: Workshop, run: Adjust) -> Made:
+    """Adjust an encoder."""
+    method: Any = run.method
+    method = replace(method, precision=shop.settled(method.precision))
+    setting = AdjustSetting(
+        start=shop.encoder(run.encoder),
+        bitext={one.languages: bitext_of(shop, one) for one in run.aligned},
+        folder=shop.store.folder(run) / WORK,
+        seed=run.seed,
+        tell=shop.tell,
+    )
+    adjusted = method.train(setting)
+    save_model(adjusted.model, adjusted.tokenizer, shop.store.model(run))
+    return Made(adjusted.rows, adjusted.warnings)
+
+
+def _split(run: Align) -> Split:
+    return cast(Split, run.split)
+
+
+def _read(shop: Workshop, run: Align, split: Split) -> list[Translation]:
+    examples = run.examples if split == run.split else 0
+    found: Iterable[Any] = shop.sources.examples(run.bitext, run.languages, split, examples=examples)
+    return list(found)
+
+
+def _row(run: Align, pairs: list[Translation], found: list[Aligned]) -> Row:
+    row = {
+        "bitext": run.bitext,
+        "languages": run.languages,
+        "split": run.split,
+        "aligner": run.aligner.name,
+        "pairs": len(pairs),
+        "links": sum(len(one.links) for one in found),
+    }
+    gold = [(pair, one) for pair, one in zip(pairs, found, strict=True) if pair.links is not None]
+    return row

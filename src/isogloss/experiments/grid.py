@@ -7,17 +7,15 @@ from typing import Any
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.runs import Architecture, Encoder, FineTune, Optimization, Pretrain, Pretrained
+from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Pretrained, original
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks, joined
-from isogloss.encoders import FAMILIES
-from isogloss.experiments.encoders import encoder_label, most_subwords, pretrained
+from isogloss.experiments.alignments import alignments
+from isogloss.experiments.encoders import encoder_label, most_subwords
 from isogloss.experiments.recipe import (
-    EncoderTable,
     GridTable,
     MethodTable,
-    PretrainTable,
     Recipe,
     Table,
     checked,
@@ -25,9 +23,10 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.methods import METHODS, PRETRAINING, Method
+from isogloss.methods import METHODS, Method
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
+from isogloss.training.setting import Reads
 
 SPECIAL = 2
 """Subwords of every row that no window may overlap: the one that opens it and the one that closes it."""
@@ -45,6 +44,8 @@ class Cell:
     """As the grid names it: one language, or several joined by +."""
     seed: int
     treebanks: Treebanks
+    examples: int
+    dev_examples: int
     where: str = ""
     """The place in the recipe that asks for it, for messages."""
     models: Mapping[str, FineTune] = field(default_factory=dict)
@@ -72,19 +73,7 @@ class MethodEntry:
     where: str
 
 
-def encoders(recipe: Recipe, sources: Sources, where: str) -> list[Encoder]:
-    """Build the recipe's encoders."""
-    found = [_encoder(entry, sources, where) for entry in encoder_entries(recipe)]
-    refuse_empty_or_twice([encoder_label(encoder) for encoder in found], f"{where}: encoder")
-    return found
-
-
-def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
-    """List what a recipe says of its encoders."""
-    return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
-
-
-def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) -> list[Cell]:
+def cells(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str) -> list[Cell]:
     """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds."""
     grid = recipe.grid
     if grid is None:
@@ -98,13 +87,23 @@ def cells(recipe: Recipe, built: list[Encoder], sources: Sources, where: str) ->
     for cell, changes in _points(grid, built, sources, where):
         models: dict[str, FineTune] = {}
         for entry in _starts_first(entries):
-            if cell.target in (entry.choice.targets or grid.targets):
+            if _takes(entry, cell, grid, built):
                 start = _start(cell, entry, models)
-                model = _model(cell, entry, grid, {**changes, **entry.changes}, sources)
+                model = _model(cell, entry, recipe, {**changes, **entry.changes}, sources)
                 models[entry.label] = replace(model, start=start)
         # In the order of the recipe, whichever goes on from whichever.
         found.append(replace(cell, models={e.label: models[e.label] for e in entries if e.label in models}))
     return found
+
+
+def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
+    """Tell whether a method is trained in a cell: for its target, on its encoder."""
+    choice = entry.choice
+    for label in choice.encoders:
+        if label not in built.values():
+            raise unknown_name(f"{entry.where}: encoders", "encoder of this recipe", label, {*built.values()})
+    of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
+    return of_encoder and cell.target in (choice.targets or grid.targets)
 
 
 def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
@@ -146,7 +145,7 @@ def _start(cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune]) -> Fi
 
 
 def _points(
-    grid: GridTable, built: list[Encoder], sources: Sources, where: str
+    grid: GridTable, built: Mapping[Encoder, str], sources: Sources, where: str
 ) -> Iterator[tuple[Cell, Table]]:
     """Give every point of the grid but its methods, with what it changes of the optimization."""
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
@@ -162,6 +161,8 @@ def _points(
                 target=target,
                 seed=seed,
                 treebanks=treebanks,
+                examples=grid.examples,
+                dev_examples=grid.dev_examples,
                 where=where,
             )
             if cell.targets:
@@ -186,80 +187,6 @@ def _check_lists(grid: GridTable, where: str) -> None:
     for code in grid.treebanks:
         if code not in (*sources, *targets):
             raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *targets])
-
-
-def _encoder(entry: str | EncoderTable, sources: Sources, where: str) -> Encoder:
-    if isinstance(entry, str):
-        return _pretrained(entry, where)
-    if bool(entry.pretrain) == bool(entry.pretrained):
-        raise ConfigError(
-            f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
-        )
-    if entry.pretrain is None:
-        return _pretrained(entry.pretrained, where)
-    return _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
-
-
-def _pretrained(source: str, where: str) -> Pretrained:
-    with located(f"{where}: encoder"):
-        return pretrained(source)
-
-
-def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
-    name = table.method.get("name", "masked-language-modelling")
-    if name not in PRETRAINING:
-        raise unknown_name(f"{where}.method", "pretraining method", str(name), PRETRAINING)
-    values = {key: value for key, value in table.method.items() if key != "name"}
-    method = checked(PRETRAINING[name], values, f"{where}.method")
-    check_precision(method.precision, f"{where}.method.precision")
-    _check_architecture(table.architecture, method.block, where)
-    with located(where):
-        FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
-        method.check(table.architecture)
-    refuse_empty_or_twice(table.text, f"{where}.text")
-    refuse_empty_or_twice(table.languages, f"{where}.languages")
-    first, *others = [check_language(code, f"{where}.languages") for code in table.languages]
-    if bool(table.bitext) != bool(method.translation):
-        raise ConfigError(
-            f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
-            f"together. Give both or neither."
-        )
-    wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
-    if table.bitext:
-        wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
-    return Pretrain(
-        text=table.text,
-        languages=table.languages,
-        architecture=table.architecture,
-        method=method,
-        bitext=table.bitext,
-        seed=table.seed,
-        data=joined(
-            [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
-        ),
-    )
-
-
-def _fingerprint(sources: Sources, corpus: str, kind: str, language: str, where: str) -> str:
-    """Return the fingerprint of a training split; the corpus must hold text, or bitext."""
-    with located(where):
-        sources.needs(corpus, kind)
-        return sources.fingerprint(corpus, language, "train")
-
-
-def _check_architecture(shape: Architecture, block: int, where: str) -> None:
-    if shape.family not in FAMILIES:
-        raise unknown_name(f"{where}.architecture.family", "encoder family", shape.family, FAMILIES)
-    if shape.dim % shape.heads:
-        raise ConfigError(
-            f"{where}.architecture: {shape.heads} heads do not divide dim {shape.dim}. "
-            f"Choose dim as a multiple of heads."
-        )
-    if block > shape.positions:
-        raise ConfigError(
-            f"{where}.method.block: rows of {block} subwords do not fit into {shape.positions} positions. "
-            f"Lower block or raise architecture.positions."
-        )
 
 
 def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
@@ -321,7 +248,7 @@ def _variants(table: Table, where: str) -> Iterator[Table]:
         yield changes
 
 
-def _model(cell: Cell, entry: MethodEntry, grid: GridTable, changes: Table, sources: Sources) -> FineTune:
+def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources) -> FineTune:
     sides = entry.method.sides
     source = cell.source if "source" in sides else ()
     target = cell.targets if "target" in sides else ()
@@ -336,17 +263,30 @@ def _model(cell: Cell, entry: MethodEntry, grid: GridTable, changes: Table, sour
         source=source,
         target=target,
         optimization=_optimization(changes, cell, entry, sources),
+        aligned=_aligned(reads, cell, recipe, entry.where, sources),
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
-        examples=grid.examples,
-        dev_examples=grid.dev_examples,
+        examples=cell.examples,
+        dev_examples=cell.dev_examples,
         seed=cell.seed,
         data=joined([cell.fingerprint(sources, code, split) for split, codes in splits for code in codes]),
     )
 
 
+def _aligned(
+    reads: Reads, cell: Cell, recipe: Recipe, where: str, sources: Sources
+) -> tuple[Align, ...] | None:
+    """Return the word alignments a method trains on; None for one that reads no bitext."""
+    if not reads.bitext:
+        return None
+    return alignments(
+        recipe.align, sources, cell.encoder, bitext=reads.bitext, pairs=reads.pairs, where=where
+    )
+
+
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
     """Check a model's optimization, also against what its encoder has positions for."""
-    place = sources.encoders.get(cell.encoder.data, "") if isinstance(cell.encoder, Pretrained) else ""
+    first = original(cell.encoder)
+    place = sources.encoders.get(first.data, "") if isinstance(first, Pretrained) else ""
     most = most_subwords(cell.encoder, place)
     found = _lengths(changes, cell, most, entry.where)
     check_precision(found.precision, f"{entry.where}: precision")

@@ -6,11 +6,13 @@ from typing import Any, cast
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Run, in_order
+from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Pretrained, Run, in_order, original
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
-from isogloss.experiments.grid import Cell, cells, encoders
+from isogloss.experiments.alignments import alignments
+from isogloss.experiments.encoder_runs import encoders
+from isogloss.experiments.grid import Cell, cells
 from isogloss.experiments.inputs import check_inputs, codes_read
 from isogloss.experiments.recipe import (
     MeasureTable,
@@ -26,12 +28,15 @@ _OF_MODELS = (
     *("split", "examples", "targets", "seeds", "methods"),
     *("corpus", "languages", "treebanks", "inputs"),
 )
+_OF_STATES = ("split", "examples", "corpus", "languages", "targets", "seeds", "methods")
 CHOICE = {
     "model": _OF_MODELS,
     "scores": _OF_MODELS,
     "seeds": _OF_MODELS,
     "cell": ("split", "examples", "targets", "seeds"),
     "encoder": ("split", "examples", "corpus", "languages"),
+    "states": _OF_STATES,
+    "words": _OF_STATES,
 }
 """Fields of a [[measure]] table that choose what is looked at; the others are the diagnostic's."""
 
@@ -42,6 +47,7 @@ class Chosen:
 
     diagnostic: Diagnostic
     choice: MeasureTable
+    align: Table
     where: str
 
     @property
@@ -60,10 +66,11 @@ def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
     """Return every run of a recipe in an order in which each finds what it needs."""
     built = encoders(recipe, sources, where)
     grid = cells(recipe, built, sources, where)
-    runs: list[Run] = [encoder for encoder in built if encoder.name == "pretrain"]
+    runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]
     runs += [model for cell in grid for model in cell.models.values()]
     for place, table in enumerate(recipe.measure):
-        runs += _measures(_chosen(table, f"{where}: measure[{place}]"), built, grid, sources)
+        chosen = _chosen(table, recipe.align, f"{where}: measure[{place}]")
+        runs += _measures(chosen, list(built), grid, sources)
     if not runs:
         raise ConfigError(
             f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
@@ -72,7 +79,7 @@ def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
     return in_order(tuple(runs))
 
 
-def _chosen(table: Table, where: str) -> Chosen:
+def _chosen(table: Table, align: Table, where: str) -> Chosen:
     name = str(table.get("name"))
     if name not in DIAGNOSTICS:
         raise unknown_name(where, "diagnostic", name, DIAGNOSTICS)
@@ -86,7 +93,7 @@ def _chosen(table: Table, where: str) -> Chosen:
     for code in choice.languages:
         check_language(code, f"{where}: languages")
     diagnostic = checked(kind, {key: table[key] for key in table if key in own}, where)
-    return Chosen(diagnostic, choice, where)
+    return Chosen(diagnostic, choice, align, where)
 
 
 def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources) -> list[Run]:
@@ -102,7 +109,7 @@ def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: S
                 names = [str(one) for one in there]
                 raise unknown_name(f"{chosen.where}: {name}", f"{name[:-1]} of the grid", str(value), names)
     over = chosen.diagnostic.over
-    if over != "encoder" and not grid:
+    if over in ("model", "cell", "scores", "seeds") and not grid:
         raise ConfigError(
             f"{chosen.where}: {chosen.diagnostic.name} looks at models, and there is no [grid]. Add one."
         )
@@ -174,32 +181,56 @@ def _over_cells(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
 def _over_encoders(
     chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources
 ) -> Iterator[Measure]:
-    """One measurement of each encoder on a bitext."""
+    """One measurement of each encoder on bitext."""
+    for encoder in built:
+        yield _on_bitext(chosen, encoder, _languages(chosen, encoder, grid), sources)
+
+
+def _over_states(
+    chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources
+) -> Iterator[Measure]:
+    """One measurement of each encoder, and of that within each model chosen, on bitext."""
+    yield from _over_encoders(chosen, built, grid, sources)
+    for model, languages, _ in _models(chosen, grid):
+        yield _on_bitext(chosen, model, chosen.choice.languages or languages, sources)
+
+
+def _on_bitext(
+    chosen: Chosen, subject: Encoder | FineTune, languages: tuple[str, ...], sources: Sources
+) -> Measure:
+    """One measurement on translations of the first language; their words are aligned where it asks for it."""
     corpus = chosen.choice.corpus
     if not corpus:
         raise ConfigError(
             f"{chosen.where}: {chosen.diagnostic.name} needs bitext: name it in the field corpus."
         )
+    first, *others = languages
+    pairs = [f"{first}-{other}" for other in others]
     with located(f"{chosen.where}: corpus"):
         sources.needs(corpus, "bitext")
-    for encoder in built:
-        first, *others = _languages(chosen, encoder, grid)
-        with located(f"{chosen.where}: corpus"):
-            files = [sources.fingerprint(corpus, f"{first}-{other}", chosen.split) for other in others]
-        yield Measure(
-            diagnostic=chosen.diagnostic,
-            subjects=(encoder,),
-            languages=(first, *others),
-            corpus=corpus,
-            split=chosen.split,
-            examples=chosen.choice.examples,
-            data=joined(files),
+        files = [sources.fingerprint(corpus, pair, chosen.split) for pair in pairs]
+    aligned = None
+    if chosen.diagnostic.over == "words":
+        encoder = subject.encoder if isinstance(subject, FineTune) else subject
+        aligned = alignments(
+            chosen.align, sources, encoder, bitext=corpus, pairs=pairs, split=chosen.split, where=chosen.where
         )
+    return Measure(
+        diagnostic=chosen.diagnostic,
+        subjects=(subject,),
+        languages=(first, *others),
+        corpus=corpus,
+        split=chosen.split,
+        aligned=aligned,
+        examples=chosen.choice.examples,
+        data=joined(files),
+    )
 
 
 def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell]) -> tuple[str, ...]:
     """Return the languages an encoder is looked at in: those named, else its own, else the grid's."""
-    own = encoder.languages if isinstance(encoder, Pretrain) else ()
+    first = original(encoder)
+    own = first.languages if isinstance(first, Pretrain) else ()
     of_grid = tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, *cell.targets)))
     languages = tuple(chosen.choice.languages) or own or of_grid
     if len(languages) < 2:
@@ -217,6 +248,8 @@ _MEASURES: dict[str, Callable[[Chosen, list[Encoder], list[Cell], Sources], Iter
     "seeds": _over_seeds,
     "cell": _over_cells,
     "encoder": _over_encoders,
+    "states": _over_states,
+    "words": _over_states,
 }
 
 

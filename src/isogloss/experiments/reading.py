@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from isogloss.core.runs import FineTune, Measure, Run, source_of
+from isogloss.core.runs import Align, FineTune, Measure, Run, source_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
+from isogloss.diagnostics import ON_BITEXT
+from isogloss.experiments.alignments import splits_of
 from isogloss.experiments.inputs import AS_THEY_ARE, codes_read
 
 
@@ -17,12 +19,15 @@ class Reading:
     corpus: str
     language: str
     split: Split
-    treebanks: Treebanks
+    treebanks: Treebanks = ()
     examples: int
 
 
 def splits_read(run: Run) -> Iterator[Reading]:
-    """Give the splits a fine-tuning or a measurement reads; raw text, which has no labels, is left out."""
+    """Give the splits a run reads; raw text, which has no labels, is left out.
+
+    What a run reads with its words aligned is read by the alignment.
+    """
     if isinstance(run, FineTune):
         method: Any = run.method
         reads = method.reads(run.source, run.target)
@@ -30,17 +35,25 @@ def splits_read(run: Run) -> Iterator[Reading]:
             yield _reading(run, code, "train", run.examples)
         for code in reads.dev:
             yield _reading(run, code, "dev", run.dev_examples)
+    elif isinstance(run, Align):
+        aligner: Any = run.aligner
+        for split in splits_of(aligner.needs_encoder, cast(Split, run.split)):
+            examples = run.examples if split == run.split else 0
+            yield Reading(corpus=run.bitext, language=run.languages, split=split, examples=examples)
     elif isinstance(run, Measure) and run.corpus and run.data:
-        first, *others = run.languages
-        models = [subject for subject in run.subjects if isinstance(subject, FineTune)]
-        codes = [f"{first}-{other}" for other in others]
-        if models:
-            source = source_of(models[0])
-            codes = [
-                code for one in run.languages for code in codes_read(run.inputs or AS_THEY_ARE, one, source)
-            ]
-        for code in dict.fromkeys(codes):
+        for code in dict.fromkeys(_codes(run)):
             yield _reading(run, code, cast(Split, run.split), run.examples)
+
+
+def _codes(run: Measure) -> list[str]:
+    """List the languages, or pairs of them, that a measurement reads."""
+    diagnostic: Any = run.diagnostic
+    if diagnostic.over in ON_BITEXT:
+        first, *others = run.languages
+        return [f"{first}-{other}" for other in others]
+    model = next(subject for subject in run.subjects if isinstance(subject, FineTune))
+    inputs, source = run.inputs or AS_THEY_ARE, source_of(model)
+    return [code for one in run.languages for code in codes_read(inputs, one, source)]
 
 
 def _reading(run: FineTune | Measure, language: str, split: Split, examples: int) -> Reading:

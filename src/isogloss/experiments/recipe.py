@@ -72,6 +72,26 @@ class EncoderTable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AdjustTable:
+    """What an [[adjust]] table may say beside the method's own fields: each makes one more encoder."""
+
+    name: str
+    """How the encoder is adjusted."""
+    bitext: str
+    """Corpus of translations ("bitext:bible")."""
+    pairs: tuple[str, ...]
+    """Pairs of languages, the source first: "en-es"."""
+    examples: Count | tuple[Count, ...] = 0
+    """Translations of each pair, the first ones; 0 for all; a list makes one encoder for each size."""
+    start: str = "original"
+    """Label of the encoder it starts from."""
+    label: str = ""
+    """What methods and tables call the new encoder; the name (and size) when left out."""
+    seed: Whole = 0
+    """Seed of the order and of dropout."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GridTable:
     """[grid]: the product of all lists."""
 
@@ -109,6 +129,8 @@ class MethodTable:
     """Those of the grid's targets it is trained for; all when left out."""
     start: str = ""
     """Label of the method whose model it goes on from; it starts from the encoder when left out."""
+    encoders: tuple[str, ...] = ()
+    """Encoders it starts from: "original" or labels of [[adjust]] tables; all when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +170,10 @@ class Recipe:
     """What the experiment asks, in a sentence."""
     encoder: str | EncoderTable | tuple[str | EncoderTable, ...] = "shipped"
     """The encoder or encoders."""
+    align: Table = field(default_factory=dict)
+    """How the words of bitext are aligned: ``name`` (fast-align when left out) and the aligner's fields."""
+    adjust: tuple[Table, ...] = ()
+    """Encoders that are adjusted: ``name``, the method's fields, and the bitext."""
     grid: GridTable | None = None
     """What is fine-tuned; without it only encoders are made (and measured)."""
     measure: tuple[Table, ...] = ()

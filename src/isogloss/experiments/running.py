@@ -16,7 +16,7 @@ from isogloss.data.sources import Sources
 from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
 from isogloss.experiments.workshop import Workshop
-from isogloss.experiments.grid import encoder_entries
+from isogloss.experiments.encoder_runs import encoder_entries
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file

@@ -48,6 +48,10 @@ class Reads:
     """Those whose training examples it trains on."""
     dev: tuple[str, ...]
     """Those whose development examples choose the epoch."""
+    bitext: str = ""
+    """Corpus of translations it trains on beside them; none when empty."""
+    pairs: tuple[str, ...] = ()
+    """Pairs of languages it reads there with their words aligned, the source first."""
 
 
 @dataclass(frozen=True, kw_only=True)

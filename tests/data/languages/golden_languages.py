@@ -32,7 +32,7 @@ def said(item: object) -> list[object]:
 def digests() -> dict[str, str]:
     """Return the fingerprint of every corpus and language, of bitext, and of noisy translations."""
     found = {"version": str(VERSION)}
-    for corpus in SIZES:
+    for corpus in (one for one in SIZES if one != "bitext-large"):
         for code in LANGUAGES:
             for split in ("train", "dev"):
                 one = (

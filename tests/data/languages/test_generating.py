@@ -24,7 +24,7 @@ def test_seed_changes_the_examples():
     assert one != other
 
 
-@pytest.mark.parametrize("corpus", [corpus for corpus in SIZES if corpus != "bitext"])
+@pytest.mark.parametrize("corpus", [corpus for corpus in SIZES if not corpus.startswith("bitext")])
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_splits_have_the_size_of_the_table_and_unique_ids(corpus, split):
     found = list(examples(corpus, "qac", split))
@@ -34,6 +34,12 @@ def test_splits_have_the_size_of_the_table_and_unique_ids(corpus, split):
 def test_low_resource_language_has_less_to_train_on():
     assert len(list(examples("ud", "qag", "train"))) == 300 == split_size("ud", "qag", "train")
     assert len(list(translations("qaa", "qag", "train"))) == 2000
+
+
+def test_large_bitext_begins_as_bitext_does():
+    assert split_size("bitext-large", "qad", "train") == 100_000
+    large = islice(translations("qaa", "qad", "train", corpus="bitext-large"), 200)
+    assert list(large) == list(islice(translations("qaa", "qad", "train"), 200))
 
 
 def test_generation_is_lazy():

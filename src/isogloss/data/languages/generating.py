@@ -23,6 +23,7 @@ SIZES: dict[str, dict[str, int]] = {
     "squad": {"train": 3000, "dev": 300, "test": 300},
     "text": {"train": 20000, "dev": 500, "test": 500},
     "bitext": {"train": 20000, "dev": 500, "test": 500},
+    "bitext-large": {"train": 100_000, "dev": 500, "test": 500},
 }
 """Examples in each split; training splits shrink by the language's ``size``."""
 
@@ -52,15 +53,15 @@ def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0
 
 
 def translations(
-    first: str | Language, second: str | Language, split: str, *, seed: int = 0
+    first: str | Language, second: str | Language, split: str, *, seed: int = 0, corpus: str = "bitext"
 ) -> Iterator[Translation]:
-    """Give bitext with gold word links, made as it is taken.
+    """Give bitext with gold word links, made as it is taken; "bitext-large" begins as "bitext" does.
 
     Texts are words separated by spaces, punctuation apart, in Han-like scripts too, so that links count
     words. Dev and test splits say the same in every pair of languages.
     """
     one, other = find_language(first), find_language(second)
-    count = min(split_size("bitext", one, split), split_size("bitext", other, split))
+    count = min(split_size(corpus, one, split), split_size(corpus, other, split))
     own = sorted((one.code, other.code)) if split == "train" else []
     draws = Draws(derive(seed, "bitext", split, *own))
     return islice(bitext(lexicon(one), lexicon(other), draws), count)
