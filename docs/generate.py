@@ -16,13 +16,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from isogloss.aligners import ALIGNERS
 from isogloss.core import runs
 from isogloss.core.runs import Architecture, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments import plan, recipe
-from isogloss.methods import METHODS, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
 from isogloss.reports import rows
 
 DOCS = Path(__file__).parent
@@ -96,6 +97,8 @@ LOOKS_AT = {
     "seeds": "model over all its seeds",
     "cell": "combination of encoder, corpus, source, target and seed that has all methods named",
     "encoder": "encoder",
+    "states": "encoder, and for the encoder within each fine-tuned model, on translations",
+    "words": "encoder, and for the encoder within each fine-tuned model, on translations with aligned words",
 }
 
 
@@ -145,6 +148,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "encoder": lambda: field_table(recipe.EncoderTable),
     "pretrain": lambda: field_table(recipe.PretrainTable),
     "architecture": lambda: field_table(Architecture),
+    "aligners": lambda: _sections(ALIGNERS, lambda _: ""),
+    "adjust": lambda: field_table(recipe.AdjustTable),
+    "adjustments": lambda: _sections(ADJUSTMENTS, lambda _: ""),
     "grid": lambda: field_table(recipe.GridTable),
     "method": lambda: field_table(recipe.MethodTable),
     "optimization": lambda: field_table(Optimization),

@@ -46,10 +46,16 @@ def _encoders(_: Path) -> Listing:
 
 
 def _methods(_: Path) -> Listing:
-    from isogloss.methods import METHODS, PRETRAINING
+    from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
 
-    kinds = {**METHODS, **PRETRAINING}
+    kinds = {**METHODS, **PRETRAINING, **ADJUSTMENTS}
     return ("method", "what"), [(name, _first_line(kind)) for name, kind in sorted(kinds.items())]
+
+
+def _aligners(_: Path) -> Listing:
+    from isogloss.aligners import ALIGNERS
+
+    return ("aligner", "what"), [(name, _first_line(kind)) for name, kind in sorted(ALIGNERS.items())]
 
 
 def _diagnostics(_: Path) -> Listing:
@@ -77,6 +83,7 @@ def _runs(folder: Path) -> Listing:
 
 
 LISTS: dict[str, Callable[[Path], Listing]] = {
+    "aligners": _aligners,
     "corpora": _corpora,
     "diagnostics": _diagnostics,
     "encoders": _encoders,
