@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
+from isogloss.aligners import ALIGNERS
 from isogloss.core.runs import Architecture, FineTune, Measure, Optimization, Pretrain, Pretrained
 from isogloss.data import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
@@ -34,6 +35,7 @@ TABLES = {
     "tasks": (TASKS, {"encode", "decode", "score"}),
     "methods": ({**METHODS, **PRETRAINING}, {"name", "train"}),
     "diagnostics": (DIAGNOSTICS, {"name", "over", "measure"}),
+    "aligners": (ALIGNERS, {"name", "needs_encoder", "align"}),
 }
 """A package's table, and what only its plug-ins have."""
 
@@ -85,6 +87,7 @@ def test_files_and_recipes_are_snake_case(package: str) -> None:
         *METHODS.values(),
         *PRETRAINING.values(),
         *DIAGNOSTICS.values(),
+        *ALIGNERS.values(),
         *(Optimization, Architecture, Pretrain, Pretrained, FineTune, Measure),
         *(Recipe, EncoderTable, PretrainTable, GridTable, MethodTable, MeasureTable),
     ],

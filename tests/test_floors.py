@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
+from isogloss.aligners import ALIGNERS
 from isogloss.data import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
@@ -22,7 +23,7 @@ FLOORS = (
     {"encoders"},
     {"tasks"},
     {"training"},
-    {"methods", "diagnostics"},
+    {"methods", "diagnostics", "aligners"},
     {"experiments", "reports", "using"},
     {"api"},
     {"cli"},
@@ -41,6 +42,7 @@ KNOWN_TO = {
     "onnxruntime": {"using"},
     "datasets": {"data"},
     "urllib": {"data"},
+    "systran_align": {"aligners"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
 PLUG_INS = {
@@ -49,6 +51,7 @@ PLUG_INS = {
     "tasks": [type(task) for task in TASKS.values()],
     "methods": [*METHODS.values(), *PRETRAINING.values()],
     "diagnostics": list(DIAGNOSTICS.values()),
+    "aligners": list(ALIGNERS.values()),
 }
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -91,7 +91,7 @@ def files(english="a b\nc\n", french="x\ny z\n", links="0-0\n0-1\n"):
 @pytest.mark.parametrize(
     ("broken", "place", "said"),
     [
-        (files(french="x\n"), "train.en-fr.fr:2: ", "the file ends; expected the partner of line 2"),
+        (files(french="x\n"), "train.en-fr.fr:2: ", "expected the partner of line 2"),
         (files(english="a b\n"), "train.en-fr.en:2: ", "the file ends"),
         (files(links="0-0\n"), "train.en-fr.align:2: ", "the file ends"),
         (files(french="x\n \n"), "train.en-fr.fr:2: ", "an empty line"),

@@ -1,9 +1,10 @@
 """Bitext: parallel text of two languages, written ``en-fr``, from one collection.
 
-A collection is a folder below the data folder with tables (``parallel_table``) or pairs of files
-(``parallel_files``) in it; the pair is found in either order. Files named for a split
-(``en-fr.dev.tsv``, ``dev.en-fr.en``) are that split. A collection without such names is one whole: the
-Bible is split by verse, known test sets are test, anything else is train.
+A collection is a folder below the data folder with tables (``parallel_table``), pairs of files
+(``parallel_files``) or tables of mined text (``mined_table``) in it; the pair is found in either order. Files
+named for a split (``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A collection
+without such names is one whole: the Bible is split by verse, known test sets are test, anything else is
+train.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,8 @@ from isogloss.data.corpora import AFTER_COLON, SPLITS, Split, cell, not_writable
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import some
-from isogloss.data.parallel_files import find_gold, find_lines, read_gold, read_lines
+from isogloss.data.mined_table import LEAST_MARGIN, find_mined, is_mined, read_mined
+from isogloss.data.parallel_files import find_gold, find_lines, find_split_last, read_gold, read_lines
 from isogloss.data.parallel_table import LINKS, languages_in, read_rows, verse_split
 from isogloss.data.word_links import NO_LINKS, flipped, format_links, linked
 
@@ -27,6 +29,10 @@ WHOLES: dict[str, Whole] = {
     "tico19": "test",
     "word-alignment": "test",
 }
+
+
+ALSO: dict[Split, tuple[str, ...]] = {"train": ("train", "all"), "dev": ("dev", "valid"), "test": ("test",)}
+"""What files call the splits, after isogloss's own name for it: XLM and fairseq say valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,9 @@ class Bitext:
 
     whole: Whole = ""
     """What a collection is whose files name no split; empty: test for known test sets, else train."""
+
+    margin: float = LEAST_MARGIN
+    """Mined pairs (WikiMatrix) with a lower margin score are left out."""
 
     def path(self, language: str, split: Split) -> str:
         """Give the place of a table of the two languages."""
@@ -86,12 +95,12 @@ class Bitext:
     def _texts(self, folder: Folder, language: str, split: Split) -> tuple[list[_Text], bool]:
         """Find the texts of a split, and tell whether their verses are still to be split."""
         first, second = two_languages(language)
-        named = {name: _find(folder, self._stems(language, name), first, second) for name in SPLITS}
+        named = {name: self._find(folder, self._stems(language, name), first, second) for name in SPLITS}
         if named[split]:
             return named[split], False
         if any(named.values()):
             raise self._no_split(folder, language, split, [name for name in SPLITS if named[name]])
-        texts = _find(folder, [f"{self.collection}/*"], first, second)
+        texts = self._find(folder, [f"{self.collection}/*"], first, second)
         if not texts:
             raise self._missing(folder, language, first, second)
         whole = self.whole or WHOLES.get(self.collection, "train")
@@ -101,8 +110,21 @@ class Bitext:
 
     def _stems(self, language: str, split: Split) -> list[str]:
         first, second = two_languages(language)
-        ends = (f"{first}-{second}.{split}", f"{second}-{first}.{split}", split, f"*.{split}")
+        pairs = (f"{first}-{second}", f"{second}-{first}")
+        own = [f"{pair}.{split}" for pair in pairs]
+        ends = [*own, *(end for name in ALSO[split] for end in (name, f"*.{name}"))]
         return [f"{self.collection}/{end}" for end in ends]
+
+    def _find(self, folder: Folder, stems: list[str], first: str, second: str) -> list[_Text]:
+        for stem in stems:
+            texts = (
+                _tables(folder, stem, first, second)
+                or _parallel(folder, stem, first, second)
+                or _mined(folder, stem, (first, second), least=self.margin)
+            )
+            if texts:
+                return texts
+        return []
 
     def _no_split(self, folder: Folder, language: str, split: Split, there: list[str]) -> DataError:
         return DataError(
@@ -112,8 +134,8 @@ class Bitext:
         )
 
     def _missing(self, folder: Folder, language: str, first: str, second: str) -> DataError:
-        others = [name for name in (*WHOLES, "bitext") if _find(folder, [f"{name}/*"], first, second)]
-        tables = folder.find([f"{self.collection}/*.tsv"])
+        others = [name for name in (*WHOLES, "bitext") if self._find(folder, [f"{name}/*"], first, second)]
+        tables = [table for table in folder.find([f"{self.collection}/*.tsv"]) if not is_mined(table)]
         there = sorted({code for table in tables for code in languages_in(table)})
         facts = [
             f"{folder.name}: no bitext {language!r} in collection {self.collection!r}.",
@@ -122,8 +144,9 @@ class Bitext:
             if others
             else "",
             f"The folder holds: {some(folder.inside())}. Looked for {self.collection}/*.tsv with both columns"
-            f" and {self.collection}/NAME.{language}.{first} with NAME.{language}.{second} (or languages "
-            f"exchanged). Put them there, or choose another pair.",
+            f", {self.collection}/NAME.{language}.{first} with NAME.{language}.{second} (or languages "
+            f"exchanged) and mined {self.collection}/NAME.{language}.tsv. Put them there, or choose another "
+            f"pair.",
         ]
         return DataError(" ".join(fact for fact in facts if fact))
 
@@ -136,14 +159,6 @@ def two_languages(pair: str) -> tuple[str, str]:
             f"corpus bitext: {pair!r} is no pair of languages; expected two with a hyphen, as in en-fr."
         )
     return first, second
-
-
-def _find(folder: Folder, stems: list[str], first: str, second: str) -> list[_Text]:
-    for stem in stems:
-        texts = _tables(folder, stem, first, second) or _parallel(folder, stem, first, second)
-        if texts:
-            return texts
-    return []
 
 
 def _tables(folder: Folder, stem: str, first: str, second: str) -> list[_Text]:
@@ -165,11 +180,21 @@ def _table_reader(table: File, first: str, second: str) -> Callable[[], Iterator
     return read
 
 
+def _mined(folder: Folder, stem: str, pair: tuple[str, str], *, least: float) -> list[_Text]:
+    for (one, two), turn in ((pair, _as_is), (pair[::-1], flipped)):
+        tables = find_mined(folder, stem, one, two)
+        if tables:
+            return [
+                _Text([table], _turned(lambda files: read_mined(files[0], least=least), [table], turn))
+                for table in tables
+            ]
+    return []
+
+
 def _parallel(folder: Folder, stem: str, first: str, second: str) -> list[_Text]:
     for one, two, turn in ((first, second, _as_is), (second, first, flipped)):
-        texts = [
-            _Text(files, _turned(read_lines, files, turn)) for files in find_lines(folder, stem, one, two)
-        ]
+        found = find_lines(folder, stem, one, two) or find_split_last(folder, stem, one, two)
+        texts = [_Text(files, _turned(read_lines, files, turn)) for files in found]
         if not texts and stem.endswith("/*"):
             texts = [
                 _Text(files, _turned(read_gold, files, turn)) for files in find_gold(folder, stem, one, two)

@@ -1,8 +1,9 @@
 """Parallel text as two files with a translation on each line, word alignments in a third.
 
 Moses' and OPUS's names: ``NAME.en-de.en``, ``NAME.en-de.de``, alignments ``NAME.en-de.align`` (0-based, as in
-0-0 1-2). Tatoeba's ``tatoeba.deu-eng.deu`` are the same with codes of ISO 639-3. Gold alignments also come
-as ``enfr.src-tgt`` (``a b ||| c d``) with ``enfr.gold`` (1-based, ``p`` for possible).
+0-0 1-2). XLM's ``en-de.en.train``, ``en-de.de.train`` have the split last. Tatoeba's
+``tatoeba.deu-eng.deu`` are named like Moses', with codes of ISO 639-3. Gold alignments also come as
+``enfr.src-tgt`` (``a b ||| c d``) with ``enfr.gold`` (1-based, ``p`` for possible).
 """
 
 from collections.abc import Iterator
@@ -43,14 +44,22 @@ def find_lines(folder: Folder, stem: str, first: str, second: str) -> list[list[
     return []
 
 
+def find_split_last(folder: Folder, stem: str, first: str, second: str) -> list[list[File]]:
+    """Find first and second file of XLM's names, given a folder and a split, as in bitext/train."""
+    place, _, split = stem.rpartition("/")
+    sides = [folder.find([f"{place}/{first}-{second}.{side}.{split}"]) for side in (first, second)]
+    return [[side[0] for side in sides]] if all(sides) else []
+
+
 def read_lines(files: list[File]) -> Iterator[Translation]:
     """Read line by line; ids are line numbers."""
     rows = zip_longest(*(file.lines() for file in files))
     for number, row in enumerate(rows, start=1):
-        for file, numbered in zip(files, row, strict=True):
-            if numbered is None or ((file is not files[-1] or len(files) == 2) and not numbered[1].strip()):
-                found = "the file ends" if numbered is None else "an empty line"
-                raise file.broken(number, found, f"the partner of line {number} of {files[0].name}")
+        if None in row:
+            raise _unequal(files, number)
+        for file, numbered in zip(files[:2], row, strict=False):
+            if not numbered[1].strip():
+                raise file.broken(number, "an empty line", f"the partner of line {number} of {files[0].name}")
         pair = Translation(id=str(number), first=row[0][1], second=row[1][1])
         yield linked(pair, row[2][1], files[2], number) if len(files) > 2 else pair
 
@@ -65,9 +74,8 @@ def find_gold(folder: Folder, stem: str, first: str, second: str) -> list[list[F
 def read_gold(files: list[File]) -> Iterator[Translation]:
     """Read lines ``a b ||| c d`` with their gold alignments, if there are any; ids are line numbers."""
     for number, row in enumerate(zip_longest(*(file.lines() for file in files)), start=1):
-        for file, numbered in zip(files, row, strict=True):
-            if numbered is None:
-                raise file.broken(number, "the file ends", f"the partner of line {number} of {files[0].name}")
+        if None in row:
+            raise _unequal(files, number)
         sides = row[0][1].split(BETWEEN)
         if len(sides) != 2 or not all(side.strip() for side in sides):
             raise files[0].broken(
@@ -75,6 +83,19 @@ def read_gold(files: list[File]) -> Iterator[Translation]:
             )
         pair = Translation(id=str(number), first=sides[0].strip(), second=sides[1].strip())
         yield linked(pair, row[1][1], files[1], number, first_is=1) if len(files) > 1 else pair
+
+
+def _unequal(files: list[File], number: int) -> DataError:
+    """Build the error for files that do not end together; each is read to its end to say how long it is."""
+    counts = [sum(1 for _ in file.lines()) for file in files]
+    ends = next(file for file, count in zip(files, counts, strict=True) if count < number)
+    there = ", ".join(f"{file.name} has {count}" for file, count in zip(files, counts, strict=True))
+    return ends.broken(
+        number,
+        f"the file ends; {there} lines",
+        f"the partner of line {number} of {files[0].name}, and as many lines in each file",
+        "Fetch or make these files again, together",
+    )
 
 
 def _by_stem(folder: Folder, base: str, end: str) -> dict[str, File]:

@@ -1,0 +1,31 @@
+"""Floor 5: one word aligner per file."""
+
+from typing import ClassVar, Protocol
+
+from isogloss.aligners.eflomal import Eflomal
+from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.aligners.fast_align import FastAlign
+from isogloss.aligners.setting import AlignSetting
+from isogloss.data.pharaoh import Aligned
+
+
+class Aligner(Protocol):
+    """A way to find which words of a translation belong together; its fields are its hyper-parameters."""
+
+    name: ClassVar[str]
+    needs_encoder: ClassVar[bool]
+    """Whether it looks at the states of an encoder (else at the bitext's statistics alone)."""
+
+    def align(self, setting: AlignSetting) -> list[Aligned]:
+        """Align every pair, in order, and keep what was learned, if anything, in the setting's folder."""
+        ...
+
+    def align_new(self, setting: AlignSetting) -> list[Aligned]:
+        """Align new pairs with what ``align`` kept in the setting's folder, which stays as it is."""
+        ...
+
+
+_ALL: tuple[type[Aligner], ...] = (FastAlign, Eflomal, EncoderSimilarity)
+ALIGNERS: dict[str, type[Aligner]] = {aligner.name: aligner for aligner in _ALL}
+
+__all__ = ["ALIGNERS", "AlignSetting", "Aligned", "Aligner"]

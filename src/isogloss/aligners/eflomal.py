@@ -1,0 +1,159 @@
+"""eflomal (Östling & Tiedemann 2016): a Bayesian hidden Markov model with fertility, by Gibbs sampling.
+
+It is under the GNU GPL, so it is only ever run as a program, which the user installs; nothing of it is
+imported. The program draws its random numbers from the system: two runs differ in a few links, whatever the
+seed.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import sqrt
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar, Literal
+
+from isogloss.aligners.eflomal_files import (
+    Priors,
+    count_priors,
+    priors_lines,
+    read_priors,
+    write_priors,
+    write_sentences,
+)
+from isogloss.aligners.setting import AlignSetting
+from isogloss.core.errors import ConfigError, DataError, RunError
+from isogloss.core.progress import Progress
+from isogloss.core.records import writing
+from isogloss.data.examples import Translation
+from isogloss.data.files import disk_file
+from isogloss.data.pharaoh import Aligned, read_pharaoh
+from isogloss.data.symmetrization import Symmetrization, symmetrized
+
+PROGRAM = "eflomal"
+KEPT = "eflomal.priors"
+
+ROUNDS = 5000
+"""Sampling rounds at one pair; at n pairs there are so many by √n, as in the program's own front end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eflomal:
+    """Align with the program eflomal: more accurate than fast-align, and slower."""
+
+    name: ClassVar[str] = "eflomal"
+    needs_encoder: ClassVar[bool] = False
+
+    symmetrization: Symmetrization = "intersection"
+    """How both directions become one: intersection (one-to-one), union, grow-diag, grow-diag-final-and, or
+    forward or backward alone."""
+
+    model: Literal[1, 2, 3] = 3
+    """1: words alone (IBM 1), 2: order too (HMM), 3: fertility too."""
+
+    samplers: int = 3
+    """Samplers whose links are averaged."""
+
+    length: float = 1.0
+    """Sampling rounds, relative to the program's usual number."""
+
+    none: float = 0.2
+    """Prior probability that a word has no counterpart."""
+
+    lowercase: bool = True
+    """Whether capitals count as small letters."""
+
+    def align(self, setting: AlignSetting) -> list[Aligned]:
+        """Align the pairs, and keep counts of what was linked as priors for new ones."""
+        forward, backward = self._directions(setting, None)
+        priors = count_priors(
+            self._words(setting.pairs), *([one.links for one in way] for way in (forward, backward))
+        )
+        with writing(setting.folder / KEPT):
+            setting.folder.mkdir(parents=True, exist_ok=True)
+            text = "".join(f"{line}\n" for line in priors_lines(priors))
+            (setting.folder / KEPT).write_text(text, encoding="utf-8", newline="\n")
+        return self._symmetrized(forward, backward)
+
+    def align_new(self, setting: AlignSetting) -> list[Aligned]:
+        """Align new pairs, with the links in the setting's folder as priors."""
+        if not (setting.folder / KEPT).is_file():
+            raise DataError(
+                f"{setting.folder}: no alignment model is here ({KEPT}). Give the folder of a bitext that "
+                f"eflomal aligned, or align it again."
+            )
+        return self._symmetrized(*self._directions(setting, read_priors(disk_file(setting.folder / KEPT))))
+
+    def _symmetrized(self, forward: Sequence[Aligned], backward: Sequence[Aligned]) -> list[Aligned]:
+        return [
+            Aligned(links=symmetrized(one.links, other.links, self.symmetrization))
+            for one, other in zip(forward, backward, strict=True)
+        ]
+
+    def _words(self, pairs: Sequence[Translation]) -> list[tuple[list[str], list[str]]]:
+        texts = ((pair.first, pair.second) for pair in pairs)
+        if self.lowercase:
+            texts = ((first.lower(), second.lower()) for first, second in texts)
+        return [(first.split(), second.split()) for first, second in texts]
+
+    def _directions(
+        self, setting: AlignSetting, priors: Priors | None
+    ) -> tuple[list[Aligned], list[Aligned]]:
+        """Run the program, and return the links of both directions."""
+        program = _program()
+        words = self._words(setting.pairs)
+        setting.tell(Progress(what="eflomal", done=0, total=1, remark=f"{len(words)} pairs"))
+        with TemporaryDirectory(prefix="eflomal-") as place:
+            first, second, forward, backward = (
+                Path(place, name) for name in ("first", "second", "fwd", "rev")
+            )
+            known = [
+                write_sentences(path, side)
+                for path, side in ((first, [a for a, _ in words]), (second, [b for _, b in words]))
+            ]
+            options = ["-s", str(first), "-t", str(second), "-f", str(forward), "-r", str(backward)]
+            if priors is not None:
+                write_priors(Path(place, "priors"), priors, known[0], known[1])
+                options += ["-p", str(Path(place, "priors"))]
+            _run([program, *options, *self._options(len(words))])
+            made = [list(read_pharaoh(disk_file(path), setting.pairs)) for path in (forward, backward)]
+        setting.tell(Progress(what="eflomal", done=1, total=1))
+        return made[0], made[1]
+
+    def _options(self, pairs: int) -> list[str]:
+        """Say model and rounds; the simpler models come first and are given a quarter of them."""
+        rounds = max(2, round(self.length * ROUNDS / sqrt(max(pairs, 1))))
+        quarter = max(1, rounds // 4)
+        by_model = {1: (rounds, 0, 0), 2: (max(2, quarter), rounds, 0), 3: (max(2, quarter), quarter, rounds)}
+        stages = zip("123", by_model[self.model], strict=True)
+        fixed = ["-m", str(self.model), "-n", str(self.samplers), "-N", str(self.none), "-q"]
+        return [*fixed, *(text for stage, number in stages if number for text in (f"-{stage}", str(number)))]
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError as error:
+        raise RunError(
+            f"{command[0]}: cannot be run ({error.strerror or error}). Install eflomal again."
+        ) from error
+    if done.returncode:
+        said = " ".join(done.stderr.split())[-300:] or "it said nothing"
+        raise RunError(
+            f"{command[0]}: ended with code {done.returncode} ({said}). Align fewer pairs, or use fast-align."
+        )
+
+
+def _program() -> str:
+    """Find the program: on the PATH, or where its Python package keeps it (which is not imported)."""
+    spec = find_spec(PROGRAM)
+    places = [Path(place, "bin", PROGRAM) for place in (spec and spec.submodule_search_locations) or ()]
+    found = shutil.which(PROGRAM) or next((str(path) for path in places if path.is_file()), None)
+    if found is None:
+        raise ConfigError(
+            "aligner eflomal: no program eflomal is on the PATH. pip install eflomal (it is under the GNU GPL "
+            "and needs a C compiler), or choose the aligner fast-align or encoder."
+        )
+    return found

@@ -1,0 +1,132 @@
+"""Alignment by an encoder: words whose subwords have similar states (SimAlign, Jalili Sabet et al. 2020).
+
+No statistics of the bitext are needed, so a single pair can be aligned. Subwords are matched, and two words
+are linked when any of their subwords are; or words, as the mean of their subwords, are matched directly.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from isogloss.aligners.layer_states import check_layer, default_layer, subword_states
+from isogloss.aligners.matching import Matching, cosine_similarities, distorted, linked
+from isogloss.aligners.setting import AlignSetting
+from isogloss.core.errors import ConfigError
+from isogloss.core.progress import Progress
+from isogloss.data.examples import Translation
+from isogloss.data.pharaoh import Aligned
+from isogloss.encoders.loading import load_model, load_tokenizer
+from isogloss.encoders.words import SplitWords, split_words
+from isogloss.training.precision import device
+
+BLOCK = 1024
+"""Pairs whose states are held at once."""
+
+CELLS = 1 << 20
+"""Similarities that are computed at once, padding included."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSimilarity:
+    """Align by the similarity of an encoder's states."""
+
+    name: ClassVar[str] = "encoder"
+    needs_encoder: ClassVar[bool] = True
+
+    matching: Matching = "argmax"
+    """Which subwords are linked: argmax (each other's best), itermax (repeatedly) or match (one-to-one)."""
+
+    layer: int | None = None
+    """Layer whose states are compared, 0 the embeddings, -1 the last; else two thirds of the way up."""
+
+    unit: Literal["subword", "word"] = "subword"
+    """Whether subwords are matched, or words as the mean of their subwords."""
+
+    rounds: int = 2
+    """How often itermax looks for links."""
+
+    distortion: float = 0.0
+    """How much less similar words at other relative places count (kappa), 0 to 1."""
+
+    def align(self, setting: AlignSetting) -> list[Aligned]:
+        """Align every pair; nothing is learned."""
+        if not setting.encoder:
+            raise ConfigError(
+                "aligner encoder: no encoder is given. Name one (shipped, a folder, a hub name), or choose "
+                "the aligner fast-align, which learns from the bitext alone."
+            )
+        tokenizer = load_tokenizer(setting.encoder)
+        model = load_model(setting.encoder).to(device())
+        layers = model.config.num_hidden_layers
+        layer = default_layer(layers) if self.layer is None else check_layer(self.layer, layers)
+        found: list[Aligned] = []
+        for start in range(0, len(setting.pairs), BLOCK):
+            block = setting.pairs[start : start + BLOCK]
+            found += self._block(block, model, tokenizer, layer=layer, precision=setting.precision)
+            setting.tell(Progress(what="alignment", done=len(found), total=len(setting.pairs)))
+        return found
+
+    def align_new(self, setting: AlignSetting) -> list[Aligned]:
+        """Align new pairs, as any others."""
+        return self.align(setting)
+
+    def _block(
+        self, pairs: Sequence[Translation], model: Any, tokenizer: Any, *, layer: int, precision: str
+    ) -> list[Aligned]:
+        texts = [text.split() for pair in pairs for text in (pair.first, pair.second)]
+        splits = split_words(texts, tokenizer)
+        states = subword_states(model, tokenizer, splits, layer=layer, precision=precision)
+        units = [self._units(split, state) for split, state in zip(splits, states, strict=True)]
+        found = [Aligned(links=())] * len(pairs)
+        sizes = [(len(units[2 * pair][1]), len(units[2 * pair + 1][1])) for pair in range(len(pairs))]
+        for group in _groups(sizes):
+            links = self._links([(units[2 * pair], units[2 * pair + 1]) for pair in group])
+            for pair, aligned in zip(group, links, strict=True):
+                found[pair] = aligned
+        return found
+
+    def _units(self, split: SplitWords, states: Tensor) -> tuple[tuple[int, ...], Tensor]:
+        """Return what is matched: for each unit its word, and a vector of length 1."""
+        words = split.words
+        if self.unit == "word" and words:
+            places = torch.tensor(words, device=states.device)
+            sums = torch.zeros(words[-1] + 1, states.shape[1], device=states.device)
+            states = sums.index_add_(0, places, states)  # The mean has the same direction.
+            words = tuple(range(words[-1] + 1))
+        return words, torch.nn.functional.normalize(states, dim=1)
+
+    def _links(self, group: list[tuple[tuple[tuple[int, ...], Tensor], ...]]) -> Iterator[Aligned]:
+        sides = [[pair[side] for pair in group] for side in (0, 1)]
+        first, second = (pad_sequence([vectors for _, vectors in side], batch_first=True) for side in sides)
+        lengths = [torch.tensor([len(words) for words, _ in side], device=first.device) for side in sides]
+        similar = distorted(cosine_similarities(first, second, (lengths[0], lengths[1])), self.distortion)
+        places = linked(similar, self.matching, rounds=self.rounds).nonzero()
+        scores = similar.values[places.unbind(1)].tolist()
+        found: list[dict[tuple[int, int], float]] = [{} for _ in group]
+        for (pair, row, column), score in zip(places.tolist(), scores, strict=True):
+            link = (group[pair][0][0][row], group[pair][1][0][column])
+            found[pair][link] = max(score, found[pair].get(link, 0.0))
+        for links in found:
+            order = sorted(links)
+            yield Aligned(links=tuple(order), scores=tuple(links[link] for link in order))
+
+
+def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+    """Group pairs that have units on both sides, alike in size, so that little is padded."""
+    group: list[int] = []
+    longest = (0, 0)
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        rows, columns = sizes[place]
+        if not rows or not columns:
+            continue
+        longest = (max(longest[0], rows), max(longest[1], columns))
+        if group and (len(group) + 1) * longest[0] * longest[1] > CELLS:
+            yield group
+            group, longest = [], (rows, columns)
+        group.append(place)
+    if group:
+        yield group

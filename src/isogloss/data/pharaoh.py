@@ -1,0 +1,82 @@
+"""Pharaoh's format: on each line the word links of a sentence pair, 0-0 1-2, with scores 0-0:0.93 1-2:0.5.
+
+Words are counted from 0. A pair without links has an empty line.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from math import isfinite
+
+from isogloss.core.errors import DataError
+from isogloss.data.examples import Translation
+from isogloss.data.files import File
+from isogloss.data.word_links import linked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aligned:
+    """The word links of one pair: (first, second), 0-based and sorted; a score each where there are any."""
+
+    links: tuple[tuple[int, int], ...]
+    scores: tuple[float, ...] = ()
+
+
+def write_pharaoh(alignments: Iterable[Aligned], *, scores: bool = False) -> Iterator[str]:
+    """Give a line for each pair; ``scores`` are written where there are any, with six digits."""
+    for aligned in alignments:
+        links = [f"{i}-{j}" for i, j in aligned.links]
+        if scores and aligned.scores:
+            links = [f"{link}:{score:.6g}" for link, score in zip(links, aligned.scores, strict=True)]
+        yield " ".join(links)
+
+
+def read_pharaoh(file: File, pairs: Iterable[Translation]) -> Iterator[Aligned]:
+    """Read the links of these pairs, a line for each; they come sorted.
+
+    DataError for a link that no two words have, and for lines that are fewer or more than the pairs.
+    """
+    wanted, lines = iter(pairs), file.lines()
+    done = 0
+    for pair, numbered in zip_longest(wanted, lines):
+        if pair is None or numbered is None:
+            there = [done + (one is not None) for one in (numbered, pair)]
+            there = [count + sum(1 for _ in rest) for count, rest in zip(there, (lines, wanted), strict=True)]
+            raise DataError(
+                f"{file.name}: {there[0]} lines of links for {there[1]} pairs; expected a line for each "
+                f"pair, empty for one without links. Align this bitext again, or give the one that these are of."
+            )
+        done, text = numbered
+        yield _aligned(text, pair, file, done)
+
+
+def _aligned(text: str, pair: Translation, file: File, number: int) -> Aligned:
+    links, scores = [], []
+    for part in text.split():
+        link, colon, score = part.partition(":")
+        (found,) = linked(pair, link, file, number).links or ((-1, -1),)
+        if found == (-1, -1):
+            raise file.broken(number, f"link {part!r}", "i-j; only gold alignments know possible links")
+        links.append(found)
+        if colon:
+            scores.append(_score(score, part, file, number))
+    if scores and len(scores) < len(links):
+        raise file.broken(number, f"{len(scores)} scores for {len(links)} links", "a score for each, or none")
+    if len(set(links)) < len(links):
+        twice = next(link for link in links if links.count(link) > 1)
+        raise file.broken(number, f"link {twice[0]}-{twice[1]} a second time", "each link once")
+    order = sorted(range(len(links)), key=links.__getitem__)
+    return Aligned(
+        links=tuple(links[place] for place in order),
+        scores=tuple(scores[place] for place in order) if scores else (),
+    )
+
+
+def _score(text: str, part: str, file: File, number: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = float("nan")
+    if not isfinite(score):
+        raise file.broken(number, f"link {part!r}", "i-j:score, as in 0-0:0.93")
+    return score
