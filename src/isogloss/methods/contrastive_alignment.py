@@ -1,7 +1,7 @@
 """Contrastive alignment: a word, or sentence, must find its translation among all of the batch, both ways.
 
-InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words. What is spelled alike in either language is no wrong answer: function words and full stops are in
-every sentence.
+InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words. What is
+spelled alike in either language is no wrong answer: function words and full stops are in every sentence.
 """
 
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ little padding.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,10 +31,10 @@ class Pass:
     mask: Tensor | None
     """[sentence subword], 1 at real subwords; None without padding."""
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: torch.device) -> "Pass":
         """Return it on a device."""
         mask = None if self.mask is None else self.mask.to(device, non_blocking=True)
-        return type(self)(self.subwords.to(device, non_blocking=True), mask)
+        return Pass(self.subwords.to(device, non_blocking=True), mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Items:
         """Return the items' states."""
         return embedding_bag(self.places, states, self.starts, mode="mean")
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: torch.device) -> "Items":
         """Return them on a device."""
-        return type(self)(self.places.to(device), self.starts.to(device))
+        return Items(self.places.to(device), self.starts.to(device))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,9 @@ class AlignedBatch:
         each = self.kinds.unsqueeze(1) == self.kinds.unsqueeze(0)
         return each.any(dim=2)
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: torch.device) -> "AlignedBatch":
         """Return the batch on a device."""
-        return type(self)(
+        return AlignedBatch(
             passes=tuple(one.to(device) for one in self.passes),
             source=self.source.to(device),
             target=self.target.to(device),
