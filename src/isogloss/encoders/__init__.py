@@ -7,6 +7,7 @@ from isogloss.encoders.loading import (
     load_masked_lm,
     load_model,
     load_tokenizer,
+    load_whole,
     load_with_new_head,
     save_model,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "load_masked_lm",
     "load_model",
     "load_tokenizer",
+    "load_whole",
     "load_with_new_head",
     "new_encoder",
     "offer_explicit_attention",

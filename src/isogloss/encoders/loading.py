@@ -106,6 +106,21 @@ def load_masked_lm(source: str | Path, *, attention: str = "sdpa") -> "PreTraine
     return load_model(source, "AutoModelForMaskedLM", attention=attention)
 
 
+def load_whole(source: str | Path, *, attention: str = "sdpa") -> "PreTrainedModel":
+    """Load all that was pretrained: the encoder, with its masked-LM head and its pooler where it has them.
+
+    What is changed and saved again lacks nothing then that a new head may start from.
+    """
+    encoder = load_model(source, attention=attention)
+    kinds = load_encoder_config(source).architectures or ()
+    if not any(kind.endswith(("ForMaskedLM", "ForPreTraining")) for kind in kinds):
+        return encoder
+    model = load_masked_lm(source, attention=attention)
+    if getattr(encoder, "pooler", None) is not None:
+        model.base_model.pooler = encoder.pooler
+    return model
+
+
 def load_with_new_head(
     source: str | Path,
     auto_class: AutoClass,

@@ -3,12 +3,16 @@
 from typing import ClassVar, Protocol
 
 from isogloss.methods.bilingual import Bilingual
+from isogloss.methods.continual import Continual
+from isogloss.methods.contrastive_alignment import ContrastiveAlignment
+from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.few_shot import FewShot
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
-from isogloss.training.setting import Reads, Setting
+from isogloss.training.adjusting import Adjusted
+from isogloss.training.setting import AdjustSetting, Reads, Setting
 from isogloss.training.supervised import Trained
 
 
@@ -31,10 +35,22 @@ class Method(Protocol):
         ...
 
 
-_ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual, FewShot, TranslateTrain)
+class Adjustment(Protocol):
+    """A way to make translations lie together in an encoder; its fields are its hyper-parameters."""
+
+    name: ClassVar[str]
+
+    def train(self, setting: AdjustSetting) -> Adjusted:
+        """Adjust the encoder on aligned bitext."""
+        ...
+
+
+_ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual, FewShot, TranslateTrain, Continual)
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
     MaskedLanguageModelling.name: MaskedLanguageModelling
 }
+_ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (CrossLingualAdjustment, ContrastiveAlignment)
+ADJUSTMENTS: dict[str, type[Adjustment]] = {method.name: method for method in _ALL_ADJUSTMENTS}
 
-__all__ = ["METHODS", "PRETRAINING", "Method"]
+__all__ = ["ADJUSTMENTS", "METHODS", "PRETRAINING", "Adjustment", "Method"]

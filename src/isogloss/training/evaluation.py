@@ -110,7 +110,7 @@ def sentence_states(
     Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or where the encoder has
     no more positions; one without subwords is all zeros.
     """
-    _check_layer(model, layer)
+    check_layer(model, layer)
     limit = min(limit, family_of(model).longest_text(model.config))
     ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
     found: list[Tensor] = [torch.empty(0)] * len(texts)
@@ -135,7 +135,8 @@ def _groups(lengths: Sequence[int]) -> list[list[int]]:
     return by_length(lengths, BUDGET, padding=None if torch.cuda.is_available() else CALL)
 
 
-def _check_layer(model: Any, layer: int) -> None:
+def check_layer(model: Any, layer: int) -> None:
+    """Raise ConfigError unless an encoder, or a model, has this layer."""
     last = model.config.num_hidden_layers
     if not -last - 1 <= layer <= last:
         raise ConfigError(

@@ -15,6 +15,7 @@ from isogloss.encoders import load_tokenizer, offer_explicit_attention
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed
+from isogloss.training.beside import Beside, MakeBeside
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Note, Watch, fit, precision_of
@@ -35,11 +36,12 @@ class Trained:
     warnings: tuple[str, ...] = ()
 
 
-def fine_tune(setting: Setting, reads: Reads) -> Trained:
+def fine_tune(setting: Setting, reads: Reads, *, beside: MakeBeside | None = None) -> Trained:
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
-    model to go on from brings its own. A batch holds one language.
+    model to go on from brings its own. A batch holds one language. ``beside`` makes a term that is added to
+    the task's loss.
     """
     checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
     setting = _settled(setting, checkpoints)
@@ -59,11 +61,11 @@ def fine_tune(setting: Setting, reads: Reads) -> Trained:
         what=f"fine-tuning on {'+'.join(reads.train)}",
     )
     schedule = _schedule(setting.optimization)
-    fitted = fit(
-        model, batches, partial(_loss, setting.task), schedule=schedule, seed=setting.seed, watch=watch
-    )
-    rows = _mark_chosen(fitted.rows)
-    return Trained(model, tokenizer, rows, selection.warnings(rows))
+    second = beside(setting, model, tokenizer, len(batches)) if beside else Beside()
+    every, loss = second.added(batches, partial(_loss, setting.task))
+    fitted = fit(model, every, loss, schedule=schedule, seed=setting.seed, watch=watch)
+    rows = [*_mark_chosen(fitted.rows), *second.rows]
+    return Trained(model, tokenizer, rows, (*selection.warnings(rows), *second.warnings))
 
 
 def _settled(setting: Setting, checkpoints: Checkpoints) -> Setting:

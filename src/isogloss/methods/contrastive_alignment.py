@@ -1,0 +1,99 @@
+"""Contrastive alignment: a word, or sentence, must find its translation among all of the batch, both ways.
+
+InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words. What is
+spelled alike in either language is no wrong answer: function words and full stops are in every sentence.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from torch import Tensor
+
+from isogloss.core.runs import Count, Positive, Rate, Share, Weight
+from isogloss.nn.closeness import squared_distance
+from isogloss.nn.contrast import bidirectional_contrast
+from isogloss.training.adjusting import Adjusted, Pace, adjust
+from isogloss.training.aligned_batches import AlignedBatch, states_of
+from isogloss.training.aligned_pairs import Reading, Word
+from isogloss.training.kept_states import Kept
+from isogloss.training.optimizer import Schedule
+from isogloss.training.setting import AdjustSetting
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastiveAlignment:
+    """Let translations find each other among the others of their batch."""
+
+    name: ClassVar[str] = "contrastive-alignment"
+
+    level: Literal["word", "sentence"] = "word"
+    """What finds its translation: linked words, or the means of whole sentences."""
+
+    temperature: Rate = 0.1
+    """What cosines are divided by: the lower, the more the nearest wrong answers count."""
+
+    stay: Weight = 0.0
+    """Weight of keeping the source where it was (the second term of cross-lingual adjustment, a mean)."""
+
+    layer: int = -1
+    """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
+
+    word: Word = "average"
+    """What represents a word: average, first, last, or subwords (each for itself)."""
+
+    longest: Positive = 64
+    """Words of the longest sentence; pairs with a longer one are left out."""
+
+    epochs: Count = 1
+    """Passes over the sentence pairs; 0 leaves the encoder as it is."""
+
+    batch_size: Positive = 32
+    """Sentence pairs a step, all of one pair of languages; the others are the wrong answers."""
+
+    learning_rate: Rate = 2e-5
+    """Highest rate, reached after the warm-up; then linear decay to 0."""
+
+    warmup: Share = 0.1
+    """Share of the steps with linear warm-up."""
+
+    dropout: bool = True
+    """Whether the encoder drops out while it is aligned."""
+
+    kept: Kept = "float16"
+    """In what the states before are kept on disk, where stay is not 0."""
+
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
+
+    checkpoint_every: Count = 200
+    """Steps between checkpoints; 0 for none."""
+
+    def train(self, setting: AdjustSetting) -> Adjusted:
+        """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""
+        reading = Reading(
+            word=self.word,
+            pulled="words" if self.level == "word" else "sentences",
+            longest=self.longest,
+            layer=self.layer,
+        )
+        pace = Pace(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            schedule=Schedule(
+                learning_rate=self.learning_rate,
+                warmup=self.warmup,
+                weight_decay=0.0,
+                precision=self.precision,
+            ),
+            dropout=self.dropout,
+            checkpoint_every=self.checkpoint_every,
+        )
+        return adjust(setting, self._loss, reading=reading, pace=pace, kept=self.kept if self.stay else None)
+
+    def _loss(self, model: Any, batch: AlignedBatch) -> Tensor:
+        states = states_of(model, batch.passes, layer=self.layer)
+        source, target = batch.source.of(states), batch.target.of(states)
+        contrast = bidirectional_contrast(source, target, batch.same(), temperature=self.temperature)
+        if not self.stay:
+            return contrast
+        return contrast + self.stay * squared_distance(batch.held.of(states), batch.before, "mean")

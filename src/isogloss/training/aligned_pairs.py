@@ -1,0 +1,253 @@
+"""Sentence pairs with linked words as an encoder reads them: what is pulled together, what is held in place.
+
+A word's state is made of its subwords' states; where those lie is worked out once, when pairs are encoded.
+Everything is kept in a few long arrays: 250,000 pairs take some hundred MiB.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, product
+from typing import Any, Literal
+
+import numpy as np
+
+from isogloss.core.errors import DataError
+from isogloss.core.records import Value
+from isogloss.data.examples import Translation
+from isogloss.encoders.words import SplitWords, special_subwords, split_words
+
+Word = Literal["average", "first", "last", "subwords"]
+"""What represents a word: the average of its subwords, one of them, or each for itself."""
+
+Pulled = Literal["all", "words", "special", "opening", "sentences"]
+"""What is pulled together: linked words with both special subwords, either alone, [CLS] alone, or the means
+of whole sentences."""
+
+AT_ONCE = 1000
+"""Pairs tokenized in one call: enough to keep the tokenizer busy, little memory."""
+
+Span = tuple[int, int]
+"""The places in a sentence, from the first to before the last, whose states are averaged."""
+
+WITH_SPECIAL = ("all", "special", "opening")
+WITH_WORDS = ("all", "words")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How sentence pairs are read."""
+
+    word: Word = "average"
+    pulled: Pulled = "all"
+    drop_identical: bool = False
+    longest: int = 64
+    """Words of the longest sentence."""
+    layer: int = -1
+    """Layer whose states are read: 0 is the embeddings, -1 the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedRow:
+    """A sentence pair: the subwords of both sides, and places in them."""
+
+    number: int
+    source: np.ndarray
+    target: np.ndarray
+    held: np.ndarray
+    """[item 2]: places in the source whose states stay near where they were."""
+    pulled: np.ndarray
+    """[item 4]: places in the source and in the target whose states come together."""
+    kinds: np.ndarray
+    """[item 2]: numbers of the texts at these places; equal texts have equal numbers."""
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Rows of different lengths in one long array."""
+
+    values: "array[int]" = field(default_factory=lambda: array("i"))
+    starts: "array[int]" = field(default_factory=lambda: array("q", (0,)))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        return np.frombuffer(self.values, dtype=np.int32)[self.starts[row] : self.starts[row + 1]]
+
+    def size(self, row: int) -> int:
+        """Return how long a row is."""
+        return self.starts[row + 1] - self.starts[row]
+
+    def append(self, row: Sequence[int]) -> None:
+        """Add a row."""
+        self.values.extend(row)
+        self.starts.append(len(self.values))
+
+
+@dataclass(frozen=True)
+class AlignedPairs:
+    """All sentence pairs, encoded; row i is made when it is asked for."""
+
+    layer: int
+    """Layer whose states are read."""
+    padding: int
+    """The subword sentences are padded with."""
+    source: Ragged = field(default_factory=Ragged)
+    target: Ragged = field(default_factory=Ragged)
+    held: Ragged = field(default_factory=Ragged)
+    pulled: Ragged = field(default_factory=Ragged)
+    kinds: Ragged = field(default_factory=Ragged)
+    groups: dict[str, range] = field(default_factory=dict)
+    """Rows of each pair of languages."""
+    rows: list[dict[str, Value]] = field(default_factory=list)
+    """What was read of each pair of languages, and what was left out."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, number: int) -> AlignedRow:
+        parts = (self.source, self.target, self.held, self.pulled, self.kinds)
+        source, target, held, pulled, kinds = (part[number] for part in parts)
+        return AlignedRow(
+            number, source, target, held.reshape(-1, 2), pulled.reshape(-1, 4), kinds.reshape(-1, 2)
+        )
+
+    def length(self, number: int) -> int:
+        """Return the subwords of a pair's longer side."""
+        return max(self.source.size(number), self.target.size(number))
+
+    def held_counts(self) -> np.ndarray:
+        """Return for each row how many states are held."""
+        return np.diff(np.frombuffer(self.held.starts, dtype=np.int64)) // 2
+
+    def warnings(self) -> tuple[str, ...]:
+        """Say where pairs were left out."""
+        return tuple(
+            f"{row['pair']}: {row['left_out']} of {row['translations']} sentence pairs were left out: "
+            f"empty, or too long (more words than longest, or more subwords than the encoder has positions)."
+            for row in self.rows
+            if row["left_out"]
+        )
+
+
+def encode_pairs(bitext: Mapping[str, Sequence[Translation]], tokenizer: Any, how: Reading) -> AlignedPairs:
+    """Encode the translations of every pair of languages; the source language is the first.
+
+    Pairs with an empty side or one that is too long are left out and counted. DataError when a pair has no
+    links, or links to words that are not there.
+    """
+    encode = _Encoder(how, tokenizer)
+    pairs = encode.pairs
+    for languages, translations in bitext.items():
+        first, links = len(pairs), len(pairs.pulled.values)
+        for start in range(0, len(translations), AT_ONCE):
+            some = translations[start : start + AT_ONCE]
+            words = [(one.first.split(), one.second.split()) for one in some]
+            splits = iter(split_words(list(chain.from_iterable(words)), tokenizer))
+            for one, sides in zip(some, words, strict=True):
+                encode.add(languages, one, sides, (next(splits), next(splits)))
+        pairs.groups[languages] = range(first, len(pairs))
+        pairs.rows.append(
+            {
+                "pair": languages,
+                "translations": len(translations),
+                "left_out": len(translations) - (len(pairs) - first),
+                "pulled": (len(pairs.pulled.values) - links) // 4,
+            }
+        )
+    return pairs
+
+
+Match = tuple[tuple[int, ...], tuple[str, str]]
+"""A span in either side, four numbers, and the texts there."""
+
+Sides = tuple[list[str], list[str]]
+Splits = tuple[SplitWords, SplitWords]
+
+
+class _Encoder:
+    """Turns translations into rows, one after the other."""
+
+    def __init__(self, how: Reading, tokenizer: Any) -> None:
+        self.how, self.special = how, special_subwords(tokenizer)
+        self.limit = tokenizer.model_max_length
+        self.pairs = AlignedPairs(how.layer, tokenizer.pad_token_id)
+        self.known: dict[str, int] = {}
+
+    def add(self, languages: str, one: Translation, words: Sides, splits: Splits) -> None:
+        """Add a translation, unless it is left out."""
+        _check_links(languages, one, words)
+        lengths = [len(split.subwords) + len(self.special) for split in splits]
+        fits = max(lengths) <= self.limit and max(map(len, words)) <= self.how.longest
+        if not (all(words) and fits):
+            return
+        opening, closing = self.special
+        for side, split in zip((self.pairs.source, self.pairs.target), splits, strict=True):
+            side.append((opening, *split.subwords, closing))
+        places = [_places(split, self.how.word) for split in splits]
+        self.pairs.held.append([*chain.from_iterable(self._held(places[0], lengths[0]))])
+        matches = [*self._matches(one, words, places), *self._special(lengths)]
+        if self.how.pulled == "sentences":
+            matches = [((*_whole(lengths[0]), *_whole(lengths[1])), (one.first, one.second))]
+        self.pairs.pulled.append([*chain.from_iterable(span for span, _ in matches)])
+        self.pairs.kinds.append([self._kind(text) for _, texts in matches for text in texts])
+
+    def _held(self, words: list[list[Span]], length: int) -> list[Span]:
+        if self.how.pulled == "sentences":
+            return [_whole(length)]
+        special = [(0, 1), (length - 1, length)] if self.how.pulled in WITH_SPECIAL else []
+        return [*chain.from_iterable(words), *special]
+
+    def _matches(self, one: Translation, words: Sides, places: list[list[list[Span]]]) -> list[Match]:
+        if self.how.pulled not in WITH_WORDS:
+            return []
+        return [
+            ((*source, *target), (words[0][i], words[1][j]))
+            for i, j in one.links or ()
+            if not (self.how.drop_identical and words[0][i] == words[1][j])
+            for source, target in product(places[0][i], places[1][j])
+        ]
+
+    def _special(self, lengths: list[int]) -> list[Match]:
+        if self.how.pulled not in WITH_SPECIAL:
+            return []
+        source, target = lengths
+        ends: list[Match] = [((0, 1, 0, 1), ("", "")), ((source - 1, source, target - 1, target), (" ", " "))]
+        return ends[:1] if self.how.pulled == "opening" else ends
+
+    def _kind(self, text: str) -> int:
+        return self.known.setdefault(text, len(self.known))
+
+
+def _places(split: SplitWords, word: Word) -> list[list[Span]]:
+    """Return for each word the spans that represent it; the opening subword stands before the first."""
+    begins = [place + 1 for place in split.first()]
+    ends = [*begins[1:], len(split.subwords) + 1]
+    each: dict[Word, Any] = {
+        "average": lambda begin, end: [(begin, end)],
+        "first": lambda begin, _: [(begin, begin + 1)],
+        "last": lambda _, end: [(end - 1, end)],
+        "subwords": lambda begin, end: [(place, place + 1) for place in range(begin, end)],
+    }
+    return [each[word](begin, end) for begin, end in zip(begins, ends, strict=True)]
+
+
+def _whole(length: int) -> Span:
+    """Return the span of all subwords but the special ones."""
+    return 1, length - 1
+
+
+def _check_links(languages: str, one: Translation, words: Sides) -> None:
+    if one.links is None:
+        raise DataError(
+            f"{languages}, translation {one.id!r}: its words are not linked. Align the bitext first (a run "
+            f"of kind align), or read bitext with gold links."
+        )
+    sizes = [len(side) for side in words]
+    wrong = [f"{i}-{j}" for i, j in one.links if not (0 <= i < sizes[0] and 0 <= j < sizes[1])]
+    if wrong:
+        raise DataError(
+            f"{languages}, translation {one.id!r}: link {wrong[0]}, but there are {sizes[0]} and {sizes[1]} "
+            f"words, counted from 0. Align this very text again."
+        )

@@ -1,0 +1,97 @@
+"""Made-up bitext with links, and the equations of adjustment done the slow way: two models, in float64."""
+
+import random
+
+import torch
+
+from isogloss.data.examples import Translation
+from isogloss.encoders import load_tokenizer, load_whole
+from made_up import TEXT
+
+
+def translations(count, *, seed=0, longest=8):
+    """Sentences and their words in another order, every word but the last linked."""
+    rng = random.Random(seed)
+    made = []
+    for number in range(count):
+        words = rng.choices(TEXT.split(), k=rng.randint(2, longest))
+        order = rng.sample(range(len(words)), len(words))
+        second = [words[place][::-1] if words[place] != "." else "." for place in order]
+        links = sorted((place, order.index(place)) for place in range(len(words) - 1))
+        made.append(
+            Translation(id=str(number), first=" ".join(words), second=" ".join(second), links=tuple(links))
+        )
+    return made
+
+
+def in_float64(folder):
+    """Load an encoder for the slow way."""
+    return load_whole(folder, attention="eager").double().eval()
+
+
+class Slowly:
+    """Eq. 1, one sentence at a time, with the words' subwords found by splitting each word alone."""
+
+    def __init__(self, folder, *, layer=-1, word="average", pulled="all", drop_identical=False):
+        self.tokenizer = load_tokenizer(folder)
+        self.layer, self.word, self.pulled, self.drop_identical = layer, word, pulled, drop_identical
+
+    def split(self, text):
+        """Return each word's subwords."""
+        from isogloss.encoders.words import split_words
+
+        words = text.split()
+        (whole,) = split_words([words], self.tokenizer)
+        return [
+            [s for s, of in zip(whole.subwords, whole.words, strict=True) if of == n]
+            for n in range(len(words))
+        ]
+
+    def states(self, model, text):
+        """Return for each word the list of states that represent it, and those of both special subwords."""
+        parts = self.split(text)
+        flat = [s for part in parts for s in part]
+        ids = torch.tensor([[self.tokenizer.cls_token_id, *flat, self.tokenizer.sep_token_id]])
+        hidden = model.base_model(input_ids=ids, output_hidden_states=True).hidden_states[self.layer][0]
+        found, place = [], 1
+        for part in parts:
+            each = [hidden[place + n] for n in range(len(part))]
+            place += len(part)
+            mean = [sum(each) / len(each)]
+            found.append({"average": mean, "first": each[:1], "last": each[-1:], "subwords": each}[self.word])
+        return found, [hidden[0], hidden[place]]
+
+    def items(self, model, pair):
+        """Return the pairs that are pulled and the states that are held."""
+        (source, ends), (target, other_ends) = (
+            self.states(model, text) for text in (pair.first, pair.second)
+        )
+        first, second = pair.first.split(), pair.second.split()
+        linked = [
+            (s, t)
+            for i, j in pair.links
+            if not (self.drop_identical and first[i] == second[j])
+            for s in source[i]
+            for t in target[j]
+        ]
+        words = [state for states in source for state in states]
+        special = list(zip(ends, other_ends, strict=True))
+        pulled = {"all": linked + special, "words": linked, "special": special, "opening": special[:1]}[
+            self.pulled
+        ]
+        return pulled, words + (ends if self.pulled != "words" else [])
+
+    def equation_1(self, model, before, pairs, *, form="sum", stay=1.0):
+        """Return Eq. 1 over some pairs."""
+        pulled, held, kept = [], [], []
+        for pair in pairs:
+            found, states = self.items(model, pair)
+            pulled += found
+            held += states
+            with torch.no_grad():
+                kept += self.items(before, pair)[1]
+        near = [(s - t).square() for s, t in pulled]
+        moved = [(one - other).square() for one, other in zip(held, kept, strict=True)]
+        if form == "sum":
+            return sum(x.sum() for x in near) + stay * sum(x.sum() for x in moved)
+        return torch.stack(near).mean() + stay * torch.stack(moved).mean()

@@ -1,0 +1,144 @@
+"""Eq. 2: without weight it is source-only to the bit; with it, exactly Eq. 1 is added."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from aligned import Slowly, in_float64, translations
+from isogloss.core.errors import DataError
+from isogloss.data.examples import Translation
+from isogloss.encoders import load_tokenizer
+from isogloss.methods.continual import Continual
+from isogloss.methods.source_only import SourceOnly
+from isogloss.tasks import TASKS
+from isogloss.tasks.batch import collate
+from isogloss.training import supervised
+from isogloss.training.aligned_batches import AlignedBatch
+from isogloss.training.aligned_pairs import Reading
+from isogloss.training.beside import Beside
+from isogloss.training.replay import Draws, Replay
+
+
+@pytest.fixture
+def make(make_setting):
+    def setting(**how):
+        return replace(make_setting(("en",), ("xx",), **how), bitext={"en-xx": translations(30)})
+
+    return setting
+
+
+def equal(one, other):
+    one, other = (dict(trained.model.named_parameters()) for trained in (one, other))
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_without_weight_it_is_source_only_to_the_bit(make, tmp_path):
+    plain = SourceOnly().train(make(folder=tmp_path / "plain"))
+    without = Continual(alpha=0.0).train(make(folder=tmp_path / "without"))
+    assert equal(without, plain)
+    assert without.rows == plain.rows
+    assert not equal(Continual(alpha=1.0).train(make(folder=tmp_path / "with")), plain)
+
+
+def test_a_term_of_weight_nothing_leaves_the_dropout_of_the_task_as_it_is(make, tmp_path):
+    """The second term draws its random numbers after the first."""
+    plain = SourceOnly().train(make(folder=tmp_path / "plain"))
+    replay = Replay(reading=Reading(), size=4, kept="float32", loss=nothing)
+    method = supervised.fine_tune(make(folder=tmp_path / "b"), Continual().reads(("en",), ()), beside=replay)
+    for name, weight in plain.model.named_parameters():
+        torch.testing.assert_close(method.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
+
+
+def nothing(model, batch):
+    from isogloss.training.adjustment_terms import adjustment_terms
+
+    return 0.0 * adjustment_terms(model, batch, layer=-1, form="sum").pull
+
+
+@pytest.mark.parametrize(("weighs", "stay"), [("both", 0.3), ("pull", 1.0)])
+@pytest.mark.parametrize("form", ["sum", "mean"])
+def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, stay, bert_folder):
+    setting, task, tokenizer = make(), TASKS["upos"], load_tokenizer(bert_folder)
+    model = task.head(bert_folder, seed=1, attention="eager")
+    method = Continual(alpha=0.3, weighs=weighs, form=form)
+    replay = Replay(reading=Reading(), size=5, kept="float32", loss=method._weighted)
+    beside: Beside = replay(setting, model, tokenizer, 3)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(1.05)
+    rows = task.encode(setting.train("en")[:6], tokenizer)
+    own = [collate(rows, padding=tokenizer.pad_token_id)] * 3
+    batches, loss = beside.added(own, task.loss)
+    drawn = Draws(30, 5, 3, supervised.derive(setting.seed, "replay")).of(2)
+    pairs = [setting.bitext["en-xx"][row] for row in drawn]
+    slow = in_float64(bert_folder)
+    slow.load_state_dict(
+        {k: v.double() for k, v in model.state_dict().items() if k in slow.state_dict()}, strict=False
+    )
+    align = 0.3 * Slowly(bert_folder).equation_1(
+        slow, in_float64(bert_folder), pairs, form=form, stay=stay / 0.3
+    )
+    expected = task.loss(model, own[0]).double() + align
+    torch.testing.assert_close(loss(model, batches[2]).double(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_pairs_are_drawn_at_random_and_from_seed_and_step_alone():
+    draws = Draws(pairs=100, size=16, steps=50, seed=0)
+    steps = [draws.of(step).tolist() for step in range(50)]
+    assert all(len(set(step)) == 16 for step in steps)
+    assert [Draws(100, 16, 50, 0).of(step).tolist() for step in (49, 0)] == [steps[49], steps[0]]
+    assert Draws(100, 16, 50, 1).of(0).tolist() != steps[0]
+    assert draws.ever() == sorted({row for step in steps for row in step})
+    assert Draws(5, 16, 2, 0).of(0).tolist() != []
+
+
+def test_states_are_kept_only_for_pairs_that_are_drawn(make, tmp_path):
+    setting = make(epochs=1, batch_size=20)  # Two steps.
+    Continual(pairs=2).train(setting)
+    drawn = Draws(30, 2, 2, supervised.derive(setting.seed, "replay")).ever()
+    words = [len(setting.bitext["en-xx"][row].first.split()) + 2 for row in drawn]
+    assert (setting.folder / "states.bin").stat().st_size == sum(words) * 32 * 2
+
+
+def test_resuming_gives_the_very_model(make, tmp_path, monkeypatch):
+    whole = Continual(alpha=1.0).train(make(folder=tmp_path / "whole"))
+    to, calls = AlignedBatch.to, []
+
+    def stopping(*args):
+        calls.append(1)
+        if len(calls) > 4:
+            raise KeyboardInterrupt
+        return to(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(AlignedBatch, "to", stopping)
+        Continual(alpha=1.0).train(make(folder=tmp_path / "again"))
+    again = Continual(alpha=1.0).train(make(folder=tmp_path / "again"))
+    assert equal(again, whole)
+    assert again.rows == whole.rows
+
+
+@pytest.mark.parametrize("task", ["upos", "nli", "parsing", "qa"])
+def test_it_composes_with_every_task(task, make, tmp_path):
+    from isogloss.data.languages import examples
+
+    corpus = {"upos": "ud", "nli": "xnli", "parsing": "ud", "qa": "squad"}[task]
+    some = [one for one, _ in zip(examples(corpus, "qaa", "train"), range(16), strict=False)]
+    given = replace(make(limit=64), task=TASKS[task], train=lambda _: some, dev=lambda _: some[:4])
+    trained = Continual(alpha=0.1).train(given)
+    losses = [row["loss"] for row in trained.rows if "loss" in row]
+    assert losses
+    assert trained.rows[-1]["translations"] == 30
+
+
+def test_without_sentence_pairs_it_is_refused(make):
+    setting = replace(make(), bitext={})
+    with pytest.raises(DataError, match="no sentence pairs to draw from .* Name bitext"):
+        Continual().train(setting)
+
+
+def test_pairs_left_out_are_a_warning(make):
+    long = Translation(id="l", first="cat " * 70, second="tac", links=())
+    setting = replace(make(), bitext={"en-xx": [*translations(3), long]})
+    assert any("1 of 4 sentence pairs" in warning for warning in Continual().train(setting).warnings)

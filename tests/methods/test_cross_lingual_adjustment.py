@@ -1,0 +1,248 @@
+"""Eq. 1 is what it says, for every family and choice; it is exact, resumable, and does what it is for."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from aligned import Slowly, in_float64, translations
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import Translation
+from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
+from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.training import adjusting
+from isogloss.training.adjustment_terms import adjustment_terms
+from isogloss.training.aligned_batches import collate_pairs
+from isogloss.training.aligned_pairs import Reading, encode_pairs
+from isogloss.training.setting import AdjustSetting
+from isogloss.training.states_before import Keeping, states_before
+
+EXACT = CrossLingualAdjustment(precision="float32", kept="float32", batch_size=4, learning_rate=1e-3)
+
+
+@pytest.fixture
+def setting(bert_folder, tmp_path):
+    pairs = {"en-xx": translations(24)}
+    return AdjustSetting(start=str(bert_folder), bitext=pairs, folder=tmp_path / "work", seed=0)
+
+
+def weights(model):
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def equal(one, other):
+    one, other = weights(one), weights(other)
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def equation_1(folder, pairs, tmp_path, *, form="sum", **how):
+    """Return Eq. 1 as it is trained on, of a model that has moved a little, and that model."""
+    model, tokenizer = load_whole(folder, attention="eager"), load_tokenizer(folder)
+    encoded = encode_pairs({"en-xx": pairs}, tokenizer, Reading(**how))
+    keeping = Keeping(folder=tmp_path, kept="float32", precision="float32")
+    before = states_before(model, encoded, range(len(encoded)), keeping)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(1.05)
+    batch = collate_pairs([encoded[row] for row in range(len(encoded))], before, padding=encoded.padding)
+    terms = adjustment_terms(model, batch, layer=encoded.layer, form=form)
+    return terms.pull + 0.7 * terms.stay, model
+
+
+def by_hand(folder, moved, pairs, *, form="sum", **how):
+    """Return the same with two models, one sentence at a time."""
+    model = in_float64(folder)
+    model.load_state_dict({name: value.double() for name, value in moved.state_dict().items()})
+    return Slowly(folder, **how).equation_1(model, in_float64(folder), pairs, form=form, stay=0.7), model
+
+
+@pytest.mark.parametrize("form", ["sum", "mean"])
+def test_equation_1_is_that_of_two_models_in_every_family(encoder_folder, form, tmp_path):
+    pairs = translations(5)
+    ours, moved = equation_1(encoder_folder, pairs, tmp_path, form=form)
+    theirs, model = by_hand(encoder_folder, moved, pairs, form=form)
+    torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-6)
+    ours.backward()
+    theirs.backward()
+    grads = {name: weight.grad for name, weight in model.named_parameters()}
+    scale = max(float(grad.abs().max()) for grad in grads.values() if grad is not None)
+    for name, one in moved.named_parameters():
+        other = grads[name]
+        assert (one.grad is None) == (other is None), name
+        if other is not None:
+            torch.testing.assert_close(one.grad.double(), other, rtol=1e-3, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"word": "first"},
+        {"word": "last"},
+        {"word": "subwords"},
+        {"pulled": "words"},
+        {"pulled": "special"},
+        {"pulled": "opening"},
+        {"drop_identical": True},
+        {"layer": 0},
+        {"layer": 2},
+        {"word": "subwords", "pulled": "words", "layer": 1},
+    ],
+    ids=str,
+)
+def test_equation_1_with_every_choice_is_that_of_two_models(bert_folder, how, tmp_path):
+    pairs = translations(5, seed=1)
+    ours, moved = equation_1(bert_folder, pairs, tmp_path, **how)
+    theirs, _ = by_hand(bert_folder, moved, pairs, **how)
+    torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_padding_and_order_change_nothing(bert_folder, tmp_path):
+    long = translations(1, seed=7, longest=20)
+    together, _ = equation_1(bert_folder, [*translations(6), *long], tmp_path / "a")
+    back, _ = equation_1(bert_folder, [*long, *reversed(translations(6))], tmp_path / "b")
+    alone = [equation_1(bert_folder, [one], tmp_path / one.id)[0] for one in [*translations(6)]]
+    alone.append(equation_1(bert_folder, long, tmp_path / "c")[0])
+    torch.testing.assert_close(together, back, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(together, sum(alone), rtol=1e-5, atol=1e-5)
+
+
+def test_without_pairs_or_steps_the_encoder_stays_as_it_is(setting, bert_folder):
+    start = load_whole(bert_folder)
+    for method, bitext in ((replace(EXACT, epochs=0), setting.bitext), (EXACT, {}), (EXACT, {"en-xx": []})):
+        assert equal(method.train(replace(setting, bitext=bitext)).model, start)
+
+
+def test_what_is_saved_has_all_the_start_had(encoder_folder, setting, tmp_path):
+    from safetensors.torch import load_file
+
+    adjusted = replace(EXACT, epochs=0).train(replace(setting, start=str(encoder_folder)))
+    save_model(adjusted.model, adjusted.tokenizer, tmp_path / "saved")
+    before, after = (
+        load_file(folder / "model.safetensors") for folder in (encoder_folder, tmp_path / "saved")
+    )
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_pooler_is_kept_beside_the_masked_lm_head(tmp_path, bert_folder, setting):
+    from safetensors.torch import load_file
+    from transformers import BertForPreTraining
+
+    BertForPreTraining.from_pretrained(bert_folder).save_pretrained(tmp_path / "whole")
+    load_tokenizer(bert_folder).save_pretrained(tmp_path / "whole")
+    adjusted = replace(EXACT, epochs=0).train(replace(setting, start=str(tmp_path / "whole")))
+    save_model(adjusted.model, adjusted.tokenizer, tmp_path / "saved")
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "saved"))
+    assert torch.equal(before["bert.pooler.dense.weight"], after["bert.pooler.dense.weight"])
+    assert "cls.predictions.bias" in after
+
+
+def test_resuming_gives_the_very_weights_and_rows(setting, tmp_path, monkeypatch):
+    method = replace(EXACT, checkpoint_every=2, kept="float16")
+    whole = method.train(replace(setting, folder=tmp_path / "whole"))
+    loss, calls = adjusting._loss, []
+
+    def stopping(*args):
+        calls.append(1)
+        if len(calls) > 3:
+            raise KeyboardInterrupt
+        return loss(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(adjusting, "_loss", stopping)
+        method.train(setting)
+    assert list(setting.folder.glob("checkpoint-*"))
+    again = method.train(setting)
+    assert equal(again.model, whole.model)
+    assert again.rows == whole.rows
+
+
+def test_it_trains_every_family(encoder_folder, setting):
+    near_and_near_the_start(encoder_folder, setting, precision="float32")
+
+
+def test_it_trains_in_bfloat16(bert_folder, setting):
+    near_and_near_the_start(bert_folder, setting, precision="bfloat16")
+
+
+def near_and_near_the_start(folder, setting, *, precision):
+    method = replace(EXACT, epochs=4, precision=precision, batch_size=8, dropout=False)
+    moved = method.train(replace(setting, start=str(folder))).model
+    before, after = (equation_1_of(one, folder, setting) for one in (load_model(folder), moved))
+    assert after.pull < 0.8 * before.pull
+    assert after.stay < before.pull - after.pull  # Less is moved than is gained.
+
+
+def equation_1_of(model, folder, setting):
+    """Return both terms of a model against the encoder as it was."""
+    tokenizer = load_tokenizer(folder)
+    encoded = encode_pairs(setting.bitext, tokenizer, Reading())
+    path = setting.folder.parent / "before" / folder.name
+    keeping = Keeping(folder=path, kept="float32", precision="float32")
+    before = states_before(load_model(folder), encoded, range(len(encoded)), keeping)
+    batch = collate_pairs([encoded[row] for row in range(len(encoded))], before, padding=encoded.padding)
+    with torch.no_grad():
+        return adjustment_terms(model, batch, layer=-1, form="mean")
+
+
+def test_layers_above_the_adjusted_one_keep_their_weights(setting, bert_folder):
+    moved = weights(replace(EXACT, layer=1).train(setting).model)
+    start = weights(load_whole(bert_folder))
+    changed = {name for name in start if not torch.equal(start[name], moved[name])}
+    assert any(".layer.0." in name for name in changed)
+    assert not any(".layer.1." in name or ".layer.2." in name for name in changed)
+
+
+def test_dropout_is_a_choice(setting, tmp_path):
+    runs = [
+        replace(EXACT, dropout=dropout).train(replace(setting, folder=tmp_path / name, seed=seed))
+        for name, dropout, seed in (("a", False, 0), ("b", False, 0), ("c", True, 0))
+    ]
+    assert equal(runs[0].model, runs[1].model)
+    assert not equal(runs[0].model, runs[2].model)
+    assert not any(part.training for run in runs for part in run.model.modules())
+
+
+def test_half_the_disk_gives_nearly_the_same(bert_folder, tmp_path):
+    tokenizer, model = load_tokenizer(bert_folder), load_model(bert_folder)
+    encoded = encode_pairs({"en-xx": translations(9)}, tokenizer, Reading())
+    found = {}
+    for kept, size in (("float32", 4), ("float16", 2)):
+        keeping = Keeping(folder=tmp_path / kept, kept=kept, precision="float32")
+        states = states_before(model, encoded, range(len(encoded)), keeping)
+        found[kept] = states.of([3, 0, 8])
+        items = int(encoded.held_counts().sum())
+        assert (tmp_path / kept / "states.bin").stat().st_size == items * 32 * size
+    torch.testing.assert_close(found["float16"], found["float32"], rtol=1e-3, atol=1e-3)
+
+
+def test_several_pairs_of_languages_are_adjusted_together(setting):
+    both = {"en-xx": translations(10), "en-yy": translations(6, seed=3)}
+    adjusted = EXACT.train(replace(setting, bitext=both))
+    assert [(row["pair"], row["translations"]) for row in adjusted.rows[:2]] == [("en-xx", 10), ("en-yy", 6)]
+    assert adjusted.rows[-1]["step"] == 3 + 2  # A batch holds one pair of languages.
+
+
+def test_pairs_that_are_empty_or_too_long_are_left_out_and_counted(setting):
+    too_long = Translation(id="long", first="cat " * 30, second="tac", links=())
+    endless = Translation(id="endless", first="cat", second=" ".join(["atat" * 5] * 15), links=((0, 0),))
+    empty = Translation(id="empty", first="", second="tac", links=())
+    adjusted = replace(EXACT, longest=20).train(
+        replace(setting, bitext={"en-xx": [*translations(4), too_long, endless, empty]})
+    )
+    assert adjusted.rows[0]["left_out"] == 3
+    (warning,) = adjusted.warnings
+    assert "en-xx: 3 of 7 sentence pairs were left out" in warning
+
+
+def test_bitext_without_links_is_refused(setting):
+    plain = Translation(id="7", first="a cat", second="tac a")
+    with pytest.raises(DataError, match="en-xx, translation '7': its words are not linked. Align the bitext"):
+        EXACT.train(replace(setting, bitext={"en-xx": [plain]}))
+    with pytest.raises(DataError, match="link 0-5, but there are 2 and 2 words"):
+        EXACT.train(replace(setting, bitext={"en-xx": [replace(plain, links=((0, 5),))]}))
+
+
+def test_a_layer_that_is_not_there_is_refused(setting):
+    with pytest.raises(ConfigError, match="no layer 9: this encoder has 3 layers"):
+        replace(EXACT, layer=9).train(setting)
