@@ -138,4 +138,5 @@ def test_every_diagnostic_file_is_in_the_table():
     parts = {"__init__.py", "look.py", "weights.py"}
     assert {path.name for path in Path(package.__file__).parent.glob("*.py")} == files | parts
     assert all(one.name == name for name, one in DIAGNOSTICS.items())
-    assert {one.over for one in DIAGNOSTICS.values()} <= {"model", "cell", "scores", "seeds", "encoder"}
+    known = {"model", "cell", "scores", "seeds", "encoder", "states", "words"}
+    assert {one.over for one in DIAGNOSTICS.values()} <= known

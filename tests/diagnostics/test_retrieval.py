@@ -1,13 +1,16 @@
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looks import look_at
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
-from isogloss.diagnostics.retrieval import Retrieval, nearest_is_translation
+from isogloss.diagnostics import retrieval as module
+from isogloss.diagnostics.retrieval import Retrieval, directions, found_share, mean_nearest
 from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.tasks import TASKS
 from made_up import TEXT
 
 SEEDS = st.integers(0, 10_000)
@@ -15,6 +18,26 @@ SEEDS = st.integers(0, 10_000)
 
 def points(seed, rows=12, dim=6):
     return torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def nearest_is_translation(x, y, *, centred=True, neighbours=0):
+    return found_share(*(directions(side, centred=centred) for side in (x, y)), neighbours=neighbours)
+
+
+def naive(x, y, neighbours=0):
+    """CSLS by the book (Conneau et al. 2018, Eq. 3), ties shared; cosine without neighbours."""
+    x, y = x.double().numpy(), y.double().numpy()
+    cosines = np.array([[a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in y] for a in x])
+    k = min(neighbours, len(x))
+    similar = 2 * cosines
+    if k:
+        r_x, r_y = (np.sort(side, axis=1)[:, -k:].mean(axis=1) for side in (cosines, cosines.T))
+        similar = similar - r_x[:, None] - r_y[None, :]
+    right = 0.0
+    for number, row in enumerate(similar):
+        best = np.flatnonzero(row >= row.max() - 1e-6)
+        right += (number in best) / len(best)
+    return right / len(x)
 
 
 @given(SEEDS)
@@ -27,7 +50,9 @@ def test_identical_sides_are_found_always(seed):
 def test_sides_in_another_order_are_found_only_where_they_stayed(seed):
     x = points(seed)
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed + 1))
-    assert nearest_is_translation(x, x[order]) == float((order == torch.arange(len(x))).float().mean())
+    assert nearest_is_translation(x, x[order]) == pytest.approx(
+        float((order == torch.arange(len(x))).float().mean())
+    )
 
 
 def test_unrelated_sides_are_found_by_chance():
@@ -53,15 +78,58 @@ def test_renumbering_both_sides_changes_nothing(seed):
     assert nearest_is_translation(x[order], y[order]) == pytest.approx(nearest_is_translation(x, y))
 
 
-@given(SEEDS)
-def test_it_is_brute_force(seed):
+@given(SEEDS, st.sampled_from([0, 1, 3, 10, 50]), st.sampled_from([1, 5, 1024]))
+def test_it_is_brute_force_whatever_the_blocks(seed, neighbours, block):
     x, y = points(seed), points(seed) + points(seed + 1)
-    a, b = x - x.mean(dim=0), y - y.mean(dim=0)
-    right = 0
-    for number, one in enumerate(a):
-        similar = [float(torch.cosine_similarity(one, other, dim=0)) for other in b]
-        right += similar.index(max(similar)) == number
-    assert nearest_is_translation(x, y) == pytest.approx(right / len(x))
+    before, module.BLOCK = module.BLOCK, block
+    try:
+        for centred in (True, False):
+            a, b = (side - side.mean(dim=0) if centred else side for side in (x, y))
+            ours = nearest_is_translation(x, y, centred=centred, neighbours=neighbours)
+            assert ours == pytest.approx(naive(a, b, neighbours))
+    finally:
+        module.BLOCK = before
+
+
+@given(SEEDS)
+def test_copies_of_a_sentence_share_what_is_found(seed):
+    x = points(seed)
+    x[1] = x[0]
+    x[2] = x[0]
+    for neighbours in (0, 3):
+        assert nearest_is_translation(x, x.clone(), neighbours=neighbours) == pytest.approx(10 / 12)
+
+
+def test_where_all_are_alike_the_share_is_chance():
+    x = torch.ones(8, 3)
+    for neighbours in (0, 3):
+        assert nearest_is_translation(x, x, centred=False, neighbours=neighbours) == pytest.approx(1 / 8)
+        assert nearest_is_translation(x, x, centred=True, neighbours=neighbours) == pytest.approx(1 / 8)
+
+
+def test_csls_finds_what_a_hub_hides():
+    """The last candidate is nearer to every sentence than its translation is, by what all have in common."""
+    axes = torch.eye(17)
+    x = torch.cat((axes[:8] + 0.5 * axes[16], axes[16:]))
+    y = torch.cat((0.5 * axes[:8] + axes[8:16], axes[16:]))
+    ours = [nearest_is_translation(x, y, centred=False, neighbours=k) for k in (0, 2)]
+    assert ours == [pytest.approx(1 / 9), 1]
+    assert ours == [pytest.approx(naive(x, y, k)) for k in (0, 2)]
+
+
+@given(SEEDS)
+def test_neighbours_are_counted_up_to_all_there_are(seed):
+    x, y = (directions(points(seed + n), centred=False) for n in (0, 1))
+    assert torch.allclose(mean_nearest(x, y, 99), (x @ y.T).mean(dim=1), atol=1e-6)
+    assert torch.allclose(mean_nearest(x, y, 1), (x @ y.T).max(dim=1).values, atol=1e-6)
+
+
+@given(SEEDS)
+def test_without_centring_a_constant_difference_counts(seed):
+    x = points(seed, rows=40)
+    moved = x + 30 * points(seed + 1, rows=1)
+    assert nearest_is_translation(x, moved) == 1
+    assert nearest_is_translation(x, moved, centred=False) < 1
 
 
 @pytest.fixture
@@ -93,17 +161,53 @@ def test_every_language_is_compared_with_the_first(loaded, layer):
             "first": "en",
             "second": second,
             "layer": layer,
+            "centred": centred,
+            "similarity": similarity,
             "candidates": 6,
             "accuracy_forward": 1.0,
             "accuracy_backward": 1.0,
             "chance": 1 / 6,
         }
         for second in ("de", "fr")
+        for centred in (True, False)
+        for similarity in ("cosine", "CSLS 10")
     ]
 
 
+def test_layers_take_the_place_of_the_one(loaded):
+    pairs = list(zip(LINES, [*LINES[1:], LINES[0]], strict=True))
+    together, _ = measured(loaded, pairs, layer=1, layers=(0, 2), centred=False, csls=0)
+    apart = [
+        row for layer in (0, 2) for row in measured(loaded, pairs, layer=layer, centred=False, csls=0)[0]
+    ]
+    assert sorted(together, key=str) == sorted(apart, key=str)
+    assert len(together) == 4
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded, centred):
+    rows, _ = measured(loaded, [(line, line) for line in LINES], centred=centred, csls=0)
+    assert [(row["centred"], row["similarity"]) for row in rows] == [(centred, "cosine")] * 2
+
+
+def test_the_encoder_within_a_model_carries_the_models_columns(encoder_folder):
+    model = TASKS["upos"].head(encoder_folder, seed=0)
+    look = look_at(
+        [(model, load_tokenizer(encoder_folder))],
+        columns={"encoder": "e", "task": "upos", "method": "source-only", "seed": 3},
+        bitext=lambda _: [Translation(id=line, first=line, second=line) for line in LINES],
+    )
+    row, *_ = Retrieval().measure(look)
+    assert (row["task"], row["method"], row["seed"], row["accuracy_forward"]) == ("upos", "source-only", 3, 1)
+
+
+def test_neighbours_below_0_are_refused():
+    with pytest.raises(ConfigError, match="csls is -1, but 0 or more"):
+        Retrieval(csls=-1)
+
+
 def test_shuffled_translations_are_not_found(loaded):
-    rows, _ = measured(loaded, list(zip(LINES, [*LINES[1:], LINES[0]], strict=True)))
+    rows, _ = measured(loaded, list(zip(LINES, [*LINES[1:], LINES[0]], strict=True)), csls=0, centred=True)
     assert {row["accuracy_forward"] for row in rows} == {0.0}
 
 

@@ -1,13 +1,12 @@
 import pytest
 import torch
 
-from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Optimization
-from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training import evaluation as module
-from isogloss.training.evaluation import evaluation, sentence_states
+from isogloss.training.evaluation import evaluation
 from made_up import TEXT, tagged
 
 TASK = TASKS["upos"]
@@ -83,54 +82,3 @@ def test_gold_metric_and_baseline_are_the_tasks(tokenizer):
     one = evaluation(TASK, examples, tokenizer, HOW, baseline=0.25)
     assert one.gold == TASK.gold(examples)
     assert (one.metric, one.baseline) == ("accuracy", 0.25)
-
-
-# Sentence states
-
-
-def naive(model, tokenizer, text, layer):
-    ids = tokenizer(text)["input_ids"]
-    with torch.inference_mode():
-        states = model.base_model(torch.tensor([ids]), output_hidden_states=True).hidden_states[layer][0]
-    real = [place for place, subword in enumerate(ids) if place not in (0, len(ids) - 1)]
-    return states[real].mean(dim=0)
-
-
-@pytest.mark.parametrize("layer", [-1, 0, 2])
-@pytest.mark.parametrize("budget", [8192, 10])
-def test_sentence_states_are_those_of_a_loop(encoder_folder, tokenizer, monkeypatch, layer, budget):
-    monkeypatch.setattr(module, "BUDGET", budget)
-    model = load_masked_lm(encoder_folder)
-    ours = sentence_states(model, tokenizer, LINES, layer=layer, precision="float32")
-    theirs = torch.stack([naive(model, tokenizer, line, layer) for line in LINES])
-    assert ours.dtype == torch.float32
-    assert torch.allclose(ours, theirs, atol=1e-5)
-
-
-def test_unknown_words_count_as_text(encoder_folder, tokenizer):
-    model = load_masked_lm(encoder_folder)
-    ours = sentence_states(model, tokenizer, ["日 cat"], precision="float32")[0]
-    assert torch.allclose(ours, naive(model, tokenizer, "日 cat", -1), atol=1e-5)
-
-
-def test_long_texts_are_cut_and_empty_ones_are_zero(encoder_folder, tokenizer):
-    model = load_masked_lm(encoder_folder)
-    cut, whole, empty = sentence_states(
-        model, tokenizer, [" ".join(["the"] * 50), "the the the", ""], limit=5, precision="float32"
-    )
-    assert torch.allclose(cut, whole, atol=1e-5)
-    assert not empty.any()
-
-
-def test_texts_longer_than_the_encoder_has_positions_for_are_cut(encoder_folder, tokenizer):
-    model = load_masked_lm(encoder_folder)
-    states = sentence_states(model, tokenizer, [" ".join(["the"] * 400)], limit=1000, precision="float32")
-    assert states.isfinite().all()
-
-
-@pytest.mark.parametrize("layer", [4, -5, 99])
-def test_a_layer_that_is_not_there_is_an_error(encoder_folder, tokenizer, layer):
-    with pytest.raises(
-        ConfigError, match=r"no layer .* 3 layers: use 0 \(the embeddings\) to 3, or -1 \(the last\)"
-    ):
-        sentence_states(load_masked_lm(encoder_folder), tokenizer, LINES, layer=layer)

@@ -10,6 +10,7 @@ from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.run_variance import RunVariance
 from isogloss.diagnostics.scores import Scores
 from isogloss.diagnostics.transfer_gap import TransferGap
+from isogloss.diagnostics.word_distance import WordDistance
 
 
 class Diagnostic(Protocol):
@@ -38,6 +39,7 @@ _ALL: tuple[type[Diagnostic], ...] = (
     RunVariance,
     TransferGap,
     Retrieval,
+    WordDistance,
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 

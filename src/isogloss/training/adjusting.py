@@ -17,7 +17,7 @@ from isogloss.training.aligned_batches import AlignedBatch, collate_pairs
 from isogloss.training.aligned_pairs import Reading, encode_pairs
 from isogloss.training.batching import Bucketed
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.evaluation import check_layer
+from isogloss.training.encoder_states import check_layers
 from isogloss.training.fit import Watch, fit, precision_of
 from isogloss.training.kept_states import Kept, KeptStates
 from isogloss.training.optimizer import Schedule
@@ -60,7 +60,7 @@ def adjust(
     """
     tokenizer = load_tokenizer(setting.start)
     model = load_whole(setting.start, attention=attention_for_training())
-    check_layer(model, reading.layer)
+    check_layers(model, [reading.layer])
     pairs = encode_pairs(setting.bitext, tokenizer, reading)
     checkpoints = Checkpoints(setting.folder, pace.checkpoint_every)
     schedule = replace(pace.schedule, precision=precision_of(pace.schedule.precision, checkpoints))

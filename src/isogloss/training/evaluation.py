@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
-from isogloss.encoders import family_of
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
@@ -81,7 +78,7 @@ def evaluation(
     """Encode and batch examples for scoring."""
     limit = tokenizer.model_max_length if task.scored_whole else optimization.limit
     rows = task.encode(examples, tokenizer, limit=limit, overlap=optimization.overlap)
-    groups = _groups([len(row.subwords) for row in rows])
+    groups = in_batches([len(row.subwords) for row in rows])
     batches = [
         (group, collate([rows[row] for row in group], padding=tokenizer.pad_token_id)) for group in groups
     ]
@@ -96,50 +93,6 @@ def evaluation(
     )
 
 
-def sentence_states(
-    model: Any,
-    tokenizer: Any,
-    texts: Sequence[str],
-    *,
-    layer: int = -1,
-    limit: int = 128,
-    precision: str = "auto",
-) -> Float[Tensor, "sentence dim"]:
-    """Return the mean of each text's states in one layer, special subwords left out.
-
-    Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or where the encoder has
-    no more positions; one without subwords is all zeros.
-    """
-    check_layer(model, layer)
-    limit = min(limit, family_of(model).longest_text(model.config))
-    ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
-    found: list[Tensor] = [torch.empty(0)] * len(texts)
-    model.eval()
-    encoder: Any = model.base_model
-    with scoring(encoder, precision) as device:
-        for group in _groups([len(row) for row in ids["input_ids"]]):
-            padded = tokenizer.pad(
-                {name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt"
-            ).to(device)
-            given = {name: padded[name] for name in ("input_ids", "attention_mask")}
-            states = encoder(**given, output_hidden_states=True).hidden_states[layer].float()
-            real = (given["attention_mask"] * (1 - padded["special_tokens_mask"])).unsqueeze(2)
-            pooled = (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-            for row, vector in zip(group, pooled.cpu(), strict=True):
-                found[row] = vector
-    return torch.stack(found)
-
-
-def _groups(lengths: Sequence[int]) -> list[list[int]]:
+def in_batches(lengths: Sequence[int]) -> list[list[int]]:
     """Batch rows: many small batches with little padding on a CPU, few large ones on a GPU."""
     return by_length(lengths, BUDGET, padding=None if torch.cuda.is_available() else CALL)
-
-
-def check_layer(model: Any, layer: int) -> None:
-    """Raise ConfigError unless an encoder, or a model, has this layer."""
-    last = model.config.num_hidden_layers
-    if not -last - 1 <= layer <= last:
-        raise ConfigError(
-            f"no layer {layer}: this encoder has {last} layers: use 0 (the embeddings) to {last}, "
-            f"or -1 (the last)."
-        )

@@ -12,7 +12,7 @@ from isogloss.core.seeds import derive
 from isogloss.training.aligned_batches import AlignedBatch, collate_pairs
 from isogloss.training.aligned_pairs import AlignedPairs, Reading, encode_pairs
 from isogloss.training.beside import Beside
-from isogloss.training.evaluation import check_layer
+from isogloss.training.encoder_states import check_layers
 from isogloss.training.kept_states import Kept, KeptStates
 from isogloss.training.setting import Setting
 from isogloss.training.states_before import Keeping, states_before
@@ -70,7 +70,7 @@ class Replay:
 
     def __call__(self, setting: Setting, model: Any, tokenizer: Any, steps: int) -> Beside:
         """Encode the setting's bitext and draw from it."""
-        check_layer(model, self.reading.layer)
+        check_layers(model, [self.reading.layer])
         pairs = encode_pairs(setting.bitext, tokenizer, self.reading)
         if not len(pairs):
             raise DataError(

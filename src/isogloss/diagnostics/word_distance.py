@@ -1,0 +1,190 @@
+"""Word distance: do words that translate each other lie nearer together than words that do not?
+
+Paper: "… Cross-Lingual Adjustment …", Section 5.4, Figs 1 and 2: histograms of L2 distances between the
+states of related (aligned) and of unrelated words of two languages, before and after adjustment and
+fine-tuning. Beyond the pictures: one number for the separation, AUC = P(related < unrelated).
+
+As in the paper, unrelated words are drawn from sentences that are no translations of each other. Both come
+from related pairs: the words of the two groups are the same, and only how they are paired differs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError, DataError, ModelError, unknown_name
+from isogloss.core.progress import Progress
+from isogloss.core.records import Row, Value
+from isogloss.core.seeds import derive
+from isogloss.data.examples import Translation
+from isogloss.diagnostics.look import Look
+from isogloss.metrics.separation import FineCounts, histogram, separation
+from isogloss.training.word_states import check_words, word_states
+
+BLOCK = 256
+"""Translations whose words are in memory together; unrelated words are drawn from the same block."""
+
+Places = npt.NDArray[np.int64]
+Counts = Mapping[tuple[int, str], tuple[FineCounts, FineCounts]]
+"""Distances of related and unrelated words, by layer and kind of distance."""
+
+
+def l2(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Tensor, "*pair"]:
+    """Return ‖x - y‖."""
+    return (x - y).square().sum(dim=-1).sqrt()
+
+
+def cosine(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Tensor, "*pair"]:
+    """Return 1 - cos(x, y), from 0 to 2; exactly 0 for equal vectors."""
+    x, y = (torch.nn.functional.normalize(side, dim=-1) for side in (x, y))
+    return (x - y).square().sum(dim=-1) / 2
+
+
+DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"l2": l2, "cosine": cosine}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordDistance:
+    """Distances between related and unrelated words: histograms, means, and AUC of the separation."""
+
+    name: ClassVar[str] = "word-distance"
+    over: ClassVar[str] = "words"
+
+    layers: tuple[int, ...] = (-1,)
+    """Layers whose states are compared; -1 is the last, 0 the embeddings."""
+
+    distances: tuple[str, ...] = ("l2", "cosine")
+    """Kinds of distance: l2, cosine."""
+
+    words: str = "average"
+    """What stands for a word: the average of its subwords, or the first or last one."""
+
+    unrelated: int = 1
+    """Unrelated pairs for each related one."""
+
+    bins: int = 60
+    """Bins of the histograms."""
+
+    longest: int = 64
+    """Longest sentence in words, as in the released code; translations with a longer one are left out."""
+
+    seed: int = 0
+    """Seed of the draw of unrelated pairs."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be measured."""
+        check_words(self.words, f"{self.name}: words")
+        for name in self.distances:
+            if name not in DISTANCES:
+                raise unknown_name(f"{self.name}: distances", "distance", name, DISTANCES)
+        for name, fewest in (("unrelated", 1), ("bins", 1), ("longest", 1)):
+            if getattr(self, name) < fewest:
+                raise ConfigError(
+                    f"{self.name}: {name} is {getattr(self, name)}, but {fewest} or more is needed."
+                )
+
+    def measure(self, look: Look) -> list[Row]:
+        """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
+        loaded = look.encoder(look.subjects[0])
+        first, *others = look.languages
+        rows: list[Row] = []
+        for other in others:
+            counts = self._counts(look, loaded, f"{first}-{other}")
+            rows += distance_rows({**look.columns, "first": first, "second": other}, counts, self.bins)
+        return rows
+
+    def _counts(self, look: Look, loaded: Any, pair: str) -> Counts:
+        counts = {
+            (layer, kind): (FineCounts(), FineCounts()) for layer in self.layers for kind in self.distances
+        }
+        random = np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair)))
+        translations = [one for one in look.bitext(pair) if one.links and self._fits(one)]
+        blocks = drawn_blocks(len(translations), random)
+        for number, block in enumerate(blocks, start=1):
+            x, y, sentence = self._linked(loaded, [translations[place] for place in block], look.precision)
+            related, others = drawn_unrelated(sentence, self.unrelated, random)
+            for place, layer in enumerate(self.layers):
+                for kind in self.distances:
+                    near, far = counts[layer, kind]
+                    count(near, DISTANCES[kind](x[place], y[place]), pair)
+                    count(far, DISTANCES[kind](x[place, related], y[place, others]), pair)
+            look.tell(Progress("distances", number, len(blocks), pair))
+        if any(not group.number for groups in counts.values() for group in groups):
+            raise DataError(
+                f"{self.name}: {len(translations)} translations {pair} of at most {self.longest} words have "
+                f"links; expected two or more. Align more of them, or let longest be larger."
+            )
+        return counts
+
+    def _linked(
+        self, loaded: Any, block: list[Translation], precision: str
+    ) -> tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]:
+        """Return the states of all linked words of a block, and of which sentence each link is."""
+        model, tokenizer = loaded
+        how: dict[str, Any] = {"layers": self.layers, "words": self.words, "precision": precision}
+        sides = [[one.first.split() for one in block], [one.second.split() for one in block]]
+        first, second = (word_states(model, tokenizer, sentences, **how) for sentences in sides)
+        kept = [
+            [(i, j) for i, j in one.links or () if i < x.shape[1] and j < y.shape[1]]
+            for one, x, y in zip(block, first, second, strict=True)
+        ]
+        x = torch.cat([x[:, [i for i, _ in links]] for x, links in zip(first, kept, strict=True)], dim=1)
+        y = torch.cat([y[:, [j for _, j in links]] for y, links in zip(second, kept, strict=True)], dim=1)
+        return x, y, np.repeat(np.arange(len(block)), [len(links) for links in kept])
+
+    def _fits(self, pair: Translation) -> bool:
+        return max(len(pair.first.split()), len(pair.second.split())) <= self.longest
+
+
+def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:
+    """Put numbers below ``count`` into random blocks of about the same size, at most ``BLOCK``."""
+    order = random.permutation(count)
+    return [block for block in np.array_split(order, max(1, -(-count // BLOCK))) if len(block)]
+
+
+def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -> tuple[Places, Places]:
+    """Draw for each link, so many times, a link of another sentence: their words are no translations.
+
+    ``sentence`` is the number of each link's sentence, in rising order. Links without another sentence are
+    left out.
+    """
+    links = np.tile(np.arange(len(sentence)), times)
+    begin, end = (np.searchsorted(sentence, sentence[links], side=side) for side in ("left", "right"))
+    others = len(sentence) - (end - begin)
+    links, begin, end, others = (part[others > 0] for part in (links, begin, end, others))
+    drawn = random.integers(0, others)
+    return links, np.where(drawn < begin, drawn, drawn + end - begin)
+
+
+def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> None:
+    """Count distances; ModelError where the encoder's states are no numbers."""
+    if not bool(distances.isfinite().all()):
+        raise ModelError(
+            f"word-distance: states of {pair} are not finite. Check that the encoder was trained to an end, "
+            f"or measure it in float32."
+        )
+    group.add(distances.cpu().numpy())
+
+
+def distance_rows(where: Mapping[str, Value], counts: Counts, bins: int) -> Iterator[Row]:
+    """Give for each layer and distance a row of means, AUC and numbers of pairs, then a row for each bin."""
+    for (layer, kind), (near, far) in counts.items():
+        about = {**where, "layer": layer, "distance": kind}
+        found = separation(near, far)
+        yield {
+            **about,
+            "related_mean": near.mean,
+            "unrelated_mean": far.mean,
+            "auc": found.auc,
+            "auc_within": found.within,
+            "related_pairs": near.number,
+            "unrelated_pairs": far.number,
+        }
+        for low, high, (related, unrelated) in histogram((near, far), bins):
+            yield {**about, "low": low, "high": high, "related": related, "unrelated": unrelated}

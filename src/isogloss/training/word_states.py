@@ -1,0 +1,108 @@
+"""One vector a word: its subwords' states, averaged, or those of its first or last subword."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from isogloss.core.errors import unknown_name
+from isogloss.encoders import family_of
+from isogloss.encoders.words import SplitWords, special_subwords, split_words
+from isogloss.training.encoder_states import encoder_states
+
+WORDS = ("average", "first", "last")
+"""Which of its subwords stand for a word."""
+
+
+def word_states(
+    model: Any,
+    tokenizer: Any,
+    sentences: Sequence[Sequence[str]],
+    *,
+    layers: Sequence[int] = (-1,),
+    words: str = "average",
+    precision: str = "auto",
+) -> list[Float[Tensor, "layer word dim"]]:
+    """Return the states of each sentence's words in some layers, where the encoder is.
+
+    Layer 0 is the embeddings, -1 the last. A sentence is cut where the encoder has no more positions: what is
+    returned are the words that are whole before the cut, nearly always all.
+    """
+    check_words(words, "word states")
+    opening, closing = special_subwords(tokenizer)
+    room = family_of(model).longest_text(model.config) - 2
+    split = [cut(one, room) for one in split_words(sentences, tokenizer)]
+    found: list[Tensor] = [torch.empty(0)] * len(sentences)
+
+    def aggregate(numbers: list[int], states: Float[Tensor, "layer batch subword dim"]) -> None:
+        width = states.shape[2]
+        parts = [split[number] for number in numbers]
+        first, count = (torch.tensor(side, dtype=torch.long) for side in _places(parts, width))
+        vectors = _AGGREGATED[words](states.flatten(1, 2), first.to(states.device), count.to(states.device))
+        sizes = [_length(part) for part in parts]
+        for number, own in zip(numbers, torch.split(vectors, sizes, dim=1), strict=True):
+            found[number] = own
+
+    texts = [[opening, *one.subwords, closing] for one in split]
+    encoder_states(
+        model, texts, aggregate, layers=layers, padding=tokenizer.pad_token_id, precision=precision
+    )
+    return found
+
+
+def check_words(name: str, where: str) -> str:
+    """Return the name of a way to make a word's state if it is known; ConfigError otherwise."""
+    if name not in WORDS:
+        raise unknown_name(where, "way to make a word of its subwords", name, WORDS)
+    return name
+
+
+def cut(sentence: SplitWords, room: int) -> SplitWords:
+    """Leave out the words that are not whole within so many subwords."""
+    if len(sentence.subwords) <= room:
+        return sentence
+    end = max(room, 0)
+    while end and sentence.words[end] == sentence.words[end - 1]:
+        end -= 1
+    return SplitWords(sentence.subwords[:end], sentence.words[:end])
+
+
+def _length(sentence: SplitWords) -> int:
+    return sentence.words[-1] + 1 if sentence.words else 0
+
+
+def _places(sentences: Sequence[SplitWords], width: int) -> tuple[list[int], list[int]]:
+    """Return where each word of a batch of rows begins, after one special subword, and its subwords."""
+    first: list[int] = []
+    count: list[int] = []
+    for row, sentence in enumerate(sentences):
+        starts = sentence.first()
+        first += [row * width + 1 + start for start in starts]
+        count += [end - start for start, end in pairwise([*starts, len(sentence.words)])]
+    return first, count
+
+
+Rows = Float[Tensor, "layer row dim"]
+Words = Float[Tensor, "layer word dim"]
+
+
+def _average(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " word"]) -> Words:
+    total = states[:, first]
+    for place in range(1, int(count.max()) if len(count) else 0):  # Places differ: equal sums every time.
+        longer = count > place
+        total[:, longer] += states[:, first[longer] + place]
+    return total / count.unsqueeze(1)
+
+
+def _first(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " word"]) -> Words:  # noqa: ARG001
+    return states[:, first]
+
+
+def _last(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " word"]) -> Words:
+    return states[:, first + count - 1]
+
+
+_AGGREGATED = {"average": _average, "first": _first, "last": _last}

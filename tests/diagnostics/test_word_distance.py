@@ -1,0 +1,256 @@
+"""Distances of related and unrelated words: known answers, invariances, and the draw of unrelated pairs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from looks import look_at
+
+from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.data.examples import Translation
+from isogloss.diagnostics import word_distance as module
+from isogloss.diagnostics.word_distance import (
+    WordDistance,
+    cosine,
+    count,
+    distance_rows,
+    drawn_blocks,
+    drawn_unrelated,
+    l2,
+)
+from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.metrics.separation import FineCounts
+from isogloss.training.word_states import word_states
+from made_up import TEXT
+
+SEEDS = st.integers(0, 10_000)
+
+
+def points(seed, rows=12, dim=6):
+    return torch.randn(rows, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def counted(distances):
+    found = FineCounts()
+    count(found, distances, "en-de")
+    return found
+
+
+def summary(x, y, sentence, kind="l2", distance=l2):
+    """Measure states of linked words as the diagnostic does."""
+    related, others = drawn_unrelated(np.array(sentence), 1, np.random.default_rng(0))
+    groups = (counted(distance(x, y)), counted(distance(x[related], y[others])))
+    return next(iter(distance_rows({}, {(-1, kind): groups}, 5)))
+
+
+# Distances
+
+
+@given(SEEDS)
+def test_distances_are_those_of_torch_and_zero_for_equals(seed):
+    x, y = points(seed), points(seed + 1)
+    assert torch.allclose(l2(x, y), torch.nn.functional.pairwise_distance(x, y, eps=0), atol=1e-5)
+    assert torch.allclose(cosine(x, y), 1 - torch.cosine_similarity(x, y), atol=1e-6)
+    for distance in (l2, cosine):
+        assert not distance(x, x.clone()).any()
+        assert torch.equal(distance(x, y), distance(y, x))
+        assert (distance(x, y) >= 0).all()
+    assert torch.allclose(cosine(x, -x), torch.full((12,), 2.0))
+
+
+@given(SEEDS)
+def test_rotation_changes_no_distance(seed):
+    x, y = points(seed), points(seed + 1)
+    turn, _ = torch.linalg.qr(points(seed + 2, 6))
+    for distance in (l2, cosine):
+        assert torch.allclose(distance(x @ turn, y @ turn), distance(x, y), atol=1e-5)
+
+
+@given(SEEDS, st.floats(0.1, 10))
+def test_scale_multiplies_l2_and_leaves_cosine(seed, scale):
+    x, y = points(seed), points(seed + 1)
+    assert torch.allclose(l2(scale * x, scale * y), scale * l2(x, y), rtol=1e-5)
+    assert torch.allclose(cosine(scale * x, scale * y), cosine(x, y), atol=1e-6)
+
+
+def test_orthogonal_words_that_translate_each_other_are_apart_from_all_others():
+    """Each link has an axis of its own: 0 between related words, √2 or 1 between any others."""
+    x = torch.eye(8)
+    for kind, distance, far in (("l2", l2, 2**0.5), ("cosine", cosine, 1.0)):
+        row = summary(x, x.clone(), range(8), kind, distance)
+        assert (row["related_mean"], row["auc"], row["auc_within"]) == (0, 1, 0)
+        assert row["unrelated_mean"] == pytest.approx(far)
+        assert (row["related_pairs"], row["unrelated_pairs"]) == (8, 8)
+
+
+def test_words_that_are_all_alike_cannot_be_told_apart():
+    row = summary(torch.ones(8, 3), torch.ones(8, 3), range(8))
+    assert (row["related_mean"], row["unrelated_mean"], row["auc"]) == (0, 0, 0.5)
+
+
+def test_words_paired_at_random_are_not_separated():
+    x, y = points(0, 4000), points(1, 4000)
+    assert summary(x, y, np.arange(4000) // 10)["auc"] == pytest.approx(0.5, abs=0.02)
+
+
+# The draw
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.integers(1, 3), SEEDS)
+def test_unrelated_words_are_of_another_sentence(sizes, times, seed):
+    sentence = np.repeat(np.arange(len(sizes)), sizes)
+    links, others = drawn_unrelated(sentence, times, np.random.default_rng(seed))
+    assert (sentence[links] != sentence[others]).all()
+    several = len(set(sentence)) > 1
+    assert sorted(links) == sorted([*range(len(sentence))] * times * several)
+
+
+def test_every_link_of_other_sentences_is_drawn_equally_often():
+    sentence = np.array([0, 0, 1, 2, 2, 2])
+    links, others = drawn_unrelated(sentence, 3000, np.random.default_rng(0))
+    for link, allowed in ((0, [2, 3, 4, 5]), (2, [0, 1, 3, 4, 5]), (4, [0, 1, 2])):
+        drawn = np.bincount(others[links == link], minlength=6) / 3000
+        assert drawn[allowed] == pytest.approx([1 / len(allowed)] * len(allowed), abs=0.03)
+        assert sum(drawn[allowed]) == pytest.approx(1)
+
+
+@given(st.integers(0, 2000))
+def test_blocks_hold_every_translation_once_and_never_one_alone(number):
+    blocks = drawn_blocks(number, np.random.default_rng(0))
+    assert sorted(place for block in blocks for place in block) == list(range(number))
+    assert all(len(block) <= module.BLOCK for block in blocks)
+    assert number < 2 or min(map(len, blocks)) > 1
+
+
+# Of an encoder
+
+
+@pytest.fixture
+def loaded(encoder_folder):
+    return load_masked_lm(encoder_folder), load_tokenizer(encoder_folder)
+
+
+WORDS = TEXT.split()
+LINES = [" ".join(WORDS[start : start + 4]) for start in range(0, 16, 2)]
+
+
+def translations(lines=LINES, others=None, links=((0, 0), (1, 1), (3, 3))):
+    pairs = zip(lines, others or lines, strict=True)
+    return [Translation(id=str(n), first=a, second=b, links=links) for n, (a, b) in enumerate(pairs)]
+
+
+def measured(loaded, pairs, *, languages=("en", "de"), columns=None, **fields):
+    look = look_at([loaded], languages=languages, columns=columns or {"encoder": "e"}, bitext=lambda _: pairs)
+    return WordDistance(**fields).measure(replace(look, precision="float32"))
+
+
+def summaries(rows):
+    return [row for row in rows if "auc" in row]
+
+
+def test_the_same_text_on_both_sides_has_related_distance_0(loaded):
+    found = summaries(measured(loaded, translations()))
+    assert [row["distance"] for row in found] == ["l2", "cosine"]
+    for row in found:
+        assert row["related_mean"] == 0
+        assert row["unrelated_mean"] > 0
+        assert row["auc"] > 0.9
+
+
+def test_rows_are_those_of_a_loop_over_links(loaded):
+    pairs = translations(others=LINES[::-1])
+    x, y = (
+        word_states(*loaded, [one.split() for one in side], layers=(1,), precision="float32")
+        for side in (LINES, LINES[::-1])
+    )
+    expected = [
+        float((a[0, i] - b[0, j]).norm()) for a, b in zip(x, y, strict=True) for i, j in pairs[0].links
+    ]
+    (row,) = summaries(measured(loaded, pairs, layers=(1,), distances=("l2",)))
+    assert row["related_mean"] == pytest.approx(np.mean(expected), rel=1e-5)
+    assert row["related_pairs"] == row["unrelated_pairs"] == 24
+    assert (row["encoder"], row["first"], row["second"], row["layer"]) == ("e", "en", "de", 1)
+
+
+def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loaded):
+    rows = measured(loaded, translations(), languages=("en", "de", "fr"), layers=(0, -1), bins=7)
+    groups = {}
+    for row in rows:
+        key = (row["second"], row["layer"], row["distance"])
+        groups.setdefault(key, []).append(row)
+    assert len(groups) == 2 * 2 * 2
+    for head, *bins in groups.values():
+        assert "auc" in head and 1 <= len(bins) <= 7
+        assert [sum(row[name] for row in bins) for name in ("related", "unrelated")] == pytest.approx([1, 1])
+        assert all(row["low"] < row["high"] for row in bins)
+
+
+def test_several_unrelated_pairs_can_be_drawn_for_each_related_one(loaded):
+    row, *_ = measured(loaded, translations(), unrelated=5)
+    assert (row["related_pairs"], row["unrelated_pairs"]) == (24, 120)
+
+
+def test_the_seed_decides_the_draw(loaded):
+    pairs = translations(others=LINES[::-1])
+    first, again, other = (measured(loaded, pairs, seed=seed) for seed in (0, 0, 1))
+    assert first == again
+    assert first[0]["related_mean"] == pytest.approx(other[0]["related_mean"])
+    assert first[0]["unrelated_mean"] != other[0]["unrelated_mean"]
+
+
+def test_blocks_change_neither_related_distances_nor_what_is_in_memory(loaded, monkeypatch):
+    pairs = translations(others=LINES[::-1])
+    whole = measured(loaded, pairs)
+    seen = []
+    real = module.word_states
+    monkeypatch.setattr(module, "BLOCK", 2)
+    monkeypatch.setattr(
+        module, "word_states", lambda *given, **how: seen.append(len(given[2])) or real(*given, **how)
+    )
+    blocks = measured(loaded, pairs)
+    assert seen == [2] * 8
+    assert blocks[0]["related_mean"] == pytest.approx(whole[0]["related_mean"], rel=1e-5)
+    assert blocks[0]["unrelated_pairs"] == whole[0]["unrelated_pairs"] == 24
+
+
+def test_long_sentences_and_translations_without_links_are_left_out(loaded):
+    long = replace(translations()[0], first=" ".join(WORDS * 9))
+    pairs = [*translations(), long, replace(long, links=()), replace(long, links=None)]
+    assert measured(loaded, pairs) == measured(loaded, translations())
+    row, *_ = measured(loaded, pairs, longest=500)
+    assert row["related_pairs"] == 27
+
+
+def test_links_beyond_the_encoders_positions_are_left_out(loaded):
+    links = ((0, 0), (299, 299))
+    long = Translation(id="x", first=" ".join(["the"] * 300), second=" ".join(["cat"] * 300), links=links)
+    row, *_ = measured(loaded, [*translations(), long], longest=300)
+    assert row["related_pairs"] == 25
+
+
+@pytest.mark.parametrize("pairs", [[], translations()[:1], translations(links=())])
+def test_too_few_translations_are_an_error(loaded, pairs):
+    with pytest.raises(DataError, match="translations en-de of at most 64 words have links; expected two"):
+        measured(loaded, pairs)
+
+
+def test_states_that_are_no_numbers_are_an_error():
+    with pytest.raises(ModelError, match="states of en-de are not finite"):
+        counted(torch.tensor([1.0, float("nan")]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"words": "avrage"}, "no way to make a word of its subwords 'avrage'. Did you mean 'average'"),
+        ({"distances": ("l3",)}, "distances: no distance 'l3'.*cosine, l2"),
+        ({"bins": 0}, "bins is 0, but 1 or more is needed"),
+        ({"unrelated": 0}, "unrelated is 0, but 1"),
+    ],
+)
+def test_fields_that_cannot_be_are_refused(fields, message):
+    with pytest.raises(ConfigError, match=message):
+        WordDistance(**fields)

@@ -1,0 +1,76 @@
+"""States of words: equal to a loop over words and subwords, for every family and way to make a word."""
+
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError
+from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.encoders.words import SplitWords, special_subwords, split_words
+from isogloss.training import evaluation as module
+from isogloss.training.word_states import WORDS, cut, word_states
+
+SENTENCES = [
+    ["the", "slowly", "unhappening", "casual"],
+    ["the"],
+    [],
+    ["lowly", "日", "cats", "slowed", "happening", "the"],
+    ["Hà Nội", "the"],
+]
+
+
+@pytest.fixture
+def loaded(encoder_folder):
+    return load_masked_lm(encoder_folder), load_tokenizer(encoder_folder)
+
+
+def naive(loaded, sentence, layer, words):
+    model, tokenizer = loaded
+    (split,) = split_words([sentence], tokenizer)
+    opening, closing = special_subwords(tokenizer)
+    ids = torch.tensor([[opening, *split.subwords, closing]])
+    with torch.inference_mode():
+        states = model.base_model(ids, output_hidden_states=True).hidden_states[layer][0, 1:-1]
+    found = []
+    for word in range(len(sentence)):
+        own = [states[place] for place, of in enumerate(split.words) if of == word]
+        found.append({"first": own[0], "last": own[-1], "average": sum(own) / len(own)}[words])
+    return torch.stack(found) if found else torch.empty(0, states.shape[-1])
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("budget", [8192, 12])
+def test_word_states_are_those_of_a_loop(loaded, monkeypatch, words, budget):
+    monkeypatch.setattr(module, "BUDGET", budget)
+    found = word_states(*loaded, SENTENCES, layers=(-1, 1), words=words, precision="float32")
+    assert [one.shape[:2] for one in found] == [(2, len(sentence)) for sentence in SENTENCES]
+    for sentence, one in zip(SENTENCES, found, strict=True):
+        for ours, layer in zip(one, (-1, 1), strict=True):
+            assert torch.allclose(ours, naive(loaded, sentence, layer, words), atol=1e-5)
+
+
+def test_some_word_has_several_subwords(loaded):
+    """Otherwise the ways to make a word could not be told apart."""
+    by_way = [word_states(*loaded, SENTENCES, words=words, precision="float32") for words in WORDS]
+    assert not any(torch.allclose(by_way[a][0], by_way[b][0]) for a, b in ((0, 1), (0, 2), (1, 2)))
+
+
+def test_words_beyond_the_encoders_positions_are_left_out(loaded):
+    (found,) = word_states(*loaded, [["the", "slowly"] * 200], precision="float32")
+    assert 20 < found.shape[1] < 400
+    assert found.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("room", "left"), [(9, 3), (6, 3), (5, 2), (4, 2), (3, 2), (2, 1), (1, 1), (0, 0), (-2, 0)]
+)
+def test_only_whole_words_are_kept(room, left):
+    sentence = SplitWords((1, 2, 3, 4, 5, 6), (0, 1, 1, 2, 2, 2))
+    kept = cut(sentence, room)
+    assert len(set(kept.words)) == left
+    assert kept.subwords == sentence.subwords[: len(kept.words)]
+    assert len(kept.words) == sum(word < left for word in sentence.words)
+
+
+def test_an_unknown_way_to_make_a_word_is_an_error(loaded):
+    with pytest.raises(ConfigError, match=r"no way to make a word of its subwords 'avarage'.*average"):
+        word_states(*loaded, SENTENCES, words="avarage")
