@@ -40,6 +40,7 @@ KNOWN_TO = {
     "conllu": {"data"},
     "onnxruntime": {"using"},
     "datasets": {"data"},
+    "pyarrow": {"data"},
     "urllib": {"data"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")

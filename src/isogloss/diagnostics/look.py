@@ -8,6 +8,7 @@ from typing import Any
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row, Value
 from isogloss.core.runs import Run
+from isogloss.data.prediction_table import Predictions
 from isogloss.training.evaluation import Evaluation
 
 
@@ -40,6 +41,8 @@ class Look:
     """Give one language's examples, encoded once, that score any model."""
     lines: Callable[[str], list[tuple[str, str]]]
     """Give (first, second) texts of a language pair such as en-fr."""
+    keep: Callable[[Predictions], None] = lambda _: None
+    """Take what a model predicted, to lie beside the record."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16; models with a head say it themselves."""
     tell: Tell = silent

@@ -29,6 +29,7 @@ from isogloss.core.version import VERSION
 from isogloss.data.answer_offsets import repairs_told
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation
+from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.data.sources import Sources
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
@@ -72,6 +73,8 @@ class Workshop:
             rows=made.rows,
             warnings=made.warnings,
         )
+        if made.predictions:  # Before the record: a run is finished with all it made.
+            write_predictions(self.store.folder(run) / PREDICTIONS, made.predictions)
         self.store.finish(record, _how(perf_counter() - start, self, run))
         self.store.remove_leftovers(run, WORK)
         return record
@@ -93,6 +96,7 @@ class Made:
 
     rows: list[Row]
     warnings: tuple[str, ...] = ()
+    predictions: tuple[Predictions, ...] = ()
 
 
 def title_of(run: Run) -> str:
@@ -200,6 +204,7 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         )
         for subject in run.subjects
     )
+    kept: list[Predictions] = []
     look = Look(
         subjects=subjects,
         languages=run.languages,
@@ -208,11 +213,12 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         load=lambda subject: _load(shop, subject.run),
         evaluation=lambda language: _evaluation(shop, run, language),
         lines=lambda pair: _pairs(shop, run, pair),
+        keep=kept.append,
         precision=shop.precision,
         tell=shop.tell,
     )
     diagnostic: Any = run.diagnostic
-    return Made(diagnostic.measure(look))
+    return Made(diagnostic.measure(look), predictions=tuple(kept))
 
 
 _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
