@@ -41,6 +41,7 @@ KNOWN_TO = {
     "conllu": {"data"},
     "onnxruntime": {"using"},
     "datasets": {"data"},
+    "pyarrow": {"data"},
     "urllib": {"data"},
     "systran_align": {"aligners"},
 }

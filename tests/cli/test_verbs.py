@@ -16,6 +16,7 @@ VERBS = {
         *("--dry-run", "--set", "--quiet -q", "--json", "--debug"),
     ],
     "report": ["folder", "--open", "--json", "--debug"],
+    "compare": ["runs", "--against", "--measure", "--split", "--points", "--in", "--json", "--debug"],
     "show": ["run_id", "--in", "--json", "--debug"],
     "list": ["what", "--in", "--json", "--debug"],
     "predict": [

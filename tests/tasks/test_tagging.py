@@ -303,4 +303,4 @@ def test_upos_reports_accuracy_first_and_what_xtreme_calls_f1_beside_it():
 
 
 def test_ner_reports_span_f1_alone():
-    assert NER.measures([("B-PER", "O")], [("B-PER", "O")]) == {"span_f1": 1.0}
+    assert NER.measures([("B-PER", "O")], [("B-PER", "O")]) == {"span_f1": 1.0, "word_f1": 1.0}

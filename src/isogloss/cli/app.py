@@ -179,6 +179,41 @@ def report(
 
 
 @app.command()
+def compare(
+    runs: Annotated[
+        list[str], typer.Argument(help="A folder of runs (or several), or ids of runs in --in: only these.")
+    ],
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            metavar="BASELINE",
+            help="A method as the report names it (each encoder's own), an encoder (each method's own), "
+            "'ENCODER / METHOD' for everything, or the id of a run.",
+        ),
+    ],
+    measure: Annotated[str, typer.Option("--measure", help="What is compared; else the task's metric.")] = "",
+    split: Annotated[str, typer.Option("--split", help="train, dev or test; else test if there.")] = "",
+    points: Annotated[
+        float, typer.Option("--points", min=0.01, max=100, help="How many seeds would see this difference?")
+    ] = 1.0,
+    folder: Folder = Path("runs/quickstart"),
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Test differences from a baseline, language by language, over all seeds: p, interval, effect, power.
+
+    Paired t-test for means over examples (NLI, QA), permutation test for F1 and accuracy over words; Holm's
+    correction over languages. Made from what score runs kept; nothing is run again.
+    """
+    from isogloss.cli.comparing import print_comparisons
+    from isogloss.reports.compared_runs import Request
+
+    request = Request(runs=runs, folder=folder, against=against, measure=measure, split=split)
+    print_comparisons(request, points=points, as_json=as_json)
+
+
+@app.command()
 def show(
     run_id: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
     folder: Folder = Path("runs/quickstart"),

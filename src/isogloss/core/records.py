@@ -94,13 +94,18 @@ def _is_flat(row: dict[str, object]) -> bool:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text file under a temporary name, flush it to the disk, then rename it."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, then rename it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with temporary.open("wb") as file:
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

@@ -9,6 +9,7 @@ from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row, Value
 from isogloss.core.runs import Run
 from isogloss.data.examples import Translation
+from isogloss.data.prediction_table import Predictions
 from isogloss.training.evaluation import Evaluation
 
 
@@ -43,6 +44,8 @@ class Look:
     """Give a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
     """Give the translations of a pair such as en-fr; with links where the diagnostic looks at words."""
+    keep: Callable[[Predictions], None] = lambda _: None
+    """Take what a model predicted, to lie beside the record."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16; models with a head say it themselves."""
     tell: Tell = silent

@@ -1,10 +1,14 @@
 """Scores: how good is a model in each language, beside the baseline that always says the commonest label?"""
 
-from dataclasses import dataclass
-from typing import ClassVar
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 from isogloss.core.records import Row
+from isogloss.data.prediction_table import Predictions
 from isogloss.diagnostics.look import Look
+from isogloss.training.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,9 @@ class Scores:
         rows: list[Row] = []
         for language in look.languages:
             evaluation = look.evaluation(language)
-            score, *others = evaluation.measures(model).items()
+            predicted = evaluation.predict(model)
+            look.keep(_predictions(language, evaluation, predicted))
+            score, *others = evaluation.task.measures(evaluation.gold, predicted).items()
             rows.append(
                 {
                     **look.columns,
@@ -34,3 +40,14 @@ class Scores:
                 }
             )
         return rows
+
+
+def _predictions(language: str, evaluation: Evaluation, predicted: Sequence[Any]) -> Predictions:
+    return Predictions(
+        language=language,
+        ids=[example.id for example in evaluation.examples],
+        predicted=[
+            json.dumps(one, ensure_ascii=False, separators=(",", ":"), default=asdict) for one in predicted
+        ],
+        contributions=evaluation.task.contributions(evaluation.gold, predicted),
+    )

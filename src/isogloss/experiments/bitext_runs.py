@@ -1,20 +1,19 @@
 """Making what comes of bitext: word alignments, and encoders that were adjusted with them."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, cast
 
-from isogloss.aligners.setting import Aligned, AlignSetting
-from isogloss.core.records import Row, write_text
+from isogloss.aligners import Aligned, AlignSetting
+from isogloss.core.records import Row, Value, write_text
 from isogloss.core.runs import Adjust, Align
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.pharaoh import format_aligned, read_aligned
+from isogloss.data.pharaoh import read_pharaoh, write_pharaoh
 from isogloss.encoders import save_model
 from isogloss.experiments.alignments import splits_of
 from isogloss.experiments.workshop import WORK, Made, Workshop
-from isogloss.metrics.alignment_error import alignment_error
+from isogloss.metrics.alignment_error import alignment_scores
 from isogloss.training.setting import AdjustSetting
 
 LINKS = "links.txt"
@@ -36,7 +35,7 @@ def align(shop: Workshop, run: Align) -> Made:
     )
     wanted = read[_split(run)]
     found = aligner.align(setting)[len(pairs) - len(wanted) :]
-    lines = format_aligned(found)
+    lines = write_pharaoh(found, scores=True)
     write_text(shop.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
     return Made([_row(run, wanted, found)])
 
@@ -44,7 +43,7 @@ def align(shop: Workshop, run: Align) -> Made:
 def bitext_of(shop: Workshop, run: Align) -> list[Translation]:
     """Read the translations a finished run aligned, with its links."""
     pairs = _read(shop, run, _split(run))
-    found = read_aligned(disk_file(shop.store.folder(run) / LINKS), pairs)
+    found = read_pharaoh(disk_file(shop.store.folder(run) / LINKS), pairs)
     return [replace(pair, links=one.links, possible=()) for pair, one in zip(pairs, found, strict=True)]
 
 
@@ -70,12 +69,11 @@ def _split(run: Align) -> Split:
 
 def _read(shop: Workshop, run: Align, split: Split) -> list[Translation]:
     examples = run.examples if split == run.split else 0
-    found: Iterable[Any] = shop.sources.examples(run.bitext, run.languages, split, examples=examples)
-    return list(found)
+    return shop.sources.examples(run.bitext, run.languages, split, examples=examples)  # type: ignore[return-value]
 
 
 def _row(run: Align, pairs: list[Translation], found: list[Aligned]) -> Row:
-    row = {
+    row: dict[str, Value] = {
         "bitext": run.bitext,
         "languages": run.languages,
         "split": run.split,
@@ -83,5 +81,12 @@ def _row(run: Align, pairs: list[Translation], found: list[Aligned]) -> Row:
         "pairs": len(pairs),
         "links": sum(len(one.links) for one in found),
     }
-    gold = [(pair, one) for pair, one in zip(pairs, found, strict=True) if pair.links is not None]
-    return row
+    known = [(pair, one.links) for pair, one in zip(pairs, found, strict=True) if pair.links is not None]
+    if not known:
+        return row
+    scores = alignment_scores(
+        [pair.links or () for pair, _ in known],
+        [pair.possible for pair, _ in known],
+        [links for _, links in known],
+    )
+    return {**row, "gold_pairs": len(known), **asdict(scores)}

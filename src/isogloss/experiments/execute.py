@@ -28,7 +28,7 @@ from isogloss.core.version import VERSION
 from isogloss.data.answer_offsets import repairs_told
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation
-from isogloss.data.sources import Sources
+from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
@@ -46,6 +46,8 @@ def make(shop: Workshop, run: Run) -> Record:
     start = perf_counter()
     with _threads(shop.threads):
         made = _MAKERS[run.name](shop, run)
+    if made.predictions:  # Before the record: a run is finished with all it made.
+        write_predictions(shop.store.folder(run) / PREDICTIONS, made.predictions)
     record = Record(
         id=run_id(run),
         kind=run.name,
@@ -168,6 +170,7 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         )
         for subject in run.subjects
     )
+    kept: list[Predictions] = []
     look = Look(
         subjects=subjects,
         languages=run.languages,
@@ -178,10 +181,11 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         encoder=lambda subject: _encoder(shop, subject.run),
         bitext=lambda pair: _translations(shop, run, pair),
         precision=shop.precision,
+        keep=kept.append,
         tell=shop.tell,
     )
     diagnostic: Any = run.diagnostic
-    return Made(diagnostic.measure(look))
+    return Made(diagnostic.measure(look), predictions=tuple(kept))
 
 
 _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {

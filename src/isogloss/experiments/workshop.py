@@ -7,6 +7,7 @@ import torch
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row
 from isogloss.core.runs import Encoder, Optimization, Pretrained
+from isogloss.data.prediction_table import Predictions
 from isogloss.data.sources import Sources
 from isogloss.experiments.store import Store
 
@@ -48,6 +49,7 @@ class Made:
 
     rows: list[Row]
     warnings: tuple[str, ...] = ()
+    predictions: tuple[Predictions, ...] = ()
 
 
 def device() -> torch.device:

@@ -6,6 +6,7 @@ step. With α = 0 it is source-only, to the bit.
 """
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor
@@ -64,9 +65,10 @@ class Continual:
     kept: Kept = "float16"
     """In what f⁰, the encoder's states before the first step, is kept on disk."""
 
-    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read labels of the source alone; the target is seen in bitext only."""
-        return Reads(train=source, dev=source)
+        pairs = tuple(f"{one}-{other}" for one, other in product(source, target))
+        return Reads(train=source, dev=source, bitext=self.bitext, pairs=pairs)
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on the source languages with Eq. 1 beside; their dev sets choose the epoch."""

@@ -8,6 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from isogloss.core.contributions import Contributions, total
+
 NOT_SCORED = frozenset({"PUNCT", "SYM"})
 """Tags of words the interpolation paper leaves out (its Appendix A)."""
 
@@ -51,18 +53,30 @@ def attachment(
     Only the ``first`` words of a sentence count, where that is given. Relations are compared by their
     universal part, with ``subtypes`` as a whole. ValueError for trees of other lengths.
     """
+    uas, las = attachment_contributions(gold, predicted, without=without, first=first, subtypes=subtypes)
+    return Attachment(uas=total(uas), las=total(las))
+
+
+def attachment_contributions(
+    gold: Sequence[Tree],
+    predicted: Sequence[Tree],
+    *,
+    without: Collection[str] = NOT_SCORED,
+    first: int | None = None,
+    subtypes: bool = False,
+) -> tuple[Contributions, Contributions]:
+    """Return for each sentence its right words, by UAS and by LAS, and its words that count."""
     _check(gold, predicted)
-    words = heads = both = 0
+    heads, both, words = [], [], []
     for one, other in zip(gold, predicted, strict=True):
         tags = one.tags or ("",) * len(one.heads)
-        for place in range(len(one.heads[:first])):
-            if tags[place] in without:
-                continue
-            right = one.heads[place] == other.heads[place]
-            words += 1
-            heads += right
-            both += right and _same(one.relations[place], other.relations[place], subtypes=subtypes)
-    return Attachment(uas=heads / words, las=both / words) if words else Attachment(0.0, 0.0)
+        counted = [place for place in range(len(one.heads[:first])) if tags[place] not in without]
+        right = [place for place in counted if one.heads[place] == other.heads[place]]
+        same = [_same(one.relations[place], other.relations[place], subtypes=subtypes) for place in right]
+        words.append(float(len(counted)))
+        heads.append(float(len(right)))
+        both.append(float(sum(same)))
+    return Contributions(heads, words), Contributions(both, words)
 
 
 def clas(gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
@@ -71,16 +85,21 @@ def clas(gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
     A word may be one for gold and not for predicted, so precision and recall differ. Relations are compared
     by their universal part. 0 where there is no such word. ValueError for trees of other lengths.
     """
+    return total(content_contributions(gold, predicted))
+
+
+def content_contributions(gold: Sequence[Tree], predicted: Sequence[Tree]) -> Contributions:
+    """Return for each sentence twice its right content words, and gold and predicted ones together."""
     _check(gold, predicted)
-    wanted = found = right = 0
+    part, whole = [], []
     for one, other in zip(gold, predicted, strict=True):
         relations = [universal(relation) for relation in one.relations]
         theirs = [universal(relation) for relation in other.relations]
-        wanted += sum(map(_has_content, relations))
-        found += sum(map(_has_content, theirs))
         arcs, guesses = zip(one.heads, relations, strict=True), zip(other.heads, theirs, strict=True)
-        right += sum(arc == guess and _has_content(arc[1]) for arc, guess in zip(arcs, guesses, strict=True))
-    return 2 * right / (wanted + found) if wanted + found else 0.0
+        right = sum(arc == guess and _has_content(arc[1]) for arc, guess in zip(arcs, guesses, strict=True))
+        part.append(2.0 * right)
+        whole.append(float(sum(map(_has_content, (*relations, *theirs)))))
+    return Contributions(part, whole)
 
 
 def _has_content(relation: str) -> bool:

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from isogloss.core.contributions import Contributions, total
+
 _ASCII_PUNCTUATION = frozenset(string.punctuation)
 _SQUAD_ARTICLES = re.compile(r"\b(a|an|the)\b")
 
@@ -43,12 +45,22 @@ class GoldAnswers:
 
 def exact_match(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> float:
     """Return the share of answers equal to a gold one, in [0, 1]."""
-    return _mean(lambda one, other: float(one == other), gold, predicted)
+    return total(exact_match_contributions(gold, predicted))
+
+
+def exact_match_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
+    """Return for each question whether its answer is equal to a gold one."""
+    return _best(lambda one, other: float(one == other), gold, predicted)
 
 
 def answer_f1(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> float:
     """Return the mean over questions of the best F1 with a gold answer, in [0, 1], counting words."""
-    return _mean(_word_f1, gold, predicted)
+    return total(answer_f1_contributions(gold, predicted))
+
+
+def answer_f1_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
+    """Return for each question the best F1 with a gold answer."""
+    return _best(_word_f1, gold, predicted)
 
 
 def normalized(answer: str, language: str = "") -> list[str]:
@@ -64,19 +76,19 @@ def normalized(answer: str, language: str = "") -> list[str]:
     return (_CHINESE.sub(r" \1 ", text) if language == "zh" else text).split()
 
 
-def _mean(
+def _best(
     compare: Callable[[list[str], list[str]], float], gold: Sequence[GoldAnswers], predicted: Sequence[str]
-) -> float:
-    """Return the mean over questions of the best comparison with a gold answer; 0 without questions."""
+) -> Contributions:
+    """Return for each question the best comparison with a gold answer."""
     if len(gold) != len(predicted):
         raise ValueError(f"{len(gold)} questions but {len(predicted)} predicted answers.")
-    total = 0.0
+    best: list[float] = []
     for answers, answer in zip(gold, predicted, strict=True):
         if not answers.texts:
             raise ValueError("a question without gold answers cannot be scored.")
         words = normalized(answer, answers.language)
-        total += max(compare(normalized(text, answers.language), words) for text in answers.texts)
-    return total / len(gold) if gold else 0.0
+        best.append(max(compare(normalized(text, answers.language), words) for text in answers.texts))
+    return Contributions(best, [1.0] * len(best))
 
 
 def _word_f1(gold: list[str], predicted: list[str]) -> float:

@@ -6,8 +6,12 @@ when it is right as a whole: so one wrong tag of five can cost two thirds of the
 CCONJ is judged otherwise than ADJ after NOUN. Published XTREME numbers are of this kind; accuracy is not.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
+
+from isogloss.core.contributions import Contributions, total
 
 
 class Chunk(NamedTuple):
@@ -20,10 +24,23 @@ class Chunk(NamedTuple):
 
 def seqeval_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
     """Return the micro F1 that ``seqeval.metrics.f1_score`` gives for any tags, in [0, 1]."""
+    return total(chunk_contributions(gold, predicted))
+
+
+def chunk_contributions(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Contributions:
+    """Return for each sentence twice its right spans, and its gold and predicted ones together.
+
+    A span belongs to the sentence it ends in: seqeval lets a few begin in the one before.
+    """
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError("gold and predicted sentences differ in number or length.")
+    ends = list(accumulate(len(tags) + 1 for tags in gold))
+    part, whole = [0.0] * len(gold), [0.0] * len(gold)
     wanted, found = set(chunks(gold)), set(chunks(predicted))
-    return 2 * len(wanted & found) / (len(wanted) + len(found)) if wanted or found else 0.0
+    for counts, weight, spans in ((part, 2.0, wanted & found), (whole, 1.0, wanted), (whole, 1.0, found)):
+        for chunk in spans:
+            counts[bisect_right(ends, chunk.last)] += weight
+    return Contributions(part, whole)
 
 
 def chunks(sentences: Sequence[Sequence[str]]) -> Iterator[Chunk]:

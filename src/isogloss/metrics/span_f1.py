@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from isogloss.core.contributions import Contributions, total
 from isogloss.metrics.bio import spans
 
 
@@ -11,12 +12,16 @@ def span_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -
     Invalid BIO is read as in ``bio.repair``. Where there are no spans at all, neither gold nor predicted,
     the score is 0, as in seqeval.
     """
+    return total(span_contributions(gold, predicted))
+
+
+def span_contributions(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Contributions:
+    """Return for each sentence twice its right spans, and its gold and predicted ones together."""
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise ValueError("gold and predicted sentences differ in number or length.")
-    right = found = wanted = 0
+    part, whole = [], []
     for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
-        gold_spans, predicted_spans = set(spans(gold_tags)), set(spans(predicted_tags))
-        right += len(gold_spans & predicted_spans)
-        wanted += len(gold_spans)
-        found += len(predicted_spans)
-    return 2 * right / (wanted + found) if wanted + found else 0.0
+        wanted, found = set(spans(gold_tags)), set(spans(predicted_tags))
+        part.append(2.0 * len(wanted & found))
+        whole.append(float(len(wanted) + len(found)))
+    return Contributions(part, whole)

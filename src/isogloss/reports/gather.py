@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from isogloss.core.errors import ConfigError, DataError, StorageError
 from isogloss.core.records import MADE, RECORD, Record, Row, Value, read_record
+from isogloss.data.prediction_table import PREDICTIONS
 from isogloss.reports.rows import Score, typed
 
 PLAN = "plan.json"
@@ -32,6 +33,8 @@ class Run:
     record: Record | None = None
     made: Mapping[str, Any]
     error: str = ""
+    predictions: Path | None = None
+    """What a measurement of scores kept, example by example, where it did."""
 
     @property
     def title(self) -> str:
@@ -153,7 +156,9 @@ def _read_run(folder: Path, shorten: Callable[[str], str]) -> Run:
         except StorageError as error:
             return Run(id=folder.name, state="damaged", made=made, error=shorten(str(error)))
         record = replace(record, warnings=(*record.warnings, *(shorten(note) for note in made_notes)))
-        return Run(id=folder.name, state="finished", record=record, made=made)
+        kept = folder / PREDICTIONS
+        predictions = kept if kept.exists() else None
+        return Run(id=folder.name, state="finished", record=record, made=made, predictions=predictions)
     if (folder / FAILED).exists():
         failed, notes = _read_json(folder / FAILED)
         error_text = str(failed.get("error") or "; ".join(notes) or "no reason was written down")

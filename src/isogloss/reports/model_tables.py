@@ -1,11 +1,13 @@
 """Tables about models: scores per language, spread over seeds, transfer gaps, deltas, retrieval."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
 from isogloss.core.records import Row
 from isogloss.metrics.spread import Spread, spread
+from isogloss.reports.kept_scores import Label, Place
+from isogloss.reports.marks import Marks
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import Delta, Gap, Retrieval, Score, SeedSpread
 from isogloss.reports.tables import Cell, Table, cells
@@ -19,9 +21,11 @@ class Entry:
     method: str
     language: str
     over: Spread
+    marks: str = ""
+    """Signs of differences that are more than chance."""
 
 
-def score_tables(scores: Sequence[Score]) -> list[Table]:
+def score_tables(scores: Sequence[Score], marks: Marks) -> list[Table]:
     """Return a table per corpus, task, encoder, source, split and metric: methods by languages.
 
     A method without a source (target-only) stands in the table of every source it can be compared with.
@@ -33,13 +37,13 @@ def score_tables(scores: Sequence[Score]) -> list[Table]:
             groups[other] = [*groups[other], *groups[key]]
         if beside:
             del groups[key]
-    tables = [_score_table(key, group) for key, group in groups.items()]
+    tables = [_score_table(key, group, marks) for key, group in groups.items()]
     return [*tables, _every_score(scores)] if tables else []
 
 
-def _score_table(key: tuple[str, ...], scores: Sequence[Score]) -> Table:
+def _score_table(key: tuple[str, ...], scores: Sequence[Score], marks: Marks) -> Table:
     corpus, task, encoder, source, split, metric = key
-    entries = score_entries(scores)
+    entries = _marked(key, score_entries(scores), marks)
     of_source = source.split("+")
     languages = sorted({entry.language for entry in entries}, key=lambda code: (code not in of_source, code))
     best = {code: max(round(e.over.mean, 3) for e in entries if e.language == code) for code in languages}
@@ -48,22 +52,41 @@ def _score_table(key: tuple[str, ...], scores: Sequence[Score]) -> Table:
         for method in dict.fromkeys(entry.method for entry in entries)
     ]
     baselines = _baselines(scores, languages)
-    seeds = {entry.over.n for entry in entries}
-    n = f"{min(seeds)} to {count(max(seeds), 'seed')}" if len(seeds) > 1 else count(max(seeds), "seed")
     return Table(
         name=slug("scores", corpus, task, encoder, source, split, metric),
         title=f"{corpus} {task}, {encoder}: {metric} on {split}",
-        caption=(
-            f"{metric} in percent, mean ± standard deviation over {n}. ★ marks the source language. A method "
-            f"that trains on a target shows, in each target's column, the model trained for it, and in the "
-            f"source's column the mean of its models. Bold: best of a column. Majority: the score of "
-            f"the most frequent label."
-        ),
+        caption=_score_caption(key, entries, marks),
         header=(Cell("method"), *(_language_head(code, source) for code in languages)),
         align="l" + "r" * len(languages),
         rows=(*rows, baselines) if baselines else tuple(rows),
         data=[_entry_row(key, entry) for entry in entries],
     )
+
+
+def _score_caption(key: tuple[str, ...], entries: Sequence[Entry], marks: Marks) -> str:
+    seeds = {entry.over.n for entry in entries}
+    n = f"{min(seeds)} to {count(max(seeds), 'seed')}" if len(seeds) > 1 else count(max(seeds), "seed")
+    about = marks.caption({_place(key, entry) for entry in entries}, {_label(key, one) for one in entries})
+    return (
+        f"{key[5]} in percent, mean ± standard deviation over {n}. ★ marks the source language. A method "
+        f"that trains on a target shows, in each target's column, the model trained for it, and in the "
+        f"source's column the mean of its models. Bold: best of a column. Majority: the score of "
+        f"the most frequent label. {about}"
+    ).strip()
+
+
+def _marked(key: tuple[str, ...], entries: Sequence[Entry], marks: Marks) -> list[Entry]:
+    signs = marks.signs()
+    return [replace(one, marks=signs.get((_place(key, one), _label(key, one)), "")) for one in entries]
+
+
+def _place(key: tuple[str, ...], entry: Entry) -> Place:
+    corpus, task, _, source, split, metric = key
+    return Place(corpus, task, source, split, metric, entry.language)
+
+
+def _label(key: tuple[str, ...], entry: Entry) -> Label:
+    return Label(key[2], entry.method)
 
 
 def score_entries(scores: Sequence[Score]) -> list[Entry]:
@@ -87,7 +110,7 @@ def _score_cell(entries: Sequence[Entry], method: str, code: str, best: float) -
         return Cell("–")
     several = len({e.method for e in entries if e.language == code}) > 1
     mark = "best" if several and round(entry.over.mean, 3) == best else ""
-    return Cell(plus_minus(entry.over.mean, entry.over.std), mark)
+    return Cell(f"{plus_minus(entry.over.mean, entry.over.std)} {entry.marks}".rstrip(), mark)
 
 
 def _baselines(scores: Sequence[Score], languages: Sequence[str]) -> tuple[Cell, ...]:
@@ -111,6 +134,7 @@ def _entry_row(key: tuple[str, ...], entry: Entry) -> Row:
         "seeds": entry.over.n,
         "mean": entry.over.mean,
         "std": entry.over.std,
+        "marks": entry.marks,
     }
 
 

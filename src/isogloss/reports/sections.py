@@ -7,6 +7,7 @@ from typing import TypeVar
 from isogloss.reports.claims import Claim, claims
 from isogloss.reports.drawing import Figure
 from isogloss.reports.gather import Gathered, measured_beside, rows_of, run_rows
+from isogloss.reports.marks import Marks, marks_of, test_tables
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
 from isogloss.reports.path_figures import aggregate_figures, pair_figures
@@ -59,6 +60,7 @@ class Findings:
     variances: list[SeedSpread]
     gaps: list[Gap]
     retrieval: list[Retrieval]
+    marks: Marks
 
     def claims(self) -> tuple[Claim, ...]:
         """Test the paper's claims on these rows."""
@@ -74,8 +76,12 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         notes.extend(left_out)
         return rows
 
+    scores = read(Score)
+    marks, untested = marks_of(gathered.runs, scores)
+    notes.extend(untested)
     found = Findings(
-        scores=read(Score),
+        marks=marks,
+        scores=scores,
         points=read(PathPoint),
         plane=read(PlanePoint),
         deltas=read(Delta),
@@ -108,7 +114,7 @@ def _scores(found: Findings, beside: list[Score]) -> Section:
         id="scores",
         title="Scores per language",
         text="How each method does on each language. Small differences within the spread mean nothing.",
-        tables=score_tables([*found.scores, *beside]),
+        tables=[*score_tables([*found.scores, *beside], found.marks), *test_tables(found.marks)],
     )
 
 

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.metrics.accuracy import accuracy
+from isogloss.metrics.accuracy import accuracy, label_contributions
 from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.labels import label_numbers, most_frequent, numbering
 from isogloss.tasks.sentences import LIMIT, OVERLAP
@@ -99,16 +100,17 @@ class PairClassification:
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> float:
         """Return accuracy, in [0, 1]; DataError where a pair has no label to compare with."""
-        if "" in gold:
-            raise DataError(
-                f"{self.name}: {gold.count('')} of {len(gold)} pairs have no label to compare with. "
-                f"Take a file with labels (XTREME's test files have none), or predict instead of scoring."
-            )
+        self._check_labels(gold)
         return accuracy(gold, predicted)
 
     def measures(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         """Return the metric by its name."""
         return {self.metric: self.score(gold, predicted)}
+
+    def contributions(self, gold: Sequence[str], predicted: Sequence[str]) -> ByMeasure:
+        """Return for each pair whether it is right."""
+        self._check_labels(gold)
+        return {self.metric: label_contributions([(one,) for one in gold], [(one,) for one in predicted])}
 
     def majority(
         self, train_examples: Sequence[SentencePair], test_examples: Sequence[SentencePair]
@@ -119,6 +121,13 @@ class PairClassification:
 
     def _label(self, example: SentencePair) -> tuple[str, ...]:
         return (example.label,) if example.label else ()
+
+    def _check_labels(self, gold: Sequence[str]) -> None:
+        if "" in gold:
+            raise DataError(
+                f"{self.name}: {gold.count('')} of {len(gold)} pairs have no label to compare with. "
+                f"Take a file with labels (XTREME's test files have none), or predict instead of scoring."
+            )
 
 
 def _encoded(

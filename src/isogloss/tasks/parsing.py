@@ -14,9 +14,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import ConfigError
 from isogloss.encoders.own_head import load_with_own_head
-from isogloss.metrics.attachment import Tree, attachment, clas, universal
+from isogloss.metrics.attachment import (
+    Tree,
+    attachment,
+    attachment_contributions,
+    clas,
+    content_contributions,
+    universal,
+)
 from isogloss.nn.biaffine import BiaffineParser
 from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.labels import most_frequent
@@ -149,6 +157,21 @@ class Parsing:
             "conll2018_las": shared_task.las,
             "conll2018_uas": shared_task.uas,
             "conll2018_clas": clas(gold, predicted),
+        }
+
+    def contributions(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> ByMeasure:
+        """Return what each sentence adds to each of the measures."""
+        uas, las = attachment_contributions(gold, predicted, first=self.words)
+        uas_together, las_together = attachment_contributions(gold, predicted, first=self.words, without=())
+        conll_uas, conll_las = attachment_contributions(gold, predicted, without=())
+        return {
+            self.metric: las,
+            "uas": uas,
+            "las_with_punctuation": las_together,
+            "uas_with_punctuation": uas_together,
+            "conll2018_las": conll_las,
+            "conll2018_uas": conll_uas,
+            "conll2018_clas": content_contributions(gold, predicted),
         }
 
     def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:

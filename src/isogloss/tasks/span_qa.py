@@ -17,12 +17,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
+from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Question
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.texts import PairFrame, SplitText, pair_frame, split_texts
 from isogloss.encoders.windows import Window, windows
-from isogloss.metrics.question_answering import GoldAnswers, answer_f1, exact_match
+from isogloss.metrics.question_answering import (
+    GoldAnswers,
+    answer_f1,
+    answer_f1_contributions,
+    exact_match,
+    exact_match_contributions,
+)
 from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.constant_answers import best_constant
 
@@ -167,6 +174,13 @@ class SpanQA:
     def measures(self, gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> dict[str, float]:
         """Return F1 and exact match."""
         return {"f1": answer_f1(gold, predicted), "em": exact_match(gold, predicted)}
+
+    def contributions(self, gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> ByMeasure:
+        """Return the F1 of each question, and whether its answer is right as a whole."""
+        return {
+            "f1": answer_f1_contributions(gold, predicted),
+            "em": exact_match_contributions(gold, predicted),
+        }
 
     def majority(self, train_examples: Sequence[Question], test_examples: Sequence[Question]) -> float:
         """Score the constant piece of every passage (say, its first three words) that is best in training."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
+from isogloss.core.contributions import ByMeasure
 from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.sentences import LIMIT, OVERLAP
 
@@ -86,6 +87,10 @@ class Task(Protocol):
 
     def measures(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, float]:
         """Return the metric, first, and what the field reports beside it, by name; each in [0, 1]."""
+        ...
+
+    def contributions(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
+        """Return what each example adds to each measure; its ``total`` is the measure, to the bit."""
         ...
 
     def majority(self, train_examples: Sequence[Any], test_examples: Sequence[Any]) -> float:

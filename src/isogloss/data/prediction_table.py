@@ -1,0 +1,112 @@
+"""What models predicted, example by example, as a Parquet file beside the record of their scores.
+
+One line an example and language: its id, what was predicted (as JSON), and what it adds to each measure, in
+two columns named after it, as in ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). A language
+is a row group, so that one can be read without the others. The same predictions give the same bytes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isogloss.core.contributions import ByMeasure
+from isogloss.core.errors import StorageError
+from isogloss.core.records import write_bytes
+
+PREDICTIONS = "predictions.parquet"
+
+PART, WHOLE = ":part", ":whole"
+
+LEVEL = 9
+"""Of zstd: beyond it files of predictions hardly shrink."""
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """What a model predicted for the examples of one language."""
+
+    language: str
+    ids: Sequence[str]
+    predicted: Sequence[str]
+    """As JSON."""
+    contributions: ByMeasure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What was kept of one language: the ids, and part and whole [example] of each measure."""
+
+    ids: tuple[str, ...]
+    measures: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+
+
+def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
+    """Write the file, whole or not at all."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    tables = [_table(one) for one in languages]
+    buffer = pa.BufferOutputStream()
+    texts = ["language", "predicted", "id"]
+    numbers = [name for name in tables[0].column_names if name not in texts]
+    with parquet.ParquetWriter(
+        buffer,
+        tables[0].schema,
+        compression="zstd",
+        compression_level=LEVEL,
+        use_dictionary=["language", "predicted", *numbers],  # Ids are all different.
+        write_statistics=False,
+    ) as writer:
+        for table in tables:
+            writer.write_table(table, row_group_size=max(1, len(table)))
+    write_bytes(path, buffer.getvalue().to_pybytes())
+
+
+def read_predictions(path: Path) -> dict[str, Kept]:
+    """Read ids and contributions by language, without the predictions themselves.
+
+    StorageError, saying how to make it again, where the file is damaged.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(path)
+        columns = [name for name in file.schema_arrow.names if name != "predicted"]
+        groups = [file.read_row_group(number, columns=columns) for number in range(file.num_row_groups)]
+        return {table["language"][0].as_py(): _kept(table) for table in groups if len(table)}
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise StorageError(
+            f"{path}: these predictions cannot be read ({' '.join(str(error).split())}). Delete the folder's "
+            f"record.json and run again; only this run is repeated."
+        ) from error
+
+
+def _table(one: Predictions) -> Any:
+    import pyarrow as pa
+
+    columns = {
+        "language": pa.array([one.language] * len(one.ids), pa.string()),
+        "id": pa.array(one.ids, pa.string()),
+        "predicted": pa.array(one.predicted, pa.string()),
+    }
+    for name, (part, whole) in one.contributions.items():
+        columns[f"{name}{PART}"] = pa.array(np.asarray(part, dtype=np.float64))
+        columns[f"{name}{WHOLE}"] = pa.array(np.asarray(whole, dtype=np.float64))
+    return pa.table(columns)
+
+
+def _kept(table: Any) -> Kept:
+    names = [name.removesuffix(PART) for name in table.column_names if name.endswith(PART)]
+    return Kept(
+        ids=tuple(table["id"].to_pylist()),
+        measures={
+            name: (table[f"{name}{PART}"].to_numpy(), table[f"{name}{WHOLE}"].to_numpy()) for name in names
+        },
+    )
