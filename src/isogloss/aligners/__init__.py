@@ -5,6 +5,7 @@ from typing import ClassVar, Protocol
 from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
+from isogloss.aligners.given import Given
 from isogloss.aligners.setting import AlignSetting
 from isogloss.data.pharaoh import Aligned
 
@@ -25,7 +26,7 @@ class Aligner(Protocol):
         ...
 
 
-_ALL: tuple[type[Aligner], ...] = (FastAlign, Eflomal, EncoderSimilarity)
+_ALL: tuple[type[Aligner], ...] = (FastAlign, Eflomal, EncoderSimilarity, Given)
 ALIGNERS: dict[str, type[Aligner]] = {aligner.name: aligner for aligner in _ALL}
 
 __all__ = ["ALIGNERS", "AlignSetting", "Aligned", "Aligner"]

@@ -31,7 +31,7 @@ def alignments(
     if name not in ALIGNERS:
         raise unknown_name(f"{where}: align", "word aligner", str(name), ALIGNERS)
     kind = ALIGNERS[name]
-    own = {one.name for one in fields(kind)}
+    own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     refuse_unknown(table, {"name", *own}, f"aligner {name}", f"{where}: align")
     aligner = checked(kind, {key: table[key] for key in own & set(table)}, f"{where}: align")
     found = []

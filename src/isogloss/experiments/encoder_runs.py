@@ -53,7 +53,7 @@ def _adjusted(
     if name not in ADJUSTMENTS:
         raise unknown_name(where, "way to adjust an encoder", str(name), ADJUSTMENTS)
     kind = ADJUSTMENTS[name]
-    own, about = ({one.name for one in fields(part)} for part in (kind, AdjustTable))
+    own, about = ({one.name for one in fields(part)} for part in (kind, AdjustTable))  # type: ignore[arg-type]
     refuse_unknown(table, own | about, f"adjustment {name}", where)
     choice: AdjustTable = checked(AdjustTable, {key: table[key] for key in about & set(table)}, where)
     method = checked(kind, {key: table[key] for key in own & set(table)}, where)

@@ -73,7 +73,9 @@ def encoder_label(encoder: Encoder) -> str:
         return f"{shape.family} {shape.layers}x{shape.dim} on {languages} ({run_id(encoder)[:6]})"
     if isinstance(encoder, Adjust):
         pairs = "+".join(one.languages for one in encoder.aligned)
-        return f"{encoder_label(encoder.encoder)}, {encoder.method.name} on {pairs} ({run_id(encoder)[:6]})"
+        size = f"{encoder.aligned[0].examples} " if encoder.aligned[0].examples else ""
+        what = f"{encoder.method.name} on {size}{pairs}"
+        return f"{encoder_label(encoder.encoder)}, {what} ({run_id(encoder)[:6]})"
     return Path(encoder.source).name or encoder.source
 
 

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from isogloss.core.identity import content
-from isogloss.core.progress import Tell, silent
-from isogloss.core.records import Record, Row, Value
+from isogloss.core.records import Record, Value
 from isogloss.core.runs import (
     Adjust,
     Align,
@@ -39,6 +38,7 @@ from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.setting import Setting, TextSetting
 from isogloss.training.supervised import attention_for_training
+
 
 def make(shop: Workshop, run: Run) -> Record:
     """Make one run whose needs are finished, and record it."""

@@ -13,14 +13,14 @@ from isogloss.core.languages import is_built_in
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.runs import Pretrained, Run, needs, run_id
 from isogloss.data.sources import Sources
+from isogloss.experiments.encoder_runs import encoder_entries
 from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
-from isogloss.experiments.workshop import Workshop
-from isogloss.experiments.encoder_runs import encoder_entries
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
 from isogloss.experiments.store import Store
+from isogloss.experiments.workshop import Workshop
 
 
 @dataclass(frozen=True, kw_only=True)
