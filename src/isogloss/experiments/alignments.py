@@ -1,7 +1,7 @@
 """From a recipe to the word alignments its runs read."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from isogloss.aligners import ALIGNERS
 from isogloss.core.errors import unknown_name
@@ -12,21 +12,24 @@ from isogloss.data.sources import Sources, joined
 from isogloss.experiments.recipe import Table, checked, located, refuse_unknown
 
 
+@dataclass(frozen=True)
+class Asked:
+    """How words are aligned: the recipe's [align] table, the place that asks for it, and the split."""
+
+    table: Table
+    where: str
+    split: Split = "train"
+
+
 def alignments(
-    table: Table,
-    sources: Sources,
-    encoder: Encoder,
-    *,
-    bitext: str,
-    pairs: Sequence[str],
-    split: Split = "train",
-    where: str,
+    asked: Asked, sources: Sources, encoder: Encoder, bitext: str, pairs: Sequence[str]
 ) -> tuple[Align, ...]:
     """Build the alignment of each pair of languages as the recipe's [align] table says it.
 
     An aligner that looks at states looks at those of the original encoder, so that an adjusted one is not
     measured by its own alignments.
     """
+    table, where = asked.table, asked.where
     name = table.get("name", "fast-align")
     if name not in ALIGNERS:
         raise unknown_name(f"{where}: align", "word aligner", str(name), ALIGNERS)
@@ -40,13 +43,13 @@ def alignments(
             two_languages(pair)
         with located(f"{where}: bitext"):
             sources.needs(bitext, "bitext")
-            read = splits_of(aligner.needs_encoder, split)
+            read = splits_of(aligner.needs_encoder, asked.split)
             files = [sources.fingerprint(bitext, pair, one) for one in read]
         found.append(
             Align(
                 bitext=bitext,
                 languages=pair,
-                split=split,
+                split=asked.split,
                 aligner=aligner,
                 encoder=original(encoder) if aligner.needs_encoder else None,
                 data=joined(files),

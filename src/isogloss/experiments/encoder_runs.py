@@ -8,7 +8,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.runs import Adjust, Architecture, Encoder, Pretrain, Pretrained
 from isogloss.data.sources import Sources, joined
 from isogloss.encoders import FAMILIES
-from isogloss.experiments.alignments import alignments
+from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import encoder_label, pretrained
 from isogloss.experiments.recipe import (
     AdjustTable,
@@ -66,9 +66,8 @@ def _adjusted(
     found: dict[Encoder, str] = {}
     for encoder in [one for one, label in there.items() if label == choice.start]:
         for size in sizes:
-            aligned = alignments(
-                recipe.align, sources, encoder, bitext=choice.bitext, pairs=choice.pairs, where=where
-            )
+            asked = Asked(recipe.align, where)
+            aligned = alignments(asked, sources, encoder, choice.bitext, choice.pairs)
             label = choice.label or str(name)
             adjust = Adjust(
                 encoder=encoder,

@@ -11,7 +11,7 @@ from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Pretraine
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks, joined
-from isogloss.experiments.alignments import alignments
+from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import encoder_label, most_subwords
 from isogloss.experiments.recipe import (
     GridTable,
@@ -278,9 +278,7 @@ def _aligned(
     """Return the word alignments a method trains on; None for one that reads no bitext."""
     if not reads.bitext:
         return None
-    return alignments(
-        recipe.align, sources, cell.encoder, bitext=reads.bitext, pairs=reads.pairs, where=where
-    )
+    return alignments(Asked(recipe.align, where), sources, cell.encoder, reads.bitext, reads.pairs)
 
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:

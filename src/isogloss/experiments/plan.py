@@ -10,7 +10,7 @@ from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Pretrained,
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
-from isogloss.experiments.alignments import alignments
+from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoder_runs import encoders
 from isogloss.experiments.grid import Cell, cells
 from isogloss.experiments.inputs import check_inputs, codes_read
@@ -212,9 +212,8 @@ def _on_bitext(
     aligned = None
     if chosen.diagnostic.over == "words":
         encoder = subject.encoder if isinstance(subject, FineTune) else subject
-        aligned = alignments(
-            chosen.align, sources, encoder, bitext=corpus, pairs=pairs, split=chosen.split, where=chosen.where
-        )
+        asked = Asked(chosen.align, chosen.where, chosen.split)
+        aligned = alignments(asked, sources, encoder, corpus, pairs)
     return Measure(
         diagnostic=chosen.diagnostic,
         subjects=(subject,),
