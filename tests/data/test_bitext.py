@@ -1,3 +1,4 @@
+import gzip
 from dataclasses import replace
 
 import pytest
@@ -169,3 +170,67 @@ def test_links_are_what_stands_there_and_not_what_may_be_meant(message):
 def test_side_without_words_is_refused(message):
     corpus = Bitext(collection="gold", whole="train")
     assert "enfr.src-tgt:1: 2 sides" in message(corpus, {"gold/enfr.src-tgt": "a |||  \n"}, "en-fr")
+
+
+def test_unequal_line_counts_are_said_with_both_counts(message):
+    said = message(Bitext(), files(french="x\ny z\nu\nv\n", links="0-0\n0-1\n"), "en-fr")
+    assert "train.en-fr.en has 2, " in said
+    assert "train.en-fr.fr has 4, " in said
+    assert "Fetch or make these files again, together" in said
+
+
+MINED = "1.21\tgood day\tbuenos días\n1.04\tgood\tbueno\n1.03\tbad\tgato\n"
+
+
+@pytest.mark.parametrize("name", ["mined/WikiMatrix.en-es.tsv", "mined/train.en-es.tsv"])
+def test_mined_pairs_below_the_margin_are_left_out(put, name):
+    folder = put({name: MINED})
+    assert [pair.id for pair in read(folder, "en-es", collection="mined")] == ["1", "2"]
+    assert [pair.first for pair in read(folder, "en-es", collection="mined", margin=1.2)] == ["good day"]
+    assert len(read(folder, "en-es", collection="mined", margin=0.0)) == 3
+
+
+def test_mined_pairs_are_found_in_either_order_and_packed(put):
+    folder = put({"mined/WikiMatrix.en-es.tsv.gz": gzip.compress(MINED.encode())})
+    there = read(folder, "en-es", collection="mined")
+    assert read(folder, "es-en", collection="mined") == list(map(flipped, there))
+
+
+def test_a_margin_that_no_pair_has_is_said_with_the_highest(message):
+    said = message(Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es")
+    assert "no pair has a margin of 1.5 or more; the highest is 1.21" in said
+
+
+@pytest.mark.parametrize("line", ["good\tbueno", "x\tgood\tbueno", "nan\tgood\tbueno", "1.1\t \tbueno", ""])
+def test_broken_mined_line_names_file_and_line(message, line):
+    said = message(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": f"{MINED}{line}\n"}, "en-es")
+    assert "WikiMatrix.en-es.tsv:4: " in said
+    assert "expected a margin score, a text and its translation" in said
+
+
+def test_collection_of_mined_text_has_no_languages_in_a_header(message):
+    said = message(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-fr")
+    assert "Its tables have" not in said
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("OPUS.en-es.en", "OPUS.en-es.es"),
+        ("Tatoeba.en-es.en", "Tatoeba.en-es.es"),
+        ("train.en-es.en", "train.en-es.es"),
+        ("en-es.en.train", "en-es.es.train"),
+        ("en-es.en.all", "en-es.es.all"),
+    ],
+)
+def test_names_of_opus_and_xlm_are_found_in_either_order(put, first, second):
+    folder = put({f"own/{first}": "good\n", f"own/{second}": "bueno\n"})
+    (pair,) = read(folder, "en-es", collection="own")
+    assert (pair.first, pair.second) == ("good", "bueno")
+    assert read(folder, "es-en", collection="own") == [flipped(pair)]
+
+
+@pytest.mark.parametrize("name", ["valid.en-es.{}", "en-es.{}.valid", "dev.en-es.{}"])
+def test_files_named_valid_are_the_development_split(put, name):
+    folder = put({f"own/{name.format(side)}": f"{side}\n" for side in ("en", "es")})
+    assert [pair.first for pair in read(folder, "en-es", "dev", collection="own")] == ["en"]

@@ -67,7 +67,7 @@ class Eflomal:
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Align the pairs, and keep counts of what was linked as priors for new ones."""
-        forward, backward = self._directions(setting, None)
+        forward, backward = self.directions(setting)
         priors = count_priors(
             self._words(setting.pairs), *([one.links for one in way] for way in (forward, backward))
         )
@@ -84,7 +84,7 @@ class Eflomal:
                 f"{setting.folder}: no alignment model is here ({KEPT}). Give the folder of a bitext that "
                 f"eflomal aligned, or align it again."
             )
-        return self._symmetrized(*self._directions(setting, read_priors(disk_file(setting.folder / KEPT))))
+        return self._symmetrized(*self.directions(setting, read_priors(disk_file(setting.folder / KEPT))))
 
     def _symmetrized(self, forward: Sequence[Aligned], backward: Sequence[Aligned]) -> list[Aligned]:
         return [
@@ -98,8 +98,8 @@ class Eflomal:
             texts = ((first.lower(), second.lower()) for first, second in texts)
         return [(first.split(), second.split()) for first, second in texts]
 
-    def _directions(
-        self, setting: AlignSetting, priors: Priors | None
+    def directions(
+        self, setting: AlignSetting, priors: Priors | None = None
     ) -> tuple[list[Aligned], list[Aligned]]:
         """Run the program, and return the links of both directions."""
         program = _program()
@@ -147,7 +147,7 @@ def _run(command: list[str]) -> None:
 
 
 def _program() -> str:
-    """Find the program: on the PATH, or where its Python package keeps it (which is not imported)."""
+    """Find the program: on the PATH, or where its Python package keeps it."""
     spec = find_spec(PROGRAM)
     places = [Path(place, "bin", PROGRAM) for place in (spec and spec.submodule_search_locations) or ()]
     found = shutil.which(PROGRAM) or next((str(path) for path in places if path.is_file()), None)

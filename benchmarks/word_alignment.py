@@ -1,0 +1,147 @@
+"""How good are word alignments? AER of every aligner against gold, on real and on built-in languages.
+
+    python benchmarks/word_alignment.py --data DIR --encoder DIR            # about ten minutes
+    python benchmarks/word_alignment.py --only qaa --training 2000
+
+Statistical aligners see the gold sentences (never their links) and, for en-fr, the verses of the Bible; for
+zh-en the gold sentences alone, whose Chinese is split into words as no other text here is; for the built-in
+languages translations of their own. eflomal is left out where the program is not on the PATH.
+"""
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import torch
+
+from isogloss.aligners import Aligned, AlignSetting
+from isogloss.aligners.eflomal import Eflomal
+from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.aligners.fast_align import FastAlign
+from isogloss.data.bitext import Bitext
+from isogloss.data.built_in import BuiltInFolder
+from isogloss.data.examples import Translation
+from isogloss.data.files import DiskFolder
+from isogloss.data.symmetrization import SYMMETRIZATIONS, symmetrized
+from isogloss.encoders.loading import load_encoder_config
+from isogloss.metrics.alignment_error import AlignmentScores, alignment_scores
+
+SHIPPED = str(files("isogloss") / "shipped")
+HEADER = "| pair | aligner | precision | recall | F1 | AER | seconds |\n|---|---|---:|---:|---:|---:|---:|"
+
+
+@dataclass(frozen=True)
+class Test:
+    """Gold pairs, further pairs to learn from, and an encoder that has seen both languages."""
+
+    name: str
+    gold: list[Translation]
+    more: list[Translation]
+    encoder: str
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder with word-alignment and bible")
+    parser.add_argument("--encoder", default="", help="folder or name of an encoder of real languages")
+    parser.add_argument("--only", action="append", help="pairs that begin so, as en-fr or qaa; all if absent")
+    parser.add_argument(
+        "--training", type=int, default=10_000, help="pairs to learn from, built-in languages"
+    )
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    print(HEADER, flush=True)
+    for test in tests(chosen.data, chosen.encoder, chosen.training, tuple(chosen.only or ("",))):
+        for name, links, seconds in rows(test):
+            print(row(test, name, score(test.gold, links), seconds), flush=True)
+
+
+def tests(data: Path | None, encoder: str, training: int, only: tuple[str, ...]) -> Iterator[Test]:
+    if data:
+        folder, gold = DiskFolder(data), Bitext(collection="word-alignment")
+        for pair, more in (("en-fr", Bitext(collection="bible")), ("zh-en", None)):
+            if pair.startswith(only):
+                learned = list(more.read(folder, pair, "train")) if more else []
+                yield Test(pair, list(gold.read(folder, pair, "test")), learned, encoder)
+    for pair in ("qaa-qab", "qaa-qae", "qaa-qai"):
+        if pair.startswith(only):
+            built_in, corpus = BuiltInFolder(), Bitext()
+            learned = list(islice(corpus.read(built_in, pair, "train"), training))
+            yield Test(pair, list(corpus.read(built_in, pair, "test")), learned, SHIPPED)
+
+
+def rows(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
+    """Give name, links of the gold pairs and seconds of every aligner and setting."""
+    yield from fast_align(test)
+    if shutil.which("eflomal"):
+        yield from eflomal(test)
+    if test.encoder:
+        layers = load_encoder_config(test.encoder).num_hidden_layers
+        for layer in range(layers + 1):
+            yield by_encoder(test, EncoderSimilarity(layer=layer), f"layer {layer}")
+        for matching in ("itermax", "match"):
+            yield by_encoder(test, EncoderSimilarity(matching=matching), matching)
+        yield by_encoder(test, EncoderSimilarity(unit="word"), "words")
+        yield by_encoder(test, EncoderSimilarity(distortion=0.5), "distortion 0.5")
+
+
+def fast_align(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
+    """Learn once; what was kept gives every symmetrisation."""
+    with tempfile.TemporaryDirectory() as place:
+        start = time.perf_counter()
+        FastAlign().align(setting([*test.gold, *test.more], place))
+        seconds = time.perf_counter() - start
+        for how in SYMMETRIZATIONS:
+            yield (
+                f"fast-align, {how}",
+                FastAlign(symmetrization=how).align_new(setting(test.gold, place)),
+                seconds,
+            )
+
+
+def eflomal(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
+    with tempfile.TemporaryDirectory() as place:
+        start = time.perf_counter()
+        forward, backward = Eflomal().directions(setting([*test.gold, *test.more], place))
+        seconds = time.perf_counter() - start
+    for how in SYMMETRIZATIONS:
+        pairs = zip(forward[: len(test.gold)], backward, strict=False)
+        yield (
+            f"eflomal, {how}",
+            [Aligned(links=symmetrized(a.links, b.links, how)) for a, b in pairs],
+            seconds,
+        )
+
+
+def by_encoder(test: Test, aligner: EncoderSimilarity, what: str) -> tuple[str, list[Aligned], float]:
+    start = time.perf_counter()
+    found = aligner.align(setting(test.gold, "", test.encoder))
+    return f"encoder, {what}", found, time.perf_counter() - start
+
+
+def setting(pairs: list[Translation], place: str, encoder: str = "") -> AlignSetting:
+    return AlignSetting(pairs=pairs, encoder=encoder, precision="float32", folder=Path(place))
+
+
+def score(gold: Sequence[Translation], links: Sequence[Aligned]) -> AlignmentScores:
+    return alignment_scores(
+        [pair.links or () for pair in gold], [pair.possible for pair in gold], [one.links for one in links]
+    )
+
+
+def row(test: Test, name: str, found: AlignmentScores, seconds: float) -> str:
+    numbers = (found.precision, found.recall, found.f1, found.aer)
+    return f"| {test.name} | {name} | {' | '.join(f'{x:.3f}' for x in numbers)} | {seconds:.1f} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+import pytest
+
+from isogloss.aligners import AlignSetting
+from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.core.errors import ConfigError
+from isogloss.data.examples import Translation
+from made_up import TEXT
+
+WORDS = TEXT.split()
+
+
+def pairs(*texts):
+    return [Translation(id=f"{n}", first=first, second=second) for n, (first, second) in enumerate(texts)]
+
+
+@pytest.fixture
+def align(bert_folder, tmp_path):
+    def align(given, **fields):
+        setting = AlignSetting(pairs=given, encoder=str(bert_folder), precision="float32", folder=tmp_path)
+        return EncoderSimilarity(**fields).align(setting)
+
+    return align
+
+
+SAME = pairs(*((text, text) for text in (" ".join(WORDS[:7]), " ".join(WORDS[7:20]), "cat", "on the mat")))
+MIXED = [
+    *SAME,
+    *pairs(("the cat sat on", "a dog ran"), ("", "a dog"), ("unbelievable things happened", "slowly there")),
+]
+
+
+@pytest.mark.parametrize("matching", ["argmax", "itermax", "match"])
+@pytest.mark.parametrize("unit", ["subword", "word"])
+def test_a_sentence_and_itself_are_linked_word_by_word(align, matching, unit):
+    for pair, aligned in zip(SAME, align(SAME, matching=matching, unit=unit), strict=True):
+        assert aligned.links == tuple((n, n) for n in range(len(pair.first.split())))
+        assert aligned.scores == pytest.approx([1.0] * len(aligned.links), abs=1e-5)
+
+
+@pytest.mark.parametrize("matching", ["argmax", "itermax", "match"])
+def test_other_pairs_in_the_batch_change_nothing(align, matching):
+    together = align(MIXED, matching=matching)
+    for pair, aligned in zip(MIXED, together, strict=True):
+        (alone,) = align([pair], matching=matching)
+        assert alone.links == aligned.links
+        assert alone.scores == pytest.approx(aligned.scores, abs=1e-5)
+
+
+def test_exchanged_languages_give_exchanged_links(align):
+    turned = [Translation(id=pair.id, first=pair.second, second=pair.first) for pair in MIXED]
+    for one, other in zip(align(MIXED), align(turned), strict=True):
+        assert sorted((j, i) for i, j in other.links) == list(one.links)
+
+
+def test_a_side_without_words_has_no_links(align):
+    assert [one.links for one in align(pairs(("", "a dog"), ("a dog", " "), ("", "")))] == [(), (), ()]
+
+
+def test_links_are_sorted_each_once_and_within_the_sentences(align):
+    for pair, aligned in zip(MIXED, align(MIXED, matching="itermax", rounds=4), strict=True):
+        assert list(aligned.links) == sorted(set(aligned.links))
+        assert len(aligned.scores) == len(aligned.links)
+        assert all(i < len(pair.first.split()) and j < len(pair.second.split()) for i, j in aligned.links)
+
+
+def test_every_family_aligns(encoder_folder, tmp_path):
+    made = EncoderSimilarity().align(AlignSetting(pairs=SAME, encoder=str(encoder_folder), folder=tmp_path))
+    assert [len(one.links) for one in made] == [7, 13, 1, 3]
+
+
+def test_no_encoder_and_no_such_layer_are_said(align, tmp_path):
+    with pytest.raises(ConfigError, match="aligner encoder: no encoder is given"):
+        EncoderSimilarity().align(AlignSetting(pairs=SAME, folder=tmp_path))
+    with pytest.raises(ConfigError, match="no layer 9: this encoder has 3 layers"):
+        align(SAME, layer=9)

@@ -1,0 +1,57 @@
+import pytest
+import torch
+
+from isogloss.aligners.layer_states import check_layer, default_layer, subword_states
+from isogloss.core.errors import ConfigError
+from isogloss.encoders.loading import load_model, load_tokenizer
+from isogloss.encoders.words import SplitWords, split_words
+
+SENTENCES = [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog", "ran"], [], ["unbelievable"]]
+
+
+@pytest.mark.parametrize("layer", range(4))
+def test_states_are_those_of_the_whole_encoder_one_sentence_at_a_time(encoder_folder, layer):
+    model, tokenizer = load_model(encoder_folder), load_tokenizer(encoder_folder)
+    splits = split_words(SENTENCES, tokenizer)
+    made = subword_states(model, tokenizer, splits, layer=layer, precision="float32")
+    assert not any(part._forward_hooks for part in model.modules())
+    for split, states in zip(splits, made, strict=True):
+        assert states.shape == (len(split.subwords), model.config.hidden_size)
+        if split.subwords:
+            row = torch.tensor([[tokenizer.cls_token_id, *split.subwords, tokenizer.sep_token_id]])
+            with torch.inference_mode():
+                whole = model(input_ids=row, output_hidden_states=True).hidden_states[layer][0, 1:-1]
+            torch.testing.assert_close(states, whole, atol=1e-5, rtol=1e-4)
+
+
+def test_later_layers_are_not_computed(bert_folder):
+    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    model.encoder.layer[2].forward = None
+    assert (
+        len(subword_states(model, tokenizer, split_words(SENTENCES, tokenizer), layer=2, precision="float32"))
+        == 4
+    )
+
+
+def test_a_sentence_longer_than_the_encoder_takes_has_a_state_for_every_subword(bert_folder):
+    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    (word,) = tokenizer.convert_tokens_to_ids(["cat"])
+    long = SplitWords((word,) * 400, tuple(range(400)))
+    (states,) = subword_states(model, tokenizer, [long], layer=2, precision="float32")
+    (start,) = subword_states(
+        model, tokenizer, [SplitWords((word,) * 158, tuple(range(158)))], layer=2, precision="float32"
+    )
+    assert states.shape == (400, 32)
+    torch.testing.assert_close(states[:100], start[:100], atol=1e-5, rtol=1e-4)
+
+
+def test_default_layer_is_the_eighth_of_twelve():
+    assert [default_layer(layers) for layers in (12, 24, 6, 4, 1)] == [8, 16, 4, 3, 1]
+
+
+def test_layers_are_counted_from_either_end():
+    assert [check_layer(layer, 4) for layer in (0, 4, -1, -5)] == [0, 4, 4, 0]
+    with pytest.raises(
+        ConfigError, match=r"no layer 5: this encoder has 4 layers: use 0 \(the embeddings\) to 4"
+    ):
+        check_layer(5, 4)
