@@ -91,7 +91,11 @@ def measured(way: str, folder: Path, steps: int) -> dict[str, float]:
     start, before = time.process_time(), resident()
     loss = adjust(folder / "encoder", pairs, precision)
     seconds = time.process_time() - start
-    return {"speed": len(pairs) / seconds, "peak": peak_resident() - min(before, peak_resident()), "loss": loss}
+    return {
+        "speed": len(pairs) / seconds,
+        "peak": peak_resident() - min(before, peak_resident()),
+        "loss": loss,
+    }
 
 
 def ours(encoder: Path, pairs: list[Translation], precision: str) -> float:
