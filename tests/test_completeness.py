@@ -25,7 +25,7 @@ from isogloss.experiments.recipe import (
     Recipe,
 )
 from isogloss.experiments.running import packaged_recipes
-from isogloss.methods import METHODS, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
 from isogloss.tasks import TASKS
 
 ROOT = Path(isogloss.__file__).parent
@@ -33,7 +33,7 @@ TABLES = {
     "data": (CORPORA, {"name", "tasks", "read"}),
     "encoders": (FAMILIES, {"sites", "embeddings"}),
     "tasks": (TASKS, {"encode", "decode", "score"}),
-    "methods": ({**METHODS, **PRETRAINING}, {"name", "train"}),
+    "methods": ({**METHODS, **PRETRAINING, **ADJUSTMENTS}, {"name", "train"}),
     "diagnostics": (DIAGNOSTICS, {"name", "over", "measure"}),
     "aligners": (ALIGNERS, {"name", "needs_encoder", "align"}),
 }
@@ -86,6 +86,7 @@ def test_files_and_recipes_are_snake_case(package: str) -> None:
     [
         *METHODS.values(),
         *PRETRAINING.values(),
+        *ADJUSTMENTS.values(),
         *DIAGNOSTICS.values(),
         *ALIGNERS.values(),
         *(Optimization, Architecture, Pretrain, Pretrained, FineTune, Measure),

@@ -13,7 +13,7 @@ from isogloss.aligners import ALIGNERS
 from isogloss.data import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
-from isogloss.methods import METHODS, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
 from isogloss.tasks import TASKS
 
 ROOT = Path(isogloss.__file__).parent
@@ -50,7 +50,7 @@ PLUG_INS = {
     "corpora": [type(corpus) for corpus in CORPORA.values()],
     "families": [type(family) for family in FAMILIES.values()],
     "tasks": [type(task) for task in TASKS.values()],
-    "methods": [*METHODS.values(), *PRETRAINING.values()],
+    "methods": [*METHODS.values(), *PRETRAINING.values(), *ADJUSTMENTS.values()],
     "diagnostics": list(DIAGNOSTICS.values()),
     "aligners": list(ALIGNERS.values()),
 }

@@ -134,7 +134,7 @@ def test_it_composes_with_every_task(task, make, tmp_path):
 
 def test_without_sentence_pairs_it_is_refused(make):
     setting = replace(make(), bitext={})
-    with pytest.raises(DataError, match="no sentence pairs to draw from .* Name bitext"):
+    with pytest.raises(DataError, match=r"no sentence pairs to draw from .* Name bitext"):
         Continual().train(setting)
 
 

@@ -7,7 +7,7 @@ import torch
 
 from isogloss.data.shots import shots
 from isogloss.encoders import save_model
-from isogloss.methods import METHODS, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
 from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.few_shot import FewShot
 from isogloss.methods.source_only import SourceOnly
@@ -107,11 +107,11 @@ def test_different_seeds_give_different_models(train):
     assert not equal(train(SourceOnly(), ("en",)), train(SourceOnly(), ("en",), seed=1))
 
 
-@pytest.mark.parametrize("method", [*METHODS.values(), *PRETRAINING.values()])
+@pytest.mark.parametrize("method", [*METHODS.values(), *PRETRAINING.values(), *ADJUSTMENTS.values()])
 def test_methods_are_frozen_named_and_their_fields_explained(method):
     assert is_dataclass(method)
     assert method.__dataclass_params__.frozen
-    assert method.name == {**METHODS, **PRETRAINING}[method.name].name
+    assert method.name == {**METHODS, **PRETRAINING, **ADJUSTMENTS}[method.name].name
     for field in fields(method):
         assert f"{field.name}:" in _source(method)
 
@@ -129,6 +129,7 @@ def test_sides_say_whose_labels_are_used():
         "bilingual": ("source", "target"),
         "few-shot": ("source", "target"),
         "translate-train": ("source", "target"),
+        "continual": ("source", "target"),
     }
 
 
@@ -138,4 +139,4 @@ def test_every_method_file_is_in_the_table():
     import isogloss.methods as package
 
     files = {path.stem.replace("_", "-") for path in Path(package.__file__).parent.glob("[!_]*.py")}
-    assert files == METHODS.keys() | PRETRAINING.keys()
+    assert files == METHODS.keys() | PRETRAINING.keys() | ADJUSTMENTS.keys()

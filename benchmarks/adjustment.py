@@ -1,0 +1,186 @@
+"""How fast is adjustment beside a straightforward Eq. 1 with two models? Ratios, from one run on one thread.
+
+    python benchmarks/adjustment.py                # about two minutes
+    python benchmarks/adjustment.py --shape base   # multilingual BERT's shape; longer
+    python benchmarks/adjustment.py --quick        # does it work? Its numbers mean nothing.
+
+The straightforward one keeps a frozen copy that runs beside the model at every step, and pads batches in the
+order of the file. Both adjust the same encoder to the same sentence pairs, each in a process of its own; f⁰,
+kept on disk, is on our clock. Time is that of the process, so that other programs disturb little.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import numpy as np
+import torch
+
+from isogloss.data.examples import Translation
+from isogloss.encoders import load_model, load_tokenizer
+from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.training.setting import AdjustSetting
+from material import BATCH, SHAPES, make_material
+
+SIZES = {"small": (24, 3), "base": (3, 1)}
+"""Steps and rounds."""
+QUICK = (2, 1)
+GOAL = 1.8
+"""How many times as many sentence pairs a second we want, at equal precision."""
+
+WAYS = ("two models, float32", "isogloss, float32", "two models, bfloat16", "isogloss, bfloat16")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shape", choices=SHAPES, default="small")
+    parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    steps, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
+    if chosen.way:
+        print(json.dumps(measured(chosen.way, chosen.folder, steps)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        make_material(Path(folder), SHAPES[chosen.shape], sentences=1)
+        found = {way: [] for way in WAYS}
+        for _ in range(rounds):
+            for way in WAYS:
+                options = ["--way", way, "--folder", folder, "--shape", chosen.shape]
+                options += ["--quick"] if chosen.quick else []
+                ended = subprocess.run(
+                    [sys.executable, __file__, *options], capture_output=True, text=True, check=True
+                )
+                found[way].append(json.loads(ended.stdout.splitlines()[-1]))
+    print("\n".join(table(found)))
+
+
+def table(found: dict[str, list[dict[str, float]]]) -> list[str]:
+    """Return the speeds and peaks, and their ratios."""
+    speed = {way: statistics.median(one["speed"] for one in rounds) for way, rounds in found.items()}
+    peak = {way: max(one["peak"] for one in rounds) for way, rounds in found.items()}
+    lines = ["| adjustment | sentence pairs/s | MiB above start | mean loss |", "|---|---|---|---|"]
+    for way, rounds in found.items():
+        lines.append(f"| {way} | {speed[way]:.2f} | {peak[way]:.0f} | {rounds[0]['loss']:.1f} |")
+    lines += ["", "| isogloss : two models | speed | goal | memory |", "|---|---|---|---|"]
+    for precision in ("float32", "bfloat16"):
+        ours, theirs = f"isogloss, {precision}", f"two models, {precision}"
+        faster, larger = speed[ours] / speed[theirs], peak[ours] / peak[theirs]
+        lines.append(f"| {precision} | {faster:.2f} | {GOAL} | {larger:.2f} |")
+    return lines
+
+
+def measured(way: str, folder: Path, steps: int) -> dict[str, float]:
+    """Adjust once, after a step that warms caches up; return speed, peak memory and mean loss."""
+    torch.set_num_threads(1)
+    adjust = two_models if way.startswith("two") else ours
+    precision = way.rpartition(" ")[2]
+    pairs = sentence_pairs(steps * BATCH, load_tokenizer(folder / "encoder"))
+    adjust(folder / "encoder", pairs[:BATCH], precision)
+    start, before = time.process_time(), resident()
+    loss = adjust(folder / "encoder", pairs, precision)
+    seconds = time.process_time() - start
+    return {
+        "speed": len(pairs) / seconds,
+        "peak": peak_resident() - min(before, peak_resident()),
+        "loss": loss,
+    }
+
+
+def ours(encoder: Path, pairs: list[Translation], precision: str) -> float:
+    """Adjust with the method itself: loading, encoding and f⁰ on the clock."""
+    method = CrossLingualAdjustment(precision=precision, checkpoint_every=0)
+    with tempfile.TemporaryDirectory() as folder:
+        setting = AdjustSetting(start=str(encoder), bitext={"en-xx": pairs}, folder=Path(folder), seed=0)
+        return statistics.fmean(row["loss"] for row in method.train(setting).rows if "loss" in row)
+
+
+def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float:
+    """Adjust as Eq. 1 reads: encoder and frozen copy at every step, dynamic padding, the file's order."""
+    tokenizer, model, frozen = load_tokenizer(encoder), load_model(encoder), load_model(encoder)
+    model.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-5, betas=(0.9, 0.98), eps=1e-9)
+    losses = []
+    for begin in range(0, len(pairs), BATCH):
+        batch = pairs[begin : begin + BATCH]
+        source, target = (
+            tokenizer(
+                [getattr(pair, side).split() for pair in batch],
+                is_split_into_words=True,
+                padding=True,
+                return_tensors="pt",
+            )
+            for side in ("first", "second")
+        )
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+            states = model(**source).last_hidden_state, model(**target).last_hidden_state
+            with torch.no_grad():
+                before = frozen(**source).last_hidden_state
+        loss = torch.zeros(())
+        for row, pair in enumerate(batch):
+            s, t, s0 = (
+                words(given, encoded, row)
+                for given, encoded in ((states[0], source), (states[1], target), (before, source))
+            )
+            i, j = torch.tensor(pair.links).T + 1
+            ends = torch.tensor([0, -1])
+            loss = loss + (s[i] - t[j]).square().sum() + (s[ends] - t[ends]).square().sum()
+            loss = loss + (s - s0).square().sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(loss))
+    return statistics.fmean(losses)
+
+
+def words(states: torch.Tensor, encoded: object, row: int) -> torch.Tensor:
+    """Return the means of each word's subwords, with [CLS] first and [SEP] last."""
+    of = encoded.word_ids(row)
+    count = max(word for word in of if word is not None) + 1
+    real = [place for place, word in enumerate(of) if word is not None]
+    number = torch.tensor([of[place] for place in real])
+    sums = torch.zeros(count, states.size(2)).index_add(0, number, states[row, real].float())
+    means = sums / torch.bincount(number).unsqueeze(1)
+    return torch.cat([states[row, :1].float(), means, states[row, real[-1] + 1].float().unsqueeze(0)])
+
+
+def sentence_pairs(count: int, tokenizer: object) -> list[Translation]:
+    """Draw sentences as long as those of treebanks, and translations of about their length, words linked."""
+    from material import _sentences
+
+    rng = np.random.Generator(np.random.PCG64(1))
+    made = []
+    for number, one in enumerate(_sentences(count, len(tokenizer))):
+        words = one.words[:60]
+        length = max(2, round(len(words) * rng.normal(1.0, 0.15)))
+        second = [words[place % len(words)] for place in range(length)]
+        links = tuple((place, place) for place in range(min(len(words), length)) if rng.random() < 0.7)
+        text = " ".join(words), " ".join(second)
+        made.append(Translation(id=str(number), first=text[0], second=text[1], links=links or ((0, 0),)))
+    return made
+
+
+def resident() -> float:
+    """Return the MiB of memory the process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def peak_resident() -> float:
+    """Return the most MiB it ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

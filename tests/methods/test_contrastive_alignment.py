@@ -1,0 +1,86 @@
+"""Contrastive alignment is InfoNCE on words or sentences, neutral without steps, and finds translations."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from aligned import Slowly, in_float64, translations
+from isogloss.diagnostics.retrieval import nearest_is_translation
+from isogloss.encoders import load_model, load_tokenizer, load_whole
+from isogloss.methods.contrastive_alignment import ContrastiveAlignment
+from isogloss.nn.contrast import bidirectional_contrast
+from isogloss.training.aligned_batches import collate_pairs
+from isogloss.training.aligned_pairs import Reading, encode_pairs
+from isogloss.training.evaluation import sentence_states
+from isogloss.training.setting import AdjustSetting
+
+FAST = ContrastiveAlignment(precision="float32", batch_size=8, learning_rate=1e-3)
+
+
+@pytest.fixture
+def setting(bert_folder, tmp_path):
+    pairs = {"en-xx": translations(24)}
+    return AdjustSetting(start=str(bert_folder), bitext=pairs, folder=tmp_path / "work", seed=0)
+
+
+def equal(one, other):
+    other = dict(other.named_parameters())
+    return all(torch.equal(weight, other[name]) for name, weight in one.named_parameters())
+
+
+def batch_of(folder, pairs, pulled):
+    tokenizer = load_tokenizer(folder)
+    encoded = encode_pairs({"en-xx": pairs}, tokenizer, Reading(pulled=pulled))
+    return collate_pairs([encoded[row] for row in range(len(encoded))], None, padding=encoded.padding)
+
+
+def test_words_are_contrasted_as_by_hand(encoder_folder):
+    pairs = translations(4)
+    model = load_whole(encoder_folder, attention="eager")
+    ours = ContrastiveAlignment()._loss(model, batch_of(encoder_folder, pairs, "words"))
+    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, pulled="words")
+    linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
+    texts = [(p.first.split()[i], p.second.split()[j]) for p in pairs for i, j in p.links]
+    same = torch.tensor([[a[0] == b[0] or a[1] == b[1] for b in texts] for a in texts])
+    x, y = (torch.stack(side) for side in zip(*linked, strict=True))
+    expected = bidirectional_contrast(x, y, same, temperature=0.1)
+    torch.testing.assert_close(ours.double(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_sentences_are_contrasted_by_their_means(bert_folder):
+    pairs = translations(4)
+    tokenizer, model = load_tokenizer(bert_folder), load_model(bert_folder)
+    ours = ContrastiveAlignment(level="sentence")._loss(model, batch_of(bert_folder, pairs, "sentences"))
+    x, y = (
+        sentence_states(model, tokenizer, [getattr(p, side) for p in pairs], precision="float32")
+        for side in ("first", "second")
+    )
+    expected = bidirectional_contrast(x, y, torch.eye(4, dtype=torch.bool), temperature=0.1)
+    torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_without_steps_the_encoder_stays_as_it_is(setting, bert_folder):
+    for method, bitext in ((replace(FAST, epochs=0), setting.bitext), (FAST, {})):
+        assert equal(method.train(replace(setting, bitext=bitext)).model, load_whole(bert_folder))
+
+
+def test_translations_find_each_other_afterwards(setting, bert_folder):
+    method = replace(FAST, level="sentence", epochs=8, dropout=False)
+    sides = [[getattr(pair, side) for pair in setting.bitext["en-xx"]] for side in ("first", "second")]
+
+    def accuracy(model):
+        tokenizer = load_tokenizer(bert_folder)
+        return nearest_is_translation(
+            *(sentence_states(model, tokenizer, side, precision="float32") for side in sides)
+        )
+
+    assert accuracy(method.train(setting).model) > accuracy(load_model(bert_folder)) + 0.2
+
+
+def test_staying_keeps_states_and_only_then_they_are_kept_on_disk(setting, tmp_path):
+    free = FAST.train(setting)
+    assert not (setting.folder / "states.bin").exists()
+    held = replace(FAST, stay=100.0).train(replace(setting, folder=tmp_path / "held"))
+    assert (tmp_path / "held" / "states.bin").exists()
+    assert not equal(free.model, held.model)

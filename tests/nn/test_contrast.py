@@ -1,0 +1,55 @@
+"""InfoNCE both ways against a loop, and what counts as a wrong answer."""
+
+import math
+
+import pytest
+import torch
+
+from isogloss.nn.contrast import bidirectional_contrast
+
+
+def by_hand(x, y, same, temperature):
+    def one_way(x, y):
+        total = 0.0
+        for i in range(len(x)):
+            near = [math.exp(float(torch.cosine_similarity(x[i], other, dim=0)) / temperature) for other in y]
+            wrong = sum(near[j] for j in range(len(y)) if j != i and not same[i, j])
+            total -= math.log(near[i] / (near[i] + wrong))
+        return total / len(x)
+
+    return (one_way(x, y) + one_way(y, x)) / 2
+
+
+def none(count):
+    return torch.zeros(count, count, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("temperature", [0.1, 1.0])
+def test_it_is_the_mean_cross_entropy_both_ways(temperature):
+    x, y = torch.randn(2, 6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    found = bidirectional_contrast(x, y, none(6), temperature=temperature)
+    assert float(found) == pytest.approx(by_hand(x, y, none(6), temperature))
+
+
+def test_equal_texts_are_no_wrong_answers():
+    x, y = torch.randn(2, 6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    same = none(6)
+    same[1, 4] = same[4, 1] = True
+    same.fill_diagonal_(True)
+    found = bidirectional_contrast(x, y, same, temperature=0.1)
+    assert float(found) == pytest.approx(by_hand(x, y, same, 0.1))
+    assert float(bidirectional_contrast(x, y, torch.ones(6, 6, dtype=torch.bool), temperature=0.1)) == 0.0
+
+
+def test_lengths_of_states_do_not_count_and_sides_can_be_exchanged():
+    x, y = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(2))
+    found = bidirectional_contrast(x, y, none(6), temperature=0.1)
+    torch.testing.assert_close(bidirectional_contrast(3 * x, 0.5 * y, none(6), temperature=0.1), found)
+    torch.testing.assert_close(bidirectional_contrast(y, x, none(6), temperature=0.1), found)
+
+
+def test_without_items_it_is_nothing_and_has_a_gradient():
+    x = torch.empty(0, 4, requires_grad=True)
+    found = bidirectional_contrast(x, x, none(0), temperature=0.1)
+    found.backward()
+    assert float(found) == 0.0 and x.grad is not None

@@ -1,0 +1,63 @@
+"""Language maps of an encoder are those of its matched states, and bring translations together."""
+
+import pytest
+import torch
+
+from aligned import Slowly, in_float64, translations
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import Translation
+from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.language_maps import speaking
+from isogloss.nn.language_map import Moments, language_map
+from isogloss.training.aligned_pairs import Reading
+from isogloss.training.evaluation import sentence_states
+from isogloss.training.mapping import language_maps
+
+
+def maps_of(folder, bitext, kind, **reading):
+    how = Reading(**({"pulled": "words"} | reading))
+    return language_maps(
+        load_model(folder), load_tokenizer(folder), bitext, kind, reading=how, precision="float32"
+    )
+
+
+def test_maps_follow_from_the_states_of_linked_words(encoder_folder):
+    pairs = translations(12)
+    found = maps_of(encoder_folder, {"en-xx": pairs}, "normalisation").maps["xx"]
+    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, pulled="words")
+    with torch.no_grad():
+        linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
+    moments = Moments(32)
+    moments.add(*(torch.stack(side) for side in zip(*linked, strict=True)))
+    expected = language_map(moments, "normalisation")
+    torch.testing.assert_close(found.matrix, expected.matrix, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(found.shift, expected.shift, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["rotation", "centring", "normalisation"])
+def test_mapped_sentences_lie_nearer_to_their_translations(bert_folder, kind):
+    pairs = translations(40)
+    maps = maps_of(bert_folder, {"en-xx": pairs}, kind, pulled="sentences")
+    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+
+    def states(side, language):
+        texts = [getattr(pair, side) for pair in pairs]
+        with speaking(model, maps, language):
+            return sentence_states(model, tokenizer, texts, precision="float32")
+
+    source = states("first", "en")
+    before, after = ((states("second", one) - source).square().sum() for one in ("en", "xx"))
+    assert float(after) < float(before)
+
+
+def test_one_source_and_the_last_layer_are_asked_for(bert_folder):
+    with pytest.raises(ConfigError, match="found the pairs en-xx, de-xx and layer -1"):
+        maps_of(bert_folder, {"en-xx": translations(2), "de-xx": translations(2)}, "rotation")
+    with pytest.raises(ConfigError, match="layer 1"):
+        maps_of(bert_folder, {"en-xx": translations(2)}, "rotation", layer=1)
+
+
+def test_nothing_to_map_by_is_said(bert_folder):
+    unlinked = [Translation(id="0", first="a cat", second="tac a", links=())]
+    with pytest.raises(DataError, match="en-xx: no word is linked"):
+        maps_of(bert_folder, {"en-xx": unlinked}, "rotation")
