@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from isogloss.reports.claims import Claim, claims
+from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
 from isogloss.reports.gather import Gathered, measured_beside, rows_of, run_rows
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
@@ -15,6 +16,8 @@ from isogloss.reports.plane_figures import plane_figures
 from isogloss.reports.rows import (
     KNOWN_DIAGNOSTICS,
     Delta,
+    DistanceBin,
+    Distances,
     Epoch,
     Gap,
     PathPoint,
@@ -59,6 +62,8 @@ class Findings:
     variances: list[SeedSpread]
     gaps: list[Gap]
     retrieval: list[Retrieval]
+    distances: list[Distances]
+    bins: list[DistanceBin]
 
     def claims(self) -> tuple[Claim, ...]:
         """Test the paper's claims on these rows."""
@@ -82,6 +87,8 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         variances=read(SeedSpread),
         gaps=read(Gap),
         retrieval=read(Retrieval),
+        distances=read(Distances),
+        bins=read(DistanceBin),
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
     notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
@@ -98,6 +105,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _seeds(found),
         _gaps(found),
         _retrieval(found),
+        _distances(found),
         _training(gathered),
         _others(gathered),
     ]
@@ -172,9 +180,22 @@ def _retrieval(found: Findings) -> Section:
     return Section(
         id="retrieval",
         title="Translation retrieval",
-        text="Whether sentences that mean the same lie close together before any fine-tuning.",
+        text="Whether sentences that mean the same lie close together.",
         figures=retrieval_figure(found.retrieval),
         tables=retrieval_table(found.retrieval),
+    )
+
+
+def _distances(found: Findings) -> Section:
+    return Section(
+        id="word-distance",
+        title="Distances of related and unrelated words",
+        text=(
+            "Whether words that translate each other lie nearer together than words that do not: as the "
+            "encoder was, adjusted, and after fine-tuning, which draws all words together."
+        ),
+        figures=distance_figures(found.bins, found.distances),
+        tables=distance_tables(found.distances),
     )
 
 
