@@ -27,6 +27,10 @@ VERBS = {
         *("runs", "--corpus", "--language", "--split", "--treebank", "--data", "--predictions"),
         *("--quiet -q", "--json", "--debug"),
     ],
+    "align": [
+        *("bitext", "pairs", "--aligner", "--encoder", "--split", "--examples", "--out", "--data", "--set"),
+        *("--quiet -q", "--json", "--debug"),
+    ],
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],

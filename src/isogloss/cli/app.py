@@ -320,6 +320,40 @@ def evaluate(
     )
 
 
+@app.command()
+def align(
+    bitext: Annotated[str, typer.Argument(help="A corpus of translations, as bitext:bible.")],
+    pairs: Annotated[list[str], typer.Argument(help="Pairs of languages, as en-es.")],
+    aligner: Annotated[str, typer.Option("--aligner", help="How; isogloss list aligners.")] = "fast-align",
+    encoder: Annotated[
+        str, typer.Option("--encoder", help="What an aligner looks at that needs an encoder.")
+    ] = "shipped",
+    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
+    examples: Annotated[int, typer.Option("--examples", min=0, help="The first ones; 0 for all.")] = 0,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the alignments.")] = Path("runs/align"),
+    data: Data = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="A field of the aligner: --set symmetrization=union.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
+    from isogloss.cli.aligning import aligner_table, print_alignments
+    from isogloss.experiments.aligning import AlignmentWanted
+
+    wanted = AlignmentWanted(
+        bitext=bitext,
+        pairs=tuple(pairs),
+        aligner=aligner_table(aligner, change or []),
+        encoder=encoder,
+        split=split,
+        examples=examples,
+    )
+    print_alignments(wanted, out=out, data=data, quiet=quiet, as_json=as_json)
+
+
 @app.command(name="export")
 def export_model(
     run: Model,

@@ -117,7 +117,8 @@ def make(
 def _fetch(runs: Sequence[Run]) -> None:
     """Download the encoders that are on the hub, before anything trains and once for all processes."""
     parts = [part for run in runs for part in (getattr(run, "encoder", None), *getattr(run, "subjects", ()))]
-    for source in sorted({part.source for part in parts if isinstance(part, Pretrained)}):
+    # One with a fingerprint lies in a folder of this machine.
+    for source in sorted({part.source for part in parts if isinstance(part, Pretrained) and not part.data}):
         fetch(source)
 
 

@@ -108,20 +108,32 @@ def drawn(words: Words, data: Sequence[Row], paint: Callable[[], "Canvas"]) -> F
 
 
 def panels(count: int, *, height: float = 1.6, labels: Sequence[str] = ()) -> tuple["Canvas", list["Axes"]]:
-    """Return a canvas with so many panels in rows and room above for a legend with these labels.
+    """Return a canvas with so many panels in rows and room above for a legend with these labels."""
+    across = min(count, COLUMNS)
+    lines = ceil(count / across)
+    canvas, placed = grid(lines, across, height=height, labels=labels)
+    axes = [axis for line in placed for axis in line]
+    for index, extra in enumerate(axes[count:], start=count):
+        extra.set_visible(False)
+        axes[index - across].tick_params(labelbottom=True)
+    return canvas, axes[:count]
+
+
+def grid(
+    down: int, across: int, *, height: float = 1.6, labels: Sequence[str] = ()
+) -> tuple["Canvas", list[list["Axes"]]]:
+    """Return a canvas with lines of panels that share their axes, and room above for a legend.
 
     Sizes are in inches, so no layout pass is needed.
     """
     from matplotlib.figure import Figure as Canvas
 
-    across = min(count, COLUMNS)
-    down = ceil(count / across)
     each = min(3.8, (WIDTH - LEFT - RIGHT - (across - 1) * GAP_X) / across)
     width = LEFT + RIGHT + across * each + (across - 1) * GAP_X
     top = TOP + LEGEND_ROW * max(0, ceil(len(set(labels)) / _legend_columns(labels, width)) - 1)
     tall = top + BOTTOM + down * height + (down - 1) * GAP_Y
     canvas = Canvas(figsize=(width, tall))
-    grid = canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    axes = canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     canvas.subplots_adjust(
         left=LEFT / width,
         right=1 - RIGHT / width,
@@ -130,11 +142,7 @@ def panels(count: int, *, height: float = 1.6, labels: Sequence[str] = ()) -> tu
         wspace=GAP_X / each,
         hspace=GAP_Y / height,
     )
-    axes = list(grid.flat)
-    for index, extra in enumerate(axes[count:], start=count):
-        extra.set_visible(False)
-        axes[index - across].tick_params(labelbottom=True)
-    return canvas, axes[:count]
+    return canvas, [list(line) for line in axes]
 
 
 def head(axis: "Axes", text: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from isogloss.metrics.spread import spread
@@ -146,21 +147,24 @@ def _delta_words(rows: Sequence[Delta]) -> Words:
 
 
 def retrieval_figure(rows: Sequence[Retrieval]) -> list[Figure]:
-    """Draw how often the translation is found, layer by layer."""
-    if len({row.layer for row in rows}) < 2:
+    """Draw how often the translation is found, layer by layer, by one similarity."""
+    if not rows or len({row.layer for row in rows}) < 2:
         return []
-    groups = list(grouped(rows, lambda row: row.encoder).items())
+    best = next((row for row in rows if row.centred and row.similarity == "cosine"), rows[0])
+    rows = [row for row in rows if (row.centred, row.similarity) == (best.centred, best.similarity)]
+    groups = grouped(rows, lambda row: (row.encoder, row.task, row.method))
+    names = what_differs(list(groups))
     colour = colours([f"{row.first}–{row.second}" for row in rows])
 
     def paint() -> "Canvas":
         canvas, axes = panels(len(groups), height=1.9, labels=list(colour))
-        for axis, (encoder, members) in zip(axes, groups, strict=True):
+        for axis, name, members in zip(axes, names, groups.values(), strict=True):
             for pair, line in grouped(members, lambda row: f"{row.first}–{row.second}").items():
-                ordered = sorted(line, key=lambda row: row.layer)
-                found = [50 * (row.accuracy_forward + row.accuracy_backward) for row in ordered]
-                axis.plot([row.layer for row in ordered], found, "-o", ms=3, color=colour[pair], label=pair)
+                layers = sorted(grouped(line, lambda row: row.layer).items())
+                found = [100 * _both_ways(same) for _, same in layers]
+                axis.plot([layer for layer, _ in layers], found, "-o", ms=3, color=colour[pair], label=pair)
             axis.axhline(100 * members[0].chance, color=FAINT, linestyle="dotted", linewidth=1)
-            head(axis, encoder)
+            head(axis, name)
             axis.set_ylim(0, 102)
         legend(canvas, axes)
         whole_numbers(axes)
@@ -170,13 +174,19 @@ def retrieval_figure(rows: Sequence[Retrieval]) -> list[Figure]:
     return [drawn(_retrieval_words(rows), [asdict(row) for row in rows], paint)]
 
 
+def _both_ways(rows: Sequence[Retrieval]) -> float:
+    """Return the mean accuracy of both directions, over seeds."""
+    return fmean((row.accuracy_forward + row.accuracy_backward) / 2 for row in rows)
+
+
 def _retrieval_words(rows: Sequence[Retrieval]) -> Words:
+    centred = "each language centred" if rows[0].centred else "not centred"
     return Words(
         name="retrieval",
         title="Translation retrieval by layer",
         caption=(
-            "How often the nearest sentence of the other language is the translation, mean of both "
-            "directions, for each layer. Dotted: chance."
+            f"How often the nearest sentence of the other language ({rows[0].similarity}, {centred}) is the "
+            f"translation, mean of both directions and over seeds, for each layer. Dotted: chance."
         ),
         alt=f"Line plot by layer: {joined(_retrieval_best(rows))}.",
     )
@@ -184,8 +194,10 @@ def _retrieval_words(rows: Sequence[Retrieval]) -> Words:
 
 def _retrieval_best(rows: Sequence[Retrieval]) -> list[str]:
     best = []
-    for (encoder, first, second), members in grouped(rows, lambda r: (r.encoder, r.first, r.second)).items():
-        top = max(members, key=lambda row: row.accuracy_forward + row.accuracy_backward)
-        score = percent((top.accuracy_forward + top.accuracy_backward) / 2)
-        best.append(f"{encoder}, {first} and {second}, best at layer {top.layer} with {score}")
+    groups = grouped(rows, lambda r: (r.encoder, r.task, r.method, r.first, r.second))
+    for (*model, first, second), members in groups.items():
+        layers = grouped(members, lambda row: row.layer)
+        layer = max(layers, key=lambda one: _both_ways(layers[one]))
+        score, name = percent(_both_ways(layers[layer])), " ".join(filter(None, model))
+        best.append(f"{name}, {first} and {second}, best at layer {layer} with {score}")
     return best

@@ -263,25 +263,40 @@ _DELTA_NUMBERS = ("norm_source", "norm_target", "ratio", "angle")
 
 
 def retrieval_table(rows: Sequence[Retrieval]) -> list[Table]:
-    """Return the retrieval accuracies of each encoder, language pair and layer."""
+    """Return the retrieval accuracies of each encoder, language pair, layer and similarity, over seeds."""
+    groups = grouped(rows, _retrieval_key)
+    of_models = any(row.task for row in rows)
     shown = tuple(
         cells(
-            *(r.encoder, f"{r.first}–{r.second}", str(r.layer), str(r.candidates)),
-            *(percent(r.accuracy_forward), percent(r.accuracy_backward), percent(r.chance)),
+            *(key if of_models else (key[0], *key[3:])),
+            *(_over([getattr(row, name) for row in group]) for name in _RETRIEVAL_NUMBERS),
         )
-        for r in rows
+        for key, group in groups.items()
     )
+    about = ("encoder", *(("task", "method") if of_models else ()), "pair", "layer", "similarity", "centred")
     table = Table(
         name="retrieval-by-layer",
         title=f"Translation retrieval of {joined(dict.fromkeys(row.encoder for row in rows))}",
-        caption="Accuracy in percent: the translation of a first-language sentence found, and the way back.",
-        header=cells("encoder", "pair", "layer", "candidates", "forward", "backward", "chance"),
-        align="llrrrrr",
+        caption=(
+            "Accuracy in percent: the translation of a first-language sentence found, and the way back. "
+            "Centred: the mean of each language is taken off first."
+        ),
+        header=cells(*about, "candidates", "forward", "backward", "chance"),
+        align="l" * (len(about) - 3) + "rll" + "rrrr",
         rows=shown,
         data=[asdict(row) for row in rows],
         folded=len(shown) > 12,
     )
     return [table] if shown else []
+
+
+_RETRIEVAL_NUMBERS = ("accuracy_forward", "accuracy_backward", "chance")
+
+
+def _retrieval_key(row: Retrieval) -> tuple[str, ...]:
+    pair, centred = f"{row.first}–{row.second}", "yes" if row.centred else "no"
+    how = (str(row.layer), row.similarity, centred, str(row.candidates))
+    return (row.encoder, row.task, row.method, pair, *how)
 
 
 def _over(values: Sequence[float]) -> str:

@@ -145,17 +145,69 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """How often the nearest sentence of another language is the translation, in one layer."""
+    """How often the nearest sentence of another language is the translation, in one layer.
+
+    Rows without a task are about an encoder, others about the encoder within a model.
+    """
 
     diagnostic: ClassVar[str] = "retrieval"
     encoder: str
+    task: str = ""
+    method: str = ""
+    seed: int | None = None
     first: str
     second: str
     layer: int
+    centred: bool = True
+    similarity: str = "cosine"
     candidates: int
     accuracy_forward: float
     accuracy_backward: float
     chance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distances:
+    """Distances of related and of unrelated words in one layer: means, and AUC of the separation."""
+
+    another_with: ClassVar[str] = "low"
+
+    diagnostic: ClassVar[str] = "word-distance"
+    encoder: str
+    task: str = ""
+    method: str = ""
+    seed: int | None = None
+    first: str
+    second: str
+    layer: int
+    distance: str
+    related_mean: float
+    unrelated_mean: float
+    auc: float
+    auc_within: float = 0.0
+    related_pairs: int
+    unrelated_pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceBin:
+    """One bin of the histograms of word distances: its edges, and the share of each group in it."""
+
+    another_with: ClassVar[str] = "auc"
+
+    diagnostic: ClassVar[str] = "word-distance"
+    encoder: str
+    task: str = ""
+    method: str = ""
+    seed: int | None = None
+    first: str
+    second: str
+    layer: int
+    distance: str
+    low: float
+    high: float
+    related: float
+    unrelated: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +251,7 @@ KNOWN_DIAGNOSTICS = frozenset(
         SeedSpread.diagnostic,
         Gap.diagnostic,
         Retrieval.diagnostic,
+        Distances.diagnostic,
     )
 )
 """The diagnostics with a section of their own."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from isogloss.reports.claims import Claim, claims
+from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
 from isogloss.reports.gather import Gathered, measured_beside, rows_of, run_rows
 from isogloss.reports.marks import Marks, marks_of, test_tables
@@ -16,6 +17,8 @@ from isogloss.reports.plane_figures import plane_figures
 from isogloss.reports.rows import (
     KNOWN_DIAGNOSTICS,
     Delta,
+    DistanceBin,
+    Distances,
     Epoch,
     Gap,
     PathPoint,
@@ -60,6 +63,8 @@ class Findings:
     variances: list[SeedSpread]
     gaps: list[Gap]
     retrieval: list[Retrieval]
+    distances: list[Distances]
+    bins: list[DistanceBin]
     marks: Marks
 
     def claims(self) -> tuple[Claim, ...]:
@@ -88,6 +93,8 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         variances=read(SeedSpread),
         gaps=read(Gap),
         retrieval=read(Retrieval),
+        distances=read(Distances),
+        bins=read(DistanceBin),
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
     notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
@@ -104,6 +111,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _seeds(found),
         _gaps(found),
         _retrieval(found),
+        _distances(found),
         _training(gathered),
         _others(gathered),
     ]
@@ -178,9 +186,22 @@ def _retrieval(found: Findings) -> Section:
     return Section(
         id="retrieval",
         title="Translation retrieval",
-        text="Whether sentences that mean the same lie close together before any fine-tuning.",
+        text="Whether sentences that mean the same lie close together.",
         figures=retrieval_figure(found.retrieval),
         tables=retrieval_table(found.retrieval),
+    )
+
+
+def _distances(found: Findings) -> Section:
+    return Section(
+        id="word-distance",
+        title="Distances of related and unrelated words",
+        text=(
+            "Whether words that translate each other lie nearer together than words that do not: as the "
+            "encoder was, adjusted, and after fine-tuning, which draws all words together."
+        ),
+        figures=distance_figures(found.bins, found.distances),
+        tables=distance_tables(found.distances),
     )
 
 

@@ -1,0 +1,97 @@
+"""The stages of an encoder: as it was, adjusted to a pair of languages, fine-tuned, or both of these.
+
+Paper: "… Cross-Lingual Adjustment …", Fig. 2: original, adjusted, fine-tuned, adjusted and fine-tuned, and
+fine-tuned in continual mode. A stage is told from the columns of a row: the encoder's label ("mini,
+cross-lingual-adjustment on en-es (0a1b2c)"), the task and the method.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from isogloss.reports.paths import grouped
+from isogloss.reports.rows import DistanceBin, Distances
+
+PLAIN = "source-only"
+"""The method that is meant where a stage names none."""
+
+CONTINUAL = "continual"
+
+_ADJUSTED = re.compile(r"(?P<before>.+), (?P<how>[a-z][a-z-]*) on (?P<pairs>[a-z+-]+) \([0-9a-f]{6}\)")
+
+
+R = TypeVar("R", Distances, DistanceBin)
+"""Rows about an encoder, or the one within a model, and two languages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What an encoder was made from, and the pairs of languages it was adjusted to, if any."""
+
+    base: str
+    pairs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage, of one task where it was fine-tuned.
+
+    ``number`` tells encoders apart that were adjusted to one pair in several ways, from 1.
+    """
+
+    task: str = ""
+    method: str = ""
+    adjusted: bool = False
+    number: int = 1
+
+    @property
+    def original(self) -> bool:
+        """Tell whether this is the encoder as it was."""
+        return not (self.task or self.adjusted)
+
+    @property
+    def label(self) -> str:
+        """The stage in words, as in "nli: adjusted + fine-tuned"."""
+        tuned = {"": "", PLAIN: "fine-tuned"}.get(self.method, self.method)
+        parts = [f"adjusted ({self.number})" if self.number > 1 else "adjusted"] if self.adjusted else []
+        words = " + ".join([*parts, *filter(None, [tuned])]) or "original"
+        return f"{self.task}: {words}" if self.task else words
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Sort key: encoders first, then by task; continual mode last."""
+        return self.task, self.method.startswith(CONTINUAL), self.method, self.adjusted, self.number
+
+
+def origin(encoder: str) -> Origin:
+    """Take an encoder's label apart; what is no label of an adjusted one is its own base."""
+    match = _ADJUSTED.fullmatch(encoder)
+    if not match:
+        return Origin(encoder)
+    before = origin(match["before"])
+    return Origin(before.base, before.pairs | {*match["pairs"].split("+")})
+
+
+def by_stage(rows: Sequence[R]) -> dict[Stage, dict[str, list[R]]]:
+    """Return the rows of one base encoder by stage and pair of languages, stages in order.
+
+    Of adjusted encoders those are meant that were adjusted to the pair itself: what an adjustment does to
+    other pairs is left out.
+    """
+    found: dict[Stage, dict[str, list[R]]] = {}
+    for (first, second), members in grouped(rows, lambda row: (row.first, row.second)).items():
+        own = [row for row in members if _is_own(origin(row.encoder), first, second)]
+        for (task, method, adjusted), group in grouped(own, _kind).items():
+            for number, same in enumerate(grouped(group, lambda row: row.encoder).values(), start=1):
+                stage = Stage(task, method, adjusted, number)
+                found.setdefault(stage, {})[f"{first}–{second}"] = same
+    return dict(sorted(found.items(), key=lambda item: item[0].order))
+
+
+def _is_own(made: Origin, first: str, second: str) -> bool:
+    return not made.pairs or bool(made.pairs & {f"{first}-{second}", f"{second}-{first}"})
+
+
+def _kind(row: Distances | DistanceBin) -> tuple[str, str, bool]:
+    return row.task, row.method, bool(origin(row.encoder).pairs)
