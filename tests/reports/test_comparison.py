@@ -139,6 +139,11 @@ def test_unknown_names_are_refused_with_the_nearest(two):
         compare_runs(Request(runs=["mini-source-onli-0"], folder=two, against="mini"))
 
 
+def test_the_beginning_of_several_ids_is_refused(two):
+    said = refused(two, "mini-")
+    assert "runs of 2 systems begin with 'mini-': mini / source-only, mini / x-mixup. Write more" in said
+
+
 def test_nothing_else_to_compare_is_said(two):
     assert "nothing to hold against mini. No other was scored on the same" in refused(two, "mini")
 
