@@ -12,7 +12,7 @@ def test_compare_prints_a_table_with_marks_interval_effect_and_power(command, ti
     for head in ("language", "baseline", "difference", "95 % interval", "p (Holm)", "needed"):
         assert head in ended.out
     assert "permutation test that swaps whole sentences of all seeds" in ended.out
-    assert "would see a difference of 1 points with 80 % power" in ended.out.replace("\n", " ")
+    assert "would see a difference of 1 point with 80 % power" in ended.out.replace("\n", " ")
 
 
 def test_compare_gives_machines_a_line_a_comparison(command, tiny_runs):

@@ -77,8 +77,8 @@ def difference_tables(marks: Marks) -> list[Table]:
         caption=(
             "Difference of means over seeds in percentage points with its 95 % interval (bootstrap over "
             "examples and seeds), Cohen's d, p of the test named in the table of scores, and p after Holm's "
-            "correction over languages. Seen: the least difference that a paired t-test over so many seeds "
-            "sees with 80 % power."
+            "correction over languages. A mark speaks about other examples, an interval about other seeds "
+            "too. Seen: the least difference a paired t-test over so many seeds sees with 80 % power."
         ),
         header=cells(*_HEADS),
         align="lllllrrrrrrr",

@@ -7,7 +7,7 @@ from typing import TypeVar
 from isogloss.reports.claims import Claim, claims
 from isogloss.reports.drawing import Figure
 from isogloss.reports.gather import Gathered, measured_beside, rows_of, run_rows
-from isogloss.reports.marks import Marks, marks_of, difference_tables
+from isogloss.reports.marks import Marks, difference_tables, marks_of
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
 from isogloss.reports.path_figures import aggregate_figures, pair_figures
