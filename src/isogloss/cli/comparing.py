@@ -80,9 +80,10 @@ def _legend(found: Sequence[Comparison], points: float) -> str:
     tests = " or ".join(TESTS[name] for name in dict.fromkeys(one.test for one in found))
     lines = [
         f"* p < 0.05 after Holm's correction over the languages of a table ({tests}). Scores and differences "
-        f"in percent, means over seeds; the interval draws examples and seeds anew; d is Cohen's.",
-        f"needed: the seeds with which a paired t-test over seeds would see a difference of {points:g} "
-        f"points with 80 % power, at the spread over seeds found here.",
+        f"in percent, means over seeds; the interval draws examples and seeds anew; d is Cohen's. A mark "
+        f"speaks about other examples, the interval about other seeds too.",
+        f"needed: the seeds with which a paired t-test over seeds would see a difference of "
+        f"{points:g} point{'' if points == 1 else 's'} with 80 % power, at the spread over seeds found here.",
     ]
     seen = [one.smallest_seen for one in found if math.isfinite(one.smallest_seen)]
     seeds = {one.seeds for one in found}

@@ -40,7 +40,7 @@ def compare_runs(request: Request) -> tuple[list[Comparison], list[str]]:
     kept = kept_scores(scored)
     _check_kept(kept, scored)
     baseline = _baseline(request.against, kept, scored)
-    chosen = {label for name in names for label in _systems(name, scored)}
+    chosen = {_system(name, scored) for name in names}
     splits = {request.split or best_split([place.split for place in kept.models])}
     _check_place(request, kept, splits)
 
@@ -96,31 +96,36 @@ def _baseline(name: str, kept: KeptScores, scored: Sequence[Run]) -> Baseline:
         return Baseline(method=name)
     if name in encoders:
         return Baseline(encoder=name)
-    systems = {str(label): label for label in labels} | dict(_by_run(name, scored))
-    if name in systems:
-        return Baseline(systems[name].encoder, systems[name].method)
-    raise unknown_name("--against", "method, encoder, system or run", name, {*methods, *encoders, *systems})
+    systems = {str(label): label for label in labels}
+    found = systems.get(name) or _by_run("--against", name, scored)
+    if found is None:
+        known = {*methods, *encoders, *systems}
+        raise unknown_name("--against", "method, encoder, system or run", name, known)
+    return Baseline(found.encoder, found.method)
 
 
-def _systems(name: str, scored: Sequence[Run]) -> list[Label]:
-    """Return the systems that a run's id, or how it begins, stands for."""
-    found = [label for _, label in _by_run(name, scored)]
-    if not found:
-        known = sorted({run.id for run in scored})
-        raise unknown_name("compare", "folder or scored run", name, known)
+def _system(name: str, scored: Sequence[Run]) -> Label:
+    """Return the system that a run's id, or how it begins, stands for."""
+    found = _by_run("compare", name, scored)
+    if found is None:
+        raise unknown_name("compare", "folder or scored run", name, {run.id for run in scored})
     return found
 
 
-def _by_run(name: str, scored: Sequence[Run]) -> list[tuple[str, Label]]:
-    """Return the systems of score runs with this id, or of a model with it, each beside the name."""
-    if not name:
-        return []
-    return [
-        (name, Label(row.encoder, row.method))
+def _by_run(where: str, name: str, scored: Sequence[Run]) -> Label | None:
+    """Return the system of the score run, or of the model, whose id begins so; None without one."""
+    found = dict.fromkeys(
+        Label(row.encoder, row.method)
         for run in scored
-        if run.record and any(one.startswith(name) for one in (run.id, *run.record.needs))
+        if name and run.record and any(one.startswith(name) for one in (run.id, *run.record.needs))
         for row in run_rows(run, Score)[0][:1]
-    ]
+    )
+    if len(found) > 1:
+        raise ConfigError(
+            f"{where}: runs of {len(found)} systems begin with {name!r}: {', '.join(map(str, found))}. Write "
+            f"more of the id, or name the system."
+        )
+    return next(iter(found), None)
 
 
 def _check_place(request: Request, kept: KeptScores, splits: set[str]) -> None:

@@ -51,7 +51,6 @@ class Marks:
 
 def marks_of(runs: Sequence[Run], scores: Sequence[Score]) -> tuple[Marks, list[str]]:
     """Test every system against the baseline method and the first encoder; also say what could not be."""
-    kept = kept_scores(runs)
     methods = list(dict.fromkeys(score.method for score in scores))
     encoders = list(dict.fromkeys(score.encoder for score in scores))
     baselines = {}
@@ -60,6 +59,7 @@ def marks_of(runs: Sequence[Run], scores: Sequence[Score]) -> tuple[Marks, list[
         baselines[METHOD] = (Baseline(method=method), method)
     if len(encoders) > 1:
         baselines[ENCODER] = (Baseline(encoder=encoders[0]), f"the same method on {encoders[0]}")
+    kept = kept_scores(runs if baselines else ())
     tests, notes = {}, list(kept.notes)
     for sign, (baseline, _) in baselines.items():
         tests[sign], more = compare(kept, baseline)
@@ -68,37 +68,31 @@ def marks_of(runs: Sequence[Run], scores: Sequence[Score]) -> tuple[Marks, list[
     return Marks(tests=tests, against=against, without=len(kept.without)), list(dict.fromkeys(notes))
 
 
-def test_tables(marks: Marks) -> list[Table]:
+def difference_tables(marks: Marks) -> list[Table]:
     """Return every test in one table: difference, interval, effect, p, and what so many seeds can see."""
     tests = [one for several in marks.tests.values() for one in several]
-    head = (
-        "task",
-        "system",
-        "against",
-        "measure",
-        "language",
-        "difference",
-        "interval",
-        "d",
-        "p",
-        "p (Holm)",
-    )
     table = Table(
         name="significance",
         title=f"Tests of differences ({count(len(tests), 'comparison')})",
         caption=(
             "Difference of means over seeds in percentage points with its 95 % interval (bootstrap over "
             "examples and seeds), Cohen's d, p of the test named in the table of scores, and p after Holm's "
-            "correction over languages. Seen: the least difference that a paired t-test over so many seeds "
-            "sees with 80 % power."
+            "correction over languages. A mark speaks about other examples, an interval about other seeds "
+            "too. Seen: the least difference a paired t-test over so many seeds sees with 80 % power."
         ),
-        header=cells(*head, "seeds", "seen"),
+        header=cells(*_HEADS),
         align="lllllrrrrrrr",
         rows=tuple(cells(*_texts(one)) for one in tests),
         data=[row_of(one) for one in tests],
         folded=True,
     )
     return [table] if tests else []
+
+
+_HEADS = (
+    *("task", "system", "against", "measure", "language", "difference", "interval"),
+    *("d", "p", "p (Holm)", "seeds", "seen"),
+)
 
 
 def row_of(one: Comparison) -> Row:

@@ -8,7 +8,7 @@ from isogloss.reports.claims import Claim, claims
 from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
 from isogloss.reports.gather import Gathered, measured_beside, rows_of, run_rows
-from isogloss.reports.marks import Marks, marks_of, test_tables
+from isogloss.reports.marks import Marks, difference_tables, marks_of
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
 from isogloss.reports.path_figures import aggregate_figures, pair_figures
@@ -122,7 +122,7 @@ def _scores(found: Findings, beside: list[Score]) -> Section:
         id="scores",
         title="Scores per language",
         text="How each method does on each language. Small differences within the spread mean nothing.",
-        tables=[*score_tables([*found.scores, *beside], found.marks), *test_tables(found.marks)],
+        tables=[*score_tables([*found.scores, *beside], found.marks), *difference_tables(found.marks)],
     )
 
 

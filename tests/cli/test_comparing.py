@@ -1,0 +1,46 @@
+"""compare: a table for each pair of systems, JSON lines for machines, one line where it is refused."""
+
+import shutil
+
+from isogloss.data.prediction_table import PREDICTIONS
+
+
+def test_compare_prints_a_table_with_marks_interval_effect_and_power(command, tiny_runs):
+    ended = command("compare", tiny_runs, "--against", "source-only")
+    assert (ended.status, ended.err) == (0, "")
+    assert "wikiann ner, shipped, source qaa: bilingual against source-only, span_f1 on dev" in ended.out
+    for head in ("language", "baseline", "difference", "95 % interval", "p (Holm)", "needed"):
+        assert head in ended.out
+    assert "permutation test that swaps whole sentences of all seeds" in ended.out
+    assert "would see a difference of 1 point with 80 % power" in ended.out.replace("\n", " ")
+
+
+def test_compare_gives_machines_a_line_a_comparison(command, tiny_runs):
+    lines = command("compare", tiny_runs, "--against", "source-only", "--points", 5, "--json").lines
+    assert [line["language"] for line in lines] == ["qaa", "qab"]
+    for line in lines:
+        assert (line["method"], line["baseline_method"]) == ("bilingual", "source-only")
+        assert (line["seeds"], line["examples"]) == (2, 8)
+        assert 0 < line["p_value"] <= line["p_holm"] <= 1
+        assert line["low"] <= line["difference"] <= line["high"]
+
+
+def test_compare_takes_a_measure_beside_the_metric(command, tiny_runs):
+    asked = ("compare", tiny_runs, "--against", "source-only", "--measure", "word_f1", "--json")
+    assert {line["measure"] for line in command(*asked).lines} == {"word_f1"}
+
+
+def test_compare_refuses_what_it_does_not_know_with_the_nearest(command, tiny_runs):
+    message = command("compare", tiny_runs, "--against", "bilinguall").message
+    assert "no method, encoder, system or run 'bilinguall'. Did you mean 'bilingual'?" in message
+    assert "nothing to report on" in command("compare", tiny_runs.parent, "--against", "x").message
+    assert "missing option '--against'" in command("compare", tiny_runs).message
+
+
+def test_compare_of_older_runs_says_which_to_make_again(command, tiny_runs, tmp_path):
+    shutil.copytree(tiny_runs, tmp_path / "old")
+    for path in (tmp_path / "old").glob(f"*/{PREDICTIONS}"):
+        path.unlink()
+    message = command("compare", tmp_path / "old", "--against", "source-only").message
+    assert "4 score runs without predictions" in message
+    assert "Delete record.json in these folders and run the recipe again" in message

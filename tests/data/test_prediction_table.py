@@ -1,0 +1,105 @@
+"""Predictions kept as Parquet: what went in comes out, by language, in the same bytes, or one clear error."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from isogloss.core.contributions import Contributions
+from isogloss.core.errors import StorageError
+from isogloss.data.prediction_table import PREDICTIONS, Predictions, read_predictions, write_predictions
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
+NUMBERS = st.floats(0, 1e6)
+
+
+@st.composite
+def languages(draw):
+    names = draw(st.lists(st.sampled_from(["en", "de", "qaa"]), min_size=1, unique=True))
+    found = []
+    for name in names:
+        size = draw(st.integers(1, 5))
+        texts = st.lists(TEXTS, min_size=size, max_size=size)
+        numbers = st.lists(NUMBERS, min_size=size, max_size=size)
+        contributions = {one: Contributions(draw(numbers), draw(numbers)) for one in ("f1", "em")}
+        found.append(
+            Predictions(language=name, ids=draw(texts), predicted=draw(texts), contributions=contributions)
+        )
+    return found
+
+
+def some(language="en", size=3):
+    numbers = [float(number) for number in range(size)]
+    return Predictions(
+        language=language,
+        ids=[f"s{number}" for number in range(size)],
+        predicted=['"NOUN"'] * size,
+        contributions={"accuracy": Contributions(numbers, [1.0] * size)},
+    )
+
+
+@given(languages())
+def test_what_is_kept_comes_back_by_language(tmp_path_factory, kept):
+    path = tmp_path_factory.mktemp("kept") / PREDICTIONS
+    write_predictions(path, kept)
+    found = read_predictions(path)
+    assert list(found) == [one.language for one in kept]
+    for one in kept:
+        back = found[one.language]
+        assert back.ids == tuple(one.ids)
+        assert {name: (part.tolist(), whole.tolist()) for name, (part, whole) in back.measures.items()} == {
+            name: (list(part), list(whole)) for name, (part, whole) in one.contributions.items()
+        }
+
+
+def test_the_file_is_a_plain_table_with_a_line_an_example_and_language(tmp_path):
+    write_predictions(tmp_path / PREDICTIONS, [some("en"), some("de", 2)])
+    table = parquet.read_table(tmp_path / PREDICTIONS)
+    assert table.column_names == ["language", "id", "predicted", "accuracy:part", "accuracy:whole"]
+    assert table["language"].to_pylist() == ["en", "en", "en", "de", "de"]
+    assert table["predicted"].to_pylist() == ['"NOUN"'] * 5
+    assert parquet.ParquetFile(tmp_path / PREDICTIONS).num_row_groups == 2
+
+
+def test_the_same_predictions_give_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        write_predictions(tmp_path / name, [some("en"), some("de")])
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_ten_thousand_predictions_of_one_label_take_few_bytes(tmp_path):
+    one = some(size=10_000)
+    right = [float(number % 7 > 0) for number in range(10_000)]
+    kept = Predictions(
+        language="en",
+        ids=one.ids,
+        predicted=['"neutral"' if number % 3 else '"entailment"' for number in range(10_000)],
+        contributions={"accuracy": Contributions(right, [1.0] * 10_000)},
+    )
+    write_predictions(tmp_path / PREDICTIONS, [kept])
+    assert (tmp_path / PREDICTIONS).stat().st_size < 60_000
+
+
+def test_a_language_without_examples_is_not_there(tmp_path):
+    write_predictions(tmp_path / PREDICTIONS, [some("en", 0), some("de")])
+    assert list(read_predictions(tmp_path / PREDICTIONS)) == ["de"]
+
+
+@pytest.mark.parametrize("damage", [lambda kept: kept[:-20], lambda _: b"", lambda _: b"{}"])
+def test_a_damaged_file_is_an_error_that_says_what_to_do(tmp_path, damage):
+    path = tmp_path / PREDICTIONS
+    write_predictions(path, [some()])
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(
+        StorageError, match=r"cannot be read .* Delete the folder's record.json and run again"
+    ):
+        read_predictions(path)
+
+
+def test_a_table_of_something_else_is_an_error_too(tmp_path):
+    import pyarrow as pa
+
+    parquet.write_table(pa.table({"x": [1]}), tmp_path / PREDICTIONS)
+    with pytest.raises(StorageError, match="cannot be read"):
+        read_predictions(tmp_path / PREDICTIONS)

@@ -1,0 +1,76 @@
+"""Power is that of simulated trainings and of scipy's noncentral t; no fewer seeds would do."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.core.errors import InputError
+from isogloss.metrics.power import power_of, seeds_needed, smallest_seen
+
+SIZES = st.floats(0.3, 3)
+
+
+@given(SIZES, st.integers(2, 30))
+def test_power_is_that_of_the_noncentral_t(size, seeds):
+    needed = scipy.stats.t.ppf(0.975, seeds - 1)
+    shifted = scipy.stats.nct(seeds - 1, size * math.sqrt(seeds))
+    expected = shifted.sf(needed) + np.nan_to_num(shifted.cdf(-needed))  # nan where it is 0
+    assert power_of(size, 1.0, seeds) == pytest.approx(expected, abs=1e-6)
+
+
+def test_power_is_how_often_simulated_trainings_show_the_difference():
+    drawn = np.random.default_rng(0).normal(1.0, 1.5, (20_000, 8))
+    seen = scipy.stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05
+    assert power_of(1.0, 1.5, 8) == pytest.approx(seen.mean(), abs=0.01)
+
+
+@given(SIZES)
+def test_the_seeds_needed_are_the_fewest_that_do(size):
+    seeds = seeds_needed(size, 1.0)
+    assert power_of(size, 1.0, seeds) >= 0.8 > power_of(size, 1.0, seeds - 1)
+
+
+def test_half_a_standard_deviation_takes_34():
+    """Cohen (1988), Table 2.4.1, and G*Power: paired t, d = 0.5, two-sided."""
+    assert seeds_needed(0.5, 1.0) == 34
+
+
+@given(st.floats(0.001, 10), st.integers(2, 40))
+def test_what_so_many_seeds_can_see_needs_no_more_of_them(std, seeds):
+    seen = smallest_seen(std, seeds)
+    assert power_of(seen, std, seeds) == pytest.approx(0.8, abs=1e-6)
+    assert seeds_needed(seen * 1.0001, std) <= seeds
+
+
+def test_a_difference_far_smaller_than_the_spread_takes_too_many():
+    assert seeds_needed(1e-6, 1.0) is None
+
+
+def test_without_spread_two_seeds_show_anything():
+    assert seeds_needed(0.001, 0.0) == 2
+    assert smallest_seen(0.0, 3) == 0
+    assert power_of(0.0, 0.0, 3) == 0.05
+
+
+def test_one_seed_shows_nothing():
+    assert power_of(5.0, 0.1, 1) == 0
+    assert smallest_seen(0.1, 1) == math.inf
+
+
+def test_a_huge_difference_is_seen_for_certain():
+    assert power_of(1000.0, 0.001, 50) == pytest.approx(1.0)
+
+
+def test_a_difference_of_nothing_is_no_question():
+    with pytest.raises(InputError, match="no number of seeds shows a difference of 0"):
+        seeds_needed(0.0, 1.0)
+
+
+@pytest.mark.parametrize("wrong", [(math.nan, 1.0, 3), (1.0, -1.0, 3), (1.0, math.inf, 3), (1.0, 1.0, 0)])
+def test_what_is_no_number_is_refused(wrong):
+    with pytest.raises(InputError, match="Give finite numbers"):
+        power_of(*wrong)

@@ -1,0 +1,202 @@
+"""Paired tests are those of scipy, of an enumeration, and sound: equal systems differ as rarely as said."""
+
+from itertools import product
+from statistics import fmean
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from pairs import counted, drawn_means, means
+
+from isogloss.core.errors import InputError
+from isogloss.metrics.paired import Pair, System
+from isogloss.metrics.significance import (
+    LARGEST_EXACT,
+    holm,
+    mcnemar_test,
+    paired_t_test,
+    paired_test,
+    permutation_test,
+)
+
+VALUES = st.lists(st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=2, max_size=30)
+BITS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
+
+
+@given(VALUES)
+def test_the_paired_t_test_is_scipys(values):
+    x, y = np.array(values, dtype=float).T / 16
+    assume(len(set((x - y).tolist())) > 1)
+    expected = scipy.stats.ttest_rel(x, y)
+    found = paired_t_test(x, y)
+    assert found.statistic == pytest.approx(expected.statistic, abs=1e-9)
+    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("system", "baseline", "p_value"),
+    [([0.5], [0.1], 1.0), ([0.3, 0.7], [0.3, 0.7], 1.0), ([0.5, 0.6, 0.7], [0.4, 0.5, 0.6], 0.0)],
+    ids=["one example", "no difference", "the same difference everywhere"],
+)
+def test_the_paired_t_test_has_an_answer_where_there_is_no_spread(system, baseline, p_value):
+    assert paired_t_test(system, baseline).p_value == p_value
+
+
+@given(BITS)
+def test_mcnemars_test_is_the_binomial_test_of_those_that_differ(bits):
+    system, baseline = np.array(bits, dtype=float).T
+    gained, lost = sum(a > b for a, b in bits), sum(a < b for a, b in bits)
+    expected = scipy.stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+    found = mcnemar_test(system, baseline)
+    assert found.p_value == pytest.approx(expected, abs=1e-12)
+    assert found.statistic == gained - lost
+
+
+def test_mcnemars_test_refuses_shares():
+    with pytest.raises(InputError, match="other than 0 and 1"):
+        mcnemar_test([0.5], [1])
+
+
+def by_enumeration(pair):
+    """Swap every choice of sentences, all seeds at once."""
+    sums = [(side.part.sum(axis=0), side.whole.sum(axis=0)) for side in (pair.system, pair.baseline)]
+
+    def difference(swap):
+        scores = []
+        for side in (0, 1):
+            part, whole = (
+                sum(sums[side ^ moved][kind][place] for place, moved in enumerate(swap)) for kind in (0, 1)
+            )
+            scores.append(part / whole if whole else 0.0)
+        return scores[0] - scores[1]
+
+    found = [difference(swap) for swap in product((0, 1), repeat=pair.examples)]
+    return fmean(abs(one) >= abs(found[0]) - 1e-12 for one in found)
+
+
+@given(counted())
+def test_the_permutation_test_of_few_sentences_is_the_enumeration_of_all(pair):
+    assert permutation_test(pair).p_value == pytest.approx(by_enumeration(pair), abs=1e-12)
+
+
+@given(counted(), st.integers(0, 40))
+def test_sentences_that_both_treat_alike_change_no_exact_p_value(pair, more):
+    alike = [np.full((pair.seeds, more), number, dtype=float) for number in (1, 2)]
+
+    def longer(side):
+        return System(np.hstack([side.part, alike[0]]), np.hstack([side.whole, alike[1]]))
+
+    wide = Pair(longer(pair.system), longer(pair.baseline))
+    sums = np.stack([s.sum(axis=0) for s in (pair.system.part, pair.system.whole)])
+    others = np.stack([s.sum(axis=0) for s in (pair.baseline.part, pair.baseline.whole)])
+    moving = int((sums != others).any(axis=0).sum())
+    p_value = permutation_test(wide).p_value
+    assert p_value * 2**moving == pytest.approx(round(p_value * 2**moving), abs=1e-9)
+    assert 0 < p_value <= 1
+
+
+def test_random_rounds_come_near_the_enumeration():
+    rng = np.random.default_rng(1)
+    for gain in (0.0, 0.2, 0.4):
+        whole = rng.integers(1, 5, (2, LARGEST_EXACT + 1)).astype(float)
+        part = np.minimum(whole, rng.integers(0, 5, whole.shape))
+        other = np.clip(part + np.sign(rng.random(whole.shape) - 0.5 - gain), 0, 9)
+        pair = Pair(System(part, whole), System(other, whole + 1))
+        assert permutation_test(pair, rounds=4000).p_value == pytest.approx(by_enumeration(pair), abs=0.03)
+
+
+def test_the_same_seed_gives_the_same_p_value_and_no_round_can_be_beaten_for_certain():
+    pair = drawn_means(np.random.default_rng(0), gain=0.3)
+    assert permutation_test(pair, seed=3) == permutation_test(pair, seed=3)
+    assert permutation_test(pair, rounds=99).p_value == 1 / 100
+
+
+@given(counted())
+def test_a_permutation_test_does_not_care_which_system_comes_first(pair):
+    turned = permutation_test(Pair(pair.baseline, pair.system))
+    assert turned.p_value == permutation_test(pair).p_value
+    assert turned.statistic == pytest.approx(-permutation_test(pair).statistic)
+
+
+def test_seeds_of_a_sentence_are_no_independent_witnesses():
+    """Two systems that are equal over all sentences, each better on some whatever the seed."""
+    rng = np.random.default_rng(0)
+    alarms = {False: 0, True: 0}
+    for _ in range(100):
+        x, y = (np.repeat(rng.integers(0, 2, (1, 60)), 5, axis=0).astype(float) for _ in range(2))
+        for apart in alarms:
+            alarms[apart] += permutation_test(means(x, y), rounds=200, seeds_apart=apart).p_value < 0.05
+    assert alarms[False] <= 10
+    assert alarms[True] >= 30
+
+
+def test_equal_systems_differ_one_time_in_twenty():
+    rng = np.random.default_rng(5)
+    p_values = [paired_test(drawn_means(rng, examples=80)).p_value for _ in range(400)]
+    assert 0.02 < fmean(p < 0.05 for p in p_values) < 0.08
+
+
+def test_the_test_is_the_one_that_fits_the_measure():
+    rng = np.random.default_rng(0)
+    assert paired_test(drawn_means(rng)).name == "paired t"
+    assert paired_test(drawn_means(rng, seeds=1)).name == "McNemar"
+    assert paired_test(means(rng.random((1, 9)), rng.random((1, 9)))).name == "paired t"
+    counts = System(np.ones((2, 9)), np.full((2, 9), 2.0))
+    assert paired_test(Pair(counts, counts)).name == "permutation"
+    assert paired_test(Pair(counts, counts)).p_value == 1
+
+
+def test_a_t_test_over_several_seeds_averages_them_first():
+    rng = np.random.default_rng(0)
+    pair = drawn_means(rng)
+    expected = scipy.stats.ttest_rel(pair.system.part.mean(axis=0), pair.baseline.part.mean(axis=0))
+    assert paired_test(pair).p_value == pytest.approx(expected.pvalue)
+
+
+def holm_in_words(p_values):
+    """Correct each p-value by the definition: its largest step-down product so far."""
+    return [
+        max(min(1.0, other * sum(third >= other for third in p_values)) for other in p_values if other <= own)
+        for own in p_values
+    ]
+
+
+@given(st.lists(st.floats(0, 1), max_size=8, unique=True))
+def test_holms_correction_is_its_definition(p_values):
+    assert holm(p_values) == pytest.approx(holm_in_words(p_values))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.randoms())
+def test_holms_correction_follows_its_values(p_values, random):
+    order = random.sample(range(len(p_values)), len(p_values))
+    corrected = holm(p_values)
+    assert sorted(holm([p_values[place] for place in order])) == pytest.approx(sorted(corrected))
+    assert all(before <= after <= 1 for before, after in zip(p_values, corrected, strict=True))
+    assert min(corrected) == pytest.approx(min(1.0, min(p_values) * len(p_values)))
+
+
+@pytest.mark.parametrize("wrong", [[0.5, float("nan")], [1.5], [-0.1]])
+def test_holms_correction_refuses_what_is_no_p_value(wrong):
+    with pytest.raises(InputError, match=r"not all p-values\. Give numbers from 0 to 1"):
+        holm(wrong)
+
+
+@pytest.mark.parametrize("test", [paired_t_test, mcnemar_test])
+@pytest.mark.parametrize(
+    ("system", "baseline", "said"),
+    [
+        ([], [], "equally long lists of 1 or more"),
+        ([1, 0], [1], "equally long lists"),
+        ([1, float("nan")], [1, 0], "no finite number"),
+    ],
+)
+def test_values_that_are_no_pairs_are_one_clear_error(test, system, baseline, said):
+    with pytest.raises(InputError, match=said):
+        test(system, baseline)
+
+
+def test_no_rounds_are_refused():
+    with pytest.raises(InputError, match="Use 1 or more; 1000 is usual"):
+        permutation_test(drawn_means(np.random.default_rng(0)), rounds=0)
