@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from aligned import Slowly, in_float64, translations
-from isogloss.diagnostics.retrieval import nearest_is_translation
+from isogloss.diagnostics.retrieval import directions, found_share
 from isogloss.encoders import load_model, load_tokenizer, load_whole
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.nn.contrast import bidirectional_contrast
 from isogloss.training.aligned_batches import collate_pairs
 from isogloss.training.aligned_pairs import Reading, encode_pairs
-from isogloss.training.evaluation import sentence_states
+from isogloss.training.sentence_states import sentence_states
 from isogloss.training.setting import AdjustSetting
 
 FAST = ContrastiveAlignment(precision="float32", batch_size=8, learning_rate=1e-3)
@@ -71,9 +71,8 @@ def test_translations_find_each_other_afterwards(setting, bert_folder):
 
     def accuracy(model):
         tokenizer = load_tokenizer(bert_folder)
-        return nearest_is_translation(
-            *(sentence_states(model, tokenizer, side, precision="float32") for side in sides)
-        )
+        states = [sentence_states(model, tokenizer, side, precision="float32")[0] for side in sides]
+        return found_share(*(directions(side, centred=True) for side in states))
 
     assert accuracy(method.train(setting).model) > accuracy(load_model(bert_folder)) + 0.2
 

@@ -10,7 +10,7 @@ from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.language_maps import speaking
 from isogloss.nn.language_map import Moments, language_map
 from isogloss.training.aligned_pairs import Reading
-from isogloss.training.evaluation import sentence_states
+from isogloss.training.sentence_states import sentence_states
 from isogloss.training.mapping import language_maps
 
 

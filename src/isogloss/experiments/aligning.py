@@ -1,6 +1,6 @@
 """Aligning bitext by itself: the alignments that a recipe would make, and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any

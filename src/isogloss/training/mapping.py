@@ -10,7 +10,8 @@ from isogloss.nn.language_map import Kind, LanguageMap, Moments, language_map
 from isogloss.training.aligned_batches import collate_pairs, states_of
 from isogloss.training.aligned_pairs import AlignedPairs, Reading, encode_pairs
 from isogloss.training.batching import by_length
-from isogloss.training.evaluation import BUDGET, check_layer
+from isogloss.training.encoder_states import check_layers
+from isogloss.training.evaluation import BUDGET
 from isogloss.training.precision import device, scoring
 
 
@@ -28,7 +29,7 @@ def language_maps(
     All pairs of ``bitext`` (en-es, en-ru) have one source. ConfigError when they do not, or for a layer
     other than the last, DataError when a pair has nothing that is matched.
     """
-    check_layer(model, reading.layer)
+    check_layers(model, [reading.layer])
     sources = {pair.partition("-")[0] for pair in bitext}
     if len(sources) != 1 or reading.layer not in {-1, model.config.num_hidden_layers}:
         raise ConfigError(
