@@ -11,7 +11,7 @@ words = st.lists(st.integers(-1, 4).filter(bool), min_size=1, max_size=5).map(
     lambda numbers: np.array(numbers, dtype=np.int64)
 )
 entries = st.dictionaries(
-    st.tuples(st.integers(0, 4), st.integers(1, 4)), st.floats(2**-10, 1, width=32), max_size=20
+    st.tuples(st.integers(0, 4), st.integers(1, 4)), st.floats(2**-10, 1, width=32), max_size=12
 )
 
 
@@ -20,7 +20,7 @@ def lexicon(table):
     return Lexicon.of(given, made, np.array(list(table.values()), dtype=np.float32))
 
 
-@given(entries, st.lists(st.tuples(words, words), max_size=5), st.floats(0, 10), st.floats(0.01, 0.5))
+@given(entries, st.lists(st.tuples(words, words), max_size=3), st.floats(0, 10), st.floats(0.01, 0.5))
 def test_joint_is_the_papers_product_cell_by_cell(table, pairs, tension, none):
     made = list(joint(lexicon(table), pairs, tension=tension, none=none))
     assert len(made) == len(pairs)

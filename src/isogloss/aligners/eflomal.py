@@ -153,7 +153,7 @@ def _program() -> str:
     found = shutil.which(PROGRAM) or next((str(path) for path in places if path.is_file()), None)
     if found is None:
         raise ConfigError(
-            "aligner eflomal: no program eflomal is on the PATH. pip install eflomal (it is under the GNU GPL "
+            "aligner eflomal: no program eflomal is on the PATH. pip install eflomal (it is under the GPL, "
             "and needs a C compiler), or choose the aligner fast-align or encoder."
         )
     return found

@@ -99,7 +99,7 @@ class FastAlign:
             text, forward, backward = (Path(place, name) for name in ("text", "forward", "backward"))
             with text.open("w", encoding="ascii", newline="\n") as file:
                 for first, second in zip(*numbered, strict=True):
-                    if len(first) and len(second):  # The library ends the process at a side without words.
+                    if len(first) and len(second):  # A side without words teaches nothing.
                         file.write(f"{_line('a', first)} ||| {_line('b', second)}\n")
             if not text.stat().st_size:
                 return _no_lexicon(), _no_lexicon()

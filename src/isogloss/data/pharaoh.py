@@ -44,7 +44,7 @@ def read_pharaoh(file: File, pairs: Iterable[Translation]) -> Iterator[Aligned]:
             there = [count + sum(1 for _ in rest) for count, rest in zip(there, (lines, wanted), strict=True)]
             raise DataError(
                 f"{file.name}: {there[0]} lines of links for {there[1]} pairs; expected a line for each "
-                f"pair, empty for one without links. Align this bitext again, or give the one that these are of."
+                f"pair, empty for one without links. Align this bitext again, or give the one it belongs to."
             )
         done, text = numbered
         yield _aligned(text, pair, file, done)
