@@ -32,7 +32,7 @@ from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.training.setting import AdjustSetting
 from material import BATCH, SHAPES, make_material
 
-SIZES = {"small": (24, 3), "base": (3, 1)}
+SIZES = {"small": (12, 3), "base": (2, 1)}
 """Steps and rounds."""
 QUICK = (2, 1)
 GOAL = 1.8

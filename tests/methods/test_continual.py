@@ -10,6 +10,8 @@ from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_tokenizer
 from isogloss.methods.continual import Continual
+from isogloss.methods.continual_few_shot import ContinualFewShot
+from isogloss.methods.few_shot import FewShot
 from isogloss.methods.source_only import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
@@ -142,3 +144,11 @@ def test_pairs_left_out_are_a_warning(make):
     long = Translation(id="l", first="cat " * 70, second="tac", links=())
     setting = replace(make(), bitext={"en-xx": [*translations(3), long]})
     assert any("1 of 4 sentence pairs" in warning for warning in Continual().train(setting).warnings)
+
+
+def test_continual_few_shot_without_weight_is_few_shot_and_without_shots_changes_nothing(make, tmp_path):
+    few = FewShot(shots=6).train(make(folder=tmp_path / "few"))
+    assert equal(ContinualFewShot(shots=6, alpha=0.0).train(make(folder=tmp_path / "same")), few)
+    assert not equal(ContinualFewShot(shots=6, alpha=1.0).train(make(folder=tmp_path / "other")), few)
+    none = FewShot(shots=0).train(make(folder=tmp_path / "none"))
+    assert equal(ContinualFewShot(shots=0, alpha=1.0).train(make(folder=tmp_path / "still")), none)

@@ -130,6 +130,7 @@ def test_sides_say_whose_labels_are_used():
         "few-shot": ("source", "target"),
         "translate-train": ("source", "target"),
         "continual": ("source", "target"),
+        "continual-few-shot": ("source", "target"),
     }
 
 

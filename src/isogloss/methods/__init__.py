@@ -4,6 +4,7 @@ from typing import ClassVar, Protocol
 
 from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.continual import Continual
+from isogloss.methods.continual_few_shot import ContinualFewShot
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.few_shot import FewShot
@@ -45,7 +46,15 @@ class Adjustment(Protocol):
         ...
 
 
-_ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual, FewShot, TranslateTrain, Continual)
+_ALL: tuple[type[Method], ...] = (
+    SourceOnly,
+    TargetOnly,
+    Bilingual,
+    FewShot,
+    TranslateTrain,
+    Continual,
+    ContinualFewShot,
+)
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
     MaskedLanguageModelling.name: MaskedLanguageModelling

@@ -7,13 +7,13 @@ step. With α = 0 it is source-only, to the bit.
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from isogloss.core.runs import Positive, Weight
 from isogloss.nn.closeness import Form
-from isogloss.training.adjustment_terms import adjustment_terms
+from isogloss.training.adjustment_terms import Weighs, adjustment_terms, beside_a_task
 from isogloss.training.aligned_batches import AlignedBatch
 from isogloss.training.aligned_pairs import Pulled, Reading, Word
 from isogloss.training.kept_states import Kept
@@ -36,7 +36,7 @@ class Continual:
     alpha: Weight = 0.01
     """Weight of Eq. 1 beside the task's loss; 0 is plain fine-tuning."""
 
-    weighs: Literal["both", "pull"] = "both"
+    weighs: Weighs = "both"
     """What alpha multiplies: both terms of Eq. 1, as printed, or the pull alone (released code: the term
     that keeps source words in place then has weight 1, also with alpha = 0)."""
 
@@ -88,5 +88,4 @@ class Continual:
     def _weighted(self, model: Any, batch: AlignedBatch) -> Tensor:
         """Return α·L_align (Eq. 2)."""
         terms = adjustment_terms(model, batch, layer=self.layer, form=self.form)
-        stay = self.alpha if self.weighs == "both" else 1.0
-        return self.alpha * terms.pull + stay * terms.stay
+        return beside_a_task(terms, alpha=self.alpha, weighs=self.weighs)

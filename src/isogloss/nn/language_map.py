@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 Kind = Literal["rotation", "centring", "normalisation"]
-"""rotation: the orthogonal map with the least squared distance (Procrustes; Schönemann 1966), about the means;
+"""rotation: the orthogonal map with the least squared distance about the means (Procrustes; Schönemann 1966);
 centring: the target's mean becomes the source's; normalisation: so does the scale of each dimension."""
 
 LEAST_SCALE = 1e-6
