@@ -1,10 +1,10 @@
 """Bitext: parallel text of two languages, written ``en-fr``, from one collection.
 
 A collection is a folder below the data folder with tables (``parallel_table``), pairs of files
-(``parallel_files``) or tables of mined text (``mined_table``) in it; the pair is found in either order. Files
-named for a split (``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A collection
-without such names is one whole: the Bible is split by verse, known test sets are test, anything else is
-train.
+(``parallel_files``) or tables of mined text (``mined_table``) in it, or the name of treebanks that are
+parallel (``parallel_treebanks``): pud. The pair is found in either order. Files named for a split
+(``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A collection without such names is
+one whole: the Bible is split by verse, known test sets are test, anything else is train.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +19,7 @@ from isogloss.data.layouts import some
 from isogloss.data.mined_table import LEAST_MARGIN, find_mined, is_mined, read_mined
 from isogloss.data.parallel_files import find_gold, find_lines, find_split_last, read_gold, read_lines
 from isogloss.data.parallel_table import LINKS, languages_in, read_rows, verse_split
+from isogloss.data.parallel_treebanks import find_treebanks, read_treebanks
 from isogloss.data.word_links import NO_LINKS, flipped, format_links, linked
 
 Whole = Literal["", "train", "dev", "test", "by-verse"]
@@ -33,6 +34,9 @@ WHOLES: dict[str, Whole] = {
 
 ALSO: dict[Split, tuple[str, ...]] = {"train": ("train", "all"), "dev": ("dev", "valid"), "test": ("test",)}
 """What files call the splits, after isogloss's own name for it: XLM and fairseq say valid."""
+
+PUD = "pud"
+"""The collection of the Parallel UD treebanks; they are test sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ class Bitext:
     licence: ClassVar[str] = "that of the files"
 
     collection: str = field(default="bitext", metadata=AFTER_COLON)
-    """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or one of your own."""
+    """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or one of your own; or pud, the
+    parallel treebanks of Universal Dependencies."""
 
     whole: Whole = ""
     """What a collection is whose files name no split; empty: test for known test sets, else train."""
@@ -95,7 +100,7 @@ class Bitext:
     def _texts(self, folder: Folder, language: str, split: Split) -> tuple[list[_Text], bool]:
         """Find the texts of a split, and tell whether their verses are still to be split."""
         first, second = two_languages(language)
-        named = {name: self._find(folder, self._stems(language, name), first, second) for name in SPLITS}
+        named = {name: self._named(folder, language, name) for name in SPLITS}
         if named[split]:
             return named[split], False
         if any(named.values()):
@@ -107,6 +112,12 @@ class Bitext:
         if whole not in ("by-verse", split):
             raise self._no_split(folder, language, split, [whole])
         return texts, whole == "by-verse"
+
+    def _named(self, folder: Folder, language: str, split: Split) -> list[_Text]:
+        """Find the texts whose files are named for a split."""
+        first, second = two_languages(language)
+        found = self._find(folder, self._stems(language, split), first, second)
+        return found or _treebanks(folder, self.collection, split, first, second)
 
     def _stems(self, language: str, split: Split) -> list[str]:
         first, second = two_languages(language)
@@ -135,6 +146,7 @@ class Bitext:
 
     def _missing(self, folder: Folder, language: str, first: str, second: str) -> DataError:
         others = [name for name in (*WHOLES, "bitext") if self._find(folder, [f"{name}/*"], first, second)]
+        others += [PUD] if _treebanks(folder, PUD, "test", first, second) else []
         tables = [table for table in folder.find([f"{self.collection}/*.tsv"]) if not is_mined(table)]
         there = sorted({code for table in tables for code in languages_in(table)})
         facts = [
@@ -189,6 +201,11 @@ def _mined(folder: Folder, stem: str, pair: tuple[str, str], *, least: float) ->
                 for table in tables
             ]
     return []
+
+
+def _treebanks(folder: Folder, name: str, split: Split, first: str, second: str) -> list[_Text]:
+    files = find_treebanks(folder, name, split, first, second)
+    return [_Text(files, lambda: read_treebanks(files))] if files else []
 
 
 def _parallel(folder: Folder, stem: str, first: str, second: str) -> list[_Text]:

@@ -19,6 +19,9 @@ from isogloss.data.files import File, Folder, short
 
 Layouts = Mapping[Split, tuple[str, ...]]
 
+TREEBANKS = ("ud/", "ud-extra/", "ud-pud/", "ud-treebanks-*/", "")
+"""Where treebank folders such as UD_English-EWT lie; the official release is ud-treebanks-vN.N."""
+
 MANY = 12
 """More names than this are not all shown in a message."""
 

@@ -16,7 +16,7 @@ from isogloss.data.conllu import read_conllu, write_conllu
 from isogloss.data.corpora import SPLITS, Split, only, some_at_least
 from isogloss.data.examples import Example, ParsedSentence
 from isogloss.data.files import File, Folder
-from isogloss.data.layouts import some
+from isogloss.data.layouts import TREEBANKS, some
 
 DEFAULTS = {
     "ar": "PADT", "de": "GSD", "en": "EWT", "es": "GSD", "fr": "GSD",
@@ -26,9 +26,6 @@ DEFAULTS = {
 
 BUILT_IN = "BuiltIn"
 """Treebank name of the built-in languages."""
-
-PLACES = ("ud/", "ud-extra/", "ud-pud/", "ud-treebanks-*/", "")
-"""Where treebank folders such as UD_English-EWT lie; the official release is ud-treebanks-vN.N."""
 
 _TREEBANK = re.compile(r"[\w.][\w./-]*")
 _FILE = re.compile(r"[a-z]+_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
@@ -88,7 +85,7 @@ class Ud:
 def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
     """Give the names, in lower case as in file names, of the language's treebanks that have the split."""
     found: set[str] = set()
-    for place in PLACES:
+    for place in TREEBANKS:
         for file in folder.find([f"{place}UD_*/{language}_*-ud-{split}.conllu"]):
             match = _FILE.fullmatch(file.plain_name.replace("\\", "/").rpartition("/")[2])
             if match:
@@ -99,7 +96,7 @@ def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
 def _patterns(treebank: str, language: str, split: Split) -> list[str]:
     if "/" in treebank:
         return [f"{treebank}/{language}*-ud-{split}.conllu"]
-    return [f"{place}UD_*/{language}_{treebank.lower()}-ud-{split}.conllu" for place in PLACES]
+    return [f"{place}UD_*/{language}_{treebank.lower()}-ud-{split}.conllu" for place in TREEBANKS]
 
 
 def _only_one(folder: Folder, language: str) -> str:
@@ -130,7 +127,7 @@ def _missing(folder: Folder, language: str, split: Split, treebank: str) -> Data
 
 
 def _languages(folder: Folder, split: Split) -> str:
-    files = [file for place in PLACES for file in folder.find([f"{place}UD_*/*-ud-{split}.conllu"])]
+    files = [file for place in TREEBANKS for file in folder.find([f"{place}UD_*/*-ud-{split}.conllu"])]
     codes = {file.name.replace("\\", "/").rpartition("/")[2].partition("_")[0] for file in files}
     if codes:
         return f"Languages with {split}: {some(sorted(codes))}."

@@ -29,6 +29,9 @@ BINS = 60
 COLUMNS = 4
 """Pairs of languages in one figure; more go on in a next one."""
 
+HEIGHT = 1.05
+"""Inches of a panel: three tasks make eleven lines of them."""
+
 STYLES = {"related": (PALETTE[2], "solid"), "unrelated": (PALETTE[3], (0, (4, 1.5)))}
 
 KIND = {"l2": "L2 distance", "cosine": "cosine distance"}
@@ -58,7 +61,7 @@ def _figure(key: Key, bins: Sequence[DistanceBin], means: Sequence[Distances], n
     pairs = [f"{first}–{second}" for first, second in dict.fromkeys((row.first, row.second) for row in bins)]
 
     def paint() -> "Canvas":
-        canvas, axes = grid(len(stages), len(pairs))
+        canvas, axes = grid(len(stages), len(pairs), height=HEIGHT)
         edges = _edges(bins)
         for line, (stage, there) in zip(axes, stages.items(), strict=True):
             for axis, pair in zip(line, pairs, strict=True):
@@ -69,6 +72,9 @@ def _figure(key: Key, bins: Sequence[DistanceBin], means: Sequence[Distances], n
                     found = _auc(aucs.get(stage, {}).get(pair, []))
                     axis.text(0.97, 0.93, f"{pair}\n{found}", transform=axis.transAxes, ha="right", va="top")
                     axis.set_yticks([])
+        for column in zip(*axes, strict=True):
+            lowest = [axis for axis in column if axis.get_visible()][-1]
+            lowest.tick_params(labelbottom=True)
         legend(canvas, [axis for line in axes for axis in line])
         axis_labels(
             canvas,
