@@ -13,7 +13,7 @@ from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from made_up import TEXT, tagged
 
-# A busy machine is no broken law, and a change is not judged by luck; "--hypothesis-profile search" looks anew.
+# A busy machine is no broken law, and no change is judged by luck; "--hypothesis-profile search" looks anew.
 settings.register_profile("isogloss", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None)
 settings.load_profile("isogloss")

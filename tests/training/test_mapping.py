@@ -10,8 +10,8 @@ from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.language_maps import speaking
 from isogloss.nn.language_map import Moments, language_map
 from isogloss.training.aligned_pairs import Reading
-from isogloss.training.sentence_states import sentence_states
 from isogloss.training.mapping import language_maps
+from isogloss.training.sentence_states import sentence_states
 
 
 def maps_of(folder, bitext, kind, **reading):
