@@ -16,6 +16,7 @@ from isogloss.experiments.encoders import encoder_label, most_subwords
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,
+    OneOrMany,
     Recipe,
     Table,
     checked,
@@ -150,8 +151,12 @@ def _points(
     """Give every point of the grid but its methods, with what it changes of the optimization."""
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
     treebanks = tuple(sorted(grid.treebanks.items()))
-    for encoder, corpus, source in product(built, _many(grid.corpus), _many(grid.source)):
-        task, languages = _task(grid, corpus, sources, where), tuple(source.split("+"))
+    asked = [
+        (corpus, task) for corpus in _many(grid.corpus) for task in _tasks(grid, corpus, sources, where)
+    ]
+    _check_tasks(grid, {task for _, task in asked}, where)
+    for encoder, (corpus, task), source in product(built, asked, _many(grid.source)):
+        languages = tuple(source.split("+"))
         for target, changes, seed in product(grid.targets, variants, grid.seeds):
             cell = Cell(
                 encoder=encoder,
@@ -212,28 +217,40 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     )
 
 
-def _task(grid: GridTable, corpus: str, sources: Sources, where: str) -> str:
+def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:
+    """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
     with located(f"{where}: grid.corpus"):
-        tasks = sources.corpus(corpus).tasks
-    if grid.task and grid.task not in TASKS:
-        raise unknown_name(f"{where}: grid.task", "task", grid.task, TASKS)
-    there = [task for task in tasks if task in TASKS]
-    if grid.task and grid.task not in there:
-        raise ConfigError(
-            f"{where}: grid.task: corpus {corpus!r} has no labels for {grid.task!r}, only for "
-            f"{', '.join(there) or 'no task'}. Choose another corpus or task."
-        )
+        there = [task for task in sources.corpus(corpus).tasks if task in TASKS]
+    asked = _many(grid.task)
+    for task in asked:
+        if task not in TASKS:
+            raise unknown_name(f"{where}: grid.task", "task", task, TASKS)
     if not there:
         fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
         raise ConfigError(
             f"{where}: grid.corpus: {corpus!r} has no labels that a task here can use. "
             f"Choose one of: {', '.join(fitting)}."
         )
-    if not grid.task and len(there) > 1:
+    found = tuple(task for task in asked if task in there) if asked else tuple(there)
+    if not found:
+        raise ConfigError(
+            f"{where}: grid.task: corpus {corpus!r} has no labels for {' or '.join(map(repr, asked))}, only "
+            f"for {', '.join(there)}. Choose another corpus or task."
+        )
+    if not asked and len(there) > 1:
         raise ConfigError(
             f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there)}. Name one of them."
         )
-    return grid.task or there[0]
+    return found
+
+
+def _check_tasks(grid: GridTable, used: set[str], where: str) -> None:
+    """Refuse a task that no corpus of the grid has labels for."""
+    for task in _many(grid.task):
+        if task not in used:
+            raise ConfigError(
+                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or leave it out."
+            )
 
 
 def _variants(table: Table, where: str) -> Iterator[Table]:
@@ -310,5 +327,5 @@ def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimi
     return found if "overlap" in changes else replace(found, overlap=overlap)
 
 
-def _many(value: Any) -> tuple[Any, ...]:
+def _many(value: OneOrMany) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)

@@ -25,15 +25,15 @@ from isogloss.experiments.recipe import (
 )
 
 _OF_MODELS = (
-    *("split", "examples", "targets", "seeds", "methods"),
+    *("split", "examples", "tasks", "targets", "seeds", "methods"),
     *("corpus", "languages", "treebanks", "inputs"),
 )
-_OF_STATES = ("split", "examples", "corpus", "languages", "targets", "seeds", "methods")
+_OF_STATES = ("split", "examples", "corpus", "languages", "tasks", "targets", "seeds", "methods")
 CHOICE = {
     "model": _OF_MODELS,
     "scores": _OF_MODELS,
     "seeds": _OF_MODELS,
-    "cell": ("split", "examples", "targets", "seeds"),
+    "cell": ("split", "examples", "tasks", "targets", "seeds"),
     "encoder": ("split", "examples", "corpus", "languages"),
     "states": _OF_STATES,
     "words": _OF_STATES,
@@ -56,9 +56,12 @@ class Chosen:
         return cast(Split, self.choice.split)
 
     def takes(self, cell: Cell) -> bool:
-        """Tell whether a cell is among the targets and seeds asked for (all when none are named)."""
-        return (not self.choice.targets or cell.target in self.choice.targets) and (
-            not self.choice.seeds or cell.seed in self.choice.seeds
+        """Tell whether a cell is among the tasks, targets and seeds asked for (all when none are named)."""
+        choice = self.choice
+        return (
+            (not choice.tasks or cell.task in choice.tasks)
+            and (not choice.targets or cell.target in choice.targets)
+            and (not choice.seeds or cell.seed in choice.seeds)
         )
 
 
@@ -99,6 +102,7 @@ def _chosen(table: Table, align: Table, where: str) -> Chosen:
 def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources) -> list[Run]:
     """List what one table asks for: names that are not in the grid are refused, and so is nothing at all."""
     known: dict[str, set[Any]] = {
+        "tasks": {cell.task for cell in grid},
         "targets": {cell.target for cell in grid},
         "seeds": {cell.seed for cell in grid},
         "methods": {label for cell in grid for label in cell.models},

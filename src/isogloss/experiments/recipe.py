@@ -97,8 +97,8 @@ class GridTable:
 
     corpus: OneOrMany
     """Corpora with labels."""
-    task: str = ""
-    """Task; the corpus's own when left out."""
+    task: OneOrMany = ()
+    """Tasks, each on the corpora that have labels for it; a corpus's own when left out."""
     source: OneOrMany
     """Source languages, one after the other; "en+ar" trains on both at once."""
     targets: tuple[str, ...]
@@ -154,6 +154,8 @@ class MeasureTable:
     """How target inputs come: as they are (""), "translated" into the source (translate-test), or with
     a part in the source language: "mixed" (one text of a pair, at random), "mixed-first",
     "mixed-second", "mixed-question", "mixed-passage"."""
+    tasks: tuple[str, ...] = ()
+    """Those of the grid's tasks it looks at; all when left out."""
     targets: tuple[str, ...] = ()
     """Those of the grid's targets it looks at; all when left out."""
     seeds: tuple[Whole, ...] = ()
