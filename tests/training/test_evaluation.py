@@ -101,15 +101,27 @@ def naive(model, tokenizer, text, layer):
 def test_sentence_states_are_those_of_a_loop(encoder_folder, tokenizer, monkeypatch, layer, budget):
     monkeypatch.setattr(module, "BUDGET", budget)
     model = load_masked_lm(encoder_folder)
-    ours = sentence_states(model, tokenizer, LINES, layer=layer, precision="float32")
+    ours = sentence_states(model, tokenizer, LINES, layers=(layer,), precision="float32")[0]
     theirs = torch.stack([naive(model, tokenizer, line, layer) for line in LINES])
     assert ours.dtype == torch.float32
     assert torch.allclose(ours, theirs, atol=1e-5)
 
 
+def test_several_layers_take_one_pass(encoder_folder, tokenizer, monkeypatch):
+    model = load_masked_lm(encoder_folder)
+    each = [sentence_states(model, tokenizer, LINES, layers=(n,), precision="float32")[0] for n in range(4)]
+    calls = []
+    model.base_model.register_forward_hook(lambda *_: calls.append(1))
+    sentence_states(model, tokenizer, LINES, precision="float32")
+    once = len(calls)
+    together = sentence_states(model, tokenizer, LINES, layers=range(4), precision="float32")
+    assert len(calls) == 2 * once
+    assert torch.equal(together, torch.stack(each))
+
+
 def test_unknown_words_count_as_text(encoder_folder, tokenizer):
     model = load_masked_lm(encoder_folder)
-    ours = sentence_states(model, tokenizer, ["日 cat"], precision="float32")[0]
+    ours = sentence_states(model, tokenizer, ["日 cat"], precision="float32")[0, 0]
     assert torch.allclose(ours, naive(model, tokenizer, "日 cat", -1), atol=1e-5)
 
 
@@ -117,7 +129,7 @@ def test_long_texts_are_cut_and_empty_ones_are_zero(encoder_folder, tokenizer):
     model = load_masked_lm(encoder_folder)
     cut, whole, empty = sentence_states(
         model, tokenizer, [" ".join(["the"] * 50), "the the the", ""], limit=5, precision="float32"
-    )
+    )[0]
     assert torch.allclose(cut, whole, atol=1e-5)
     assert not empty.any()
 
@@ -133,4 +145,4 @@ def test_a_layer_that_is_not_there_is_an_error(encoder_folder, tokenizer, layer)
     with pytest.raises(
         ConfigError, match=r"no layer .* 3 layers: use 0 \(the embeddings\) to 3, or -1 \(the last\)"
     ):
-        sentence_states(load_masked_lm(encoder_folder), tokenizer, LINES, layer=layer)
+        sentence_states(load_masked_lm(encoder_folder), tokenizer, LINES, layers=(-1, layer))

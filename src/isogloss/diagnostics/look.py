@@ -43,6 +43,9 @@ class Look:
     """Give a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
     """Give the translations of a pair such as en-fr; with links where the diagnostic looks at words."""
+    paired: Callable[[str], Any] | None = None
+    """Give one language's examples beside their translations, encoded once; ``ratios(model)`` are their
+    mixing ratios [example]. None where the model takes no pairs."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16; models with a head say it themselves."""
     tell: Tell = silent

@@ -55,10 +55,10 @@ class Retrieval:
                 model,
                 tokenizer,
                 [pair[side] for pair in pairs],
-                layer=self.layer,
+                layers=(self.layer,),
                 limit=self.limit,
                 precision=precision,
-            )
+            )[0]
             for side in (0, 1)
         ]
         return nearest_is_translation(*sides), nearest_is_translation(*reversed(sides))

@@ -101,16 +101,17 @@ def sentence_states(
     tokenizer: Any,
     texts: Sequence[str],
     *,
-    layer: int = -1,
+    layers: Sequence[int] = (-1,),
     limit: int = 128,
     precision: str = "auto",
-) -> Float[Tensor, "sentence dim"]:
-    """Return the mean of each text's states in one layer, special subwords left out.
+) -> Float[Tensor, "layer sentence dim"]:
+    """Return the mean of each text's states in some layers, from one pass, special subwords left out.
 
     Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or where the encoder has
     no more positions; one without subwords is all zeros.
     """
-    _check_layer(model, layer)
+    for layer in layers:
+        _check_layer(model, layer)
     limit = min(limit, family_of(model).longest_text(model.config))
     ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
     found: list[Tensor] = [torch.empty(0)] * len(texts)
@@ -122,12 +123,13 @@ def sentence_states(
                 {name: [ids[name][row] for row in group] for name in ids}, return_tensors="pt"
             ).to(device)
             given = {name: padded[name] for name in ("input_ids", "attention_mask")}
-            states = encoder(**given, output_hidden_states=True).hidden_states[layer].float()
+            states = encoder(**given, output_hidden_states=True).hidden_states
             real = (given["attention_mask"] * (1 - padded["special_tokens_mask"])).unsqueeze(2)
-            pooled = (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-            for row, vector in zip(group, pooled.cpu(), strict=True):
-                found[row] = vector
-    return torch.stack(found)
+            sums = torch.stack([(states[layer].float() * real).sum(dim=1) for layer in layers])
+            pooled = sums / real.sum(dim=1).clamp(min=1)
+            for row, vectors in zip(group, pooled.cpu().unbind(dim=1), strict=True):
+                found[row] = vectors
+    return torch.stack(found, dim=1)
 
 
 def _groups(lengths: Sequence[int]) -> list[list[int]]:
