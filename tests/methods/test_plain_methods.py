@@ -129,6 +129,7 @@ def test_sides_say_whose_labels_are_used():
         "bilingual": ("source", "target"),
         "few-shot": ("source", "target"),
         "translate-train": ("source", "target"),
+        "consistency": ("source", "target"),
     }
 
 

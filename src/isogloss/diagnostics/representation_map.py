@@ -65,7 +65,7 @@ class RepresentationMap:
         return [{**where, **row} for row in map_rows(states, list(texts), self.points)]
 
     def _texts(self, look: Look) -> dict[str, list[str]]:
-        """Return, by language, sentences that are there in every pair; the first language tells them apart."""
+        """Return, by language, the sentences that are in every pair; the first language's text tells."""
         first, *others = look.languages
         sides = {
             other: {one.first: one.second for one in look.bitext(f"{first}-{other}")} for other in others

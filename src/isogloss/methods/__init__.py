@@ -3,6 +3,7 @@
 from typing import ClassVar, Protocol
 
 from isogloss.methods.bilingual import Bilingual
+from isogloss.methods.consistency import Consistency
 from isogloss.methods.few_shot import FewShot
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.source_only import SourceOnly
@@ -31,7 +32,7 @@ class Method(Protocol):
         ...
 
 
-_ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual, FewShot, TranslateTrain)
+_ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual, FewShot, TranslateTrain, Consistency)
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
     MaskedLanguageModelling.name: MaskedLanguageModelling
