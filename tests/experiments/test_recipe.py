@@ -34,7 +34,10 @@ def test_the_defaults_are_three_seeds_and_the_shipped_encoder():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"tilte": "x"}, "r.toml: tilte: no such field. Did you mean 'title'? Fields: adjust, align, encoder,"),
+        (
+            {"tilte": "x"},
+            "r.toml: tilte: no such field. Did you mean 'title'? Fields: adjust, align, encoder,",
+        ),
         ({"grid__sorce": "x"}, "r.toml: grid.sorce: no such field. Did you mean 'source'?"),
         ({"grid": {}}, "r.toml: grid."),
         ({"grid": 3}, "r.toml: grid: found 3; expected a table. Correct the recipe."),

@@ -131,6 +131,7 @@ def test_sides_say_whose_labels_are_used():
         "translate-train": ("source", "target"),
         "continual": ("source", "target"),
         "continual-few-shot": ("source", "target"),
+        "consistency": ("source", "target"),
     }
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from isogloss.core.errors import InputError
-from isogloss.metrics.correlation import ranks, spearman
+from isogloss.metrics.correlation import bootstrap_interval, ranks, spearman
 
 FEW = st.integers(0, 6)
 
@@ -69,3 +69,30 @@ def test_a_constant_side_has_no_correlation():
 def test_unequal_lengths_are_named():
     with pytest.raises(InputError, match=r"3 and 2 values\. Give two equally long lists"):
         spearman([1, 2, 3], [1, 2])
+
+
+def test_the_bootstrap_interval_is_that_of_a_loop_over_the_same_draws():
+    x, y = [1, 5, 2, 8, 3, 9, 4], [2, 4, 4, 7, 1, 6, 6]
+    draws = np.random.Generator(np.random.PCG64(3)).multinomial(7, np.full(7, 1 / 7), size=300)
+    found = []
+    for times in draws:
+        places = np.repeat(np.arange(7), times)
+        one, other = np.array(x)[places], np.array(y)[places]
+        if len(set(one)) > 1 and len(set(other)) > 1:
+            found.append(stats.spearmanr(one, other).statistic)
+    expected = np.quantile(found, [0.025, 0.975])
+    assert bootstrap_interval(x, y, rounds=300, seed=3) == pytest.approx(expected)
+
+
+def test_the_bootstrap_interval_covers_as_often_as_it_says():
+    """Of many samples from one distribution, about 95 % of the intervals hold its correlation."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    x = rng.normal(size=(200, 60))
+    y = x + rng.normal(size=x.shape)
+    true = 6 / np.pi * np.arcsin(0.5**0.5 / 2)  # Spearman's rho of a normal pair that correlates by √½.
+    intervals = [bootstrap_interval(a, b, rounds=400) for a, b in zip(x, y, strict=True)]
+    assert 0.88 < np.mean([low <= true <= high for low, high in intervals]) <= 1
+
+
+def test_a_constant_side_has_no_bootstrap_interval():
+    assert all(math.isnan(rim) for rim in bootstrap_interval([1, 1, 1], [1, 2, 3]))

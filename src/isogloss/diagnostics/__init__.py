@@ -3,9 +3,12 @@
 from typing import ClassVar, Protocol
 
 from isogloss.core.records import Row
+from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.deltas import Deltas
 from isogloss.diagnostics.interpolation import Interpolation, Plane
 from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.mixup_ratio import MixupRatio
+from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.run_variance import RunVariance
 from isogloss.diagnostics.scores import Scores
@@ -40,6 +43,9 @@ _ALL: tuple[type[Diagnostic], ...] = (
     TransferGap,
     Retrieval,
     WordDistance,
+    Cka,
+    RepresentationMap,
+    MixupRatio,
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 

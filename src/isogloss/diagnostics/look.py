@@ -46,6 +46,9 @@ class Look:
     """Give the translations of a pair such as en-fr; with links where the diagnostic looks at words."""
     keep: Callable[[Predictions], None] = lambda _: None
     """Take what a model predicted, to lie beside the record."""
+    paired: Callable[[str], Any] | None = None
+    """Give one language's examples beside their translations, encoded once; ``ratios(model)`` are their
+    mixing ratios [example]. None where the model takes no pairs."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16; models with a head say it themselves."""
     tell: Tell = silent

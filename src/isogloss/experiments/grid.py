@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
-from typing import Any
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
@@ -151,9 +150,7 @@ def _points(
     """Give every point of the grid but its methods, with what it changes of the optimization."""
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
     treebanks = tuple(sorted(grid.treebanks.items()))
-    asked = [
-        (corpus, task) for corpus in _many(grid.corpus) for task in _tasks(grid, corpus, sources, where)
-    ]
+    asked = [(corpus, task) for corpus in _many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
     _check_tasks(grid, {task for _, task in asked}, where)
     for encoder, (corpus, task), source in product(built, asked, _many(grid.source)):
         languages = tuple(source.split("+"))
@@ -249,7 +246,7 @@ def _check_tasks(grid: GridTable, used: set[str], where: str) -> None:
     for task in _many(grid.task):
         if task not in used:
             raise ConfigError(
-                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or leave it out."
+                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop the task."
             )
 
 

@@ -3,6 +3,7 @@
 from typing import ClassVar, Protocol
 
 from isogloss.methods.bilingual import Bilingual
+from isogloss.methods.consistency import Consistency
 from isogloss.methods.continual import Continual
 from isogloss.methods.continual_few_shot import ContinualFewShot
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
@@ -52,6 +53,7 @@ _ALL: tuple[type[Method], ...] = (
     Bilingual,
     FewShot,
     TranslateTrain,
+    Consistency,
     Continual,
     ContinualFewShot,
 )

@@ -19,6 +19,9 @@ INTERVAL_Z = 1.959963984540054
 TIE = 1e-12
 """Correlations nearer than this count as equal, so that rounding does not split ties."""
 
+LEAST_DRAWS = 0.5
+"""Share of bootstrap draws that must have a correlation."""
+
 Array = npt.NDArray[np.float64]
 
 
@@ -43,6 +46,40 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
     exact = len(first) <= LARGEST_EXACT
     p_value = _exact_p_value(first, second, rho) if exact else _t_p_value(rho, len(first))
     return Correlation(rho, p_value, *_fisher_interval(rho, len(first)))
+
+
+def bootstrap_interval(
+    x: Sequence[float], y: Sequence[float], *, rounds: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """Return the 95 % percentile interval of Spearman's rho over pairs drawn anew, with replacement.
+
+    Draws in which one side is constant have no rho and do not count; nan where hardly any has one. With few
+    pairs the interval is rough: it says how much single pairs matter.
+    """
+    if len(x) != len(y) or len(x) < 2:
+        raise InputError(
+            f"bootstrap_interval: {len(x)} and {len(y)} values. Give two equally long lists of 2 or more."
+        )
+    n = len(x)
+    draws = np.random.Generator(np.random.PCG64(seed)).multinomial(n, np.full(n, 1 / n), size=rounds)
+    times = draws.astype(np.float64)
+    first, second = (_ranks_in_draws(np.asarray(side, dtype=np.float64), times) for side in (x, y))
+    middle = (n + 1) / 2  # The mean of n ranks, ties or not.
+    first, second = first - middle, second - middle
+    together, alone = (times * first * second).sum(axis=1), (times * first**2).sum(axis=1)
+    norm = np.sqrt(alone * (times * second**2).sum(axis=1))
+    kept = norm > TIE
+    if kept.mean() < LEAST_DRAWS:
+        return math.nan, math.nan
+    low, high = np.quantile(together[kept] / norm[kept], [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _ranks_in_draws(values: Array, times: Array) -> Array:
+    """Return each value's rank in each draw [draw value], ``times`` being how often it was drawn."""
+    below = (values[:, None] < values[None, :]).astype(np.float64)
+    same = (values[:, None] == values[None, :]).astype(np.float64)
+    return np.asarray(times @ (below + same / 2) + 0.5, dtype=np.float64)
 
 
 def ranks(values: Sequence[float]) -> Array:

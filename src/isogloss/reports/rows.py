@@ -167,6 +167,71 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """CKA of two languages' sentence states in one layer, of an encoder or (with a method) within a model."""
+
+    diagnostic: ClassVar[str] = "cka"
+    corpus: str = ""
+    task: str = ""
+    encoder: str
+    method: str = ""
+    source: str = ""
+    target: str = ""
+    seed: int | None = None
+    first: str
+    second: str
+    layer: int
+    sentences: int
+    cka: float | None
+    debiased: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapPoint:
+    """A sentence or a language's centroid on the map of an encoder's, or a model's, sentence states."""
+
+    diagnostic: ClassVar[str] = "representation-map"
+    corpus: str = ""
+    task: str = ""
+    encoder: str
+    method: str = ""
+    source: str = ""
+    target: str = ""
+    seed: int | None = None
+    layer: int
+    sentences: int
+    what: str
+    language: str
+    x: float
+    y: float
+    explained_x: float | None = None
+    explained_y: float | None = None
+    between: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """How much of the source a model mixes into one language's examples, over examples."""
+
+    diagnostic: ClassVar[str] = "mixup-ratio"
+    corpus: str
+    task: str
+    encoder: str
+    method: str
+    source: str
+    target: str = ""
+    seed: int
+    language: str
+    split: str
+    examples: int
+    mean: float
+    std: float | None = None
+    q05: float
+    median: float
+    q95: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Distances:
     """Distances of related and of unrelated words in one layer: means, and AUC of the separation."""
 
@@ -252,6 +317,9 @@ KNOWN_DIAGNOSTICS = frozenset(
         Gap.diagnostic,
         Retrieval.diagnostic,
         Distances.diagnostic,
+        Likeness.diagnostic,
+        MapPoint.diagnostic,
+        Ratio.diagnostic,
     )
 )
 """The diagnostics with a section of their own."""

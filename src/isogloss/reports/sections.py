@@ -8,6 +8,7 @@ from isogloss.reports.claims import Claim, claims
 from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
 from isogloss.reports.gather import Gathered, measured_beside, rows_of, run_rows
+from isogloss.reports.likeness import correlation_table, likeness_correlations, likeness_tables
 from isogloss.reports.marks import Marks, difference_tables, marks_of
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
@@ -21,14 +22,19 @@ from isogloss.reports.rows import (
     Distances,
     Epoch,
     Gap,
+    Likeness,
+    MapPoint,
     PathPoint,
     PlanePoint,
     PretrainStep,
+    Ratio,
     Retrieval,
     Score,
     SeedSpread,
 )
 from isogloss.reports.seeds import gaps, seed_spreads
+from isogloss.reports.state_figures import likeness_figures, map_figures
+from isogloss.reports.state_tables import map_table, ratio_table
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.training_figures import fine_tune_figures, pretrain_figure
 from isogloss.reports.words import slug
@@ -65,6 +71,9 @@ class Findings:
     retrieval: list[Retrieval]
     distances: list[Distances]
     bins: list[DistanceBin]
+    likeness: list[Likeness]
+    maps: list[MapPoint]
+    ratios: list[Ratio]
     marks: Marks
 
     def claims(self) -> tuple[Claim, ...]:
@@ -95,6 +104,9 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         retrieval=read(Retrieval),
         distances=read(Distances),
         bins=read(DistanceBin),
+        likeness=read(Likeness),
+        maps=read(MapPoint),
+        ratios=read(Ratio),
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
     notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
@@ -112,6 +124,9 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _gaps(found),
         _retrieval(found),
         _distances(found),
+        _likeness(found),
+        _maps(found),
+        _ratios(found),
         _training(gathered),
         _others(gathered),
     ]
@@ -202,6 +217,38 @@ def _distances(found: Findings) -> Section:
         ),
         figures=distance_figures(found.bins, found.distances),
         tables=distance_tables(found.distances),
+    )
+
+
+def _likeness(found: Findings) -> Section:
+    return Section(
+        id="likeness",
+        title="How alike the languages' states are (CKA)",
+        text="Whether languages represented like the source are those that transfer well.",
+        figures=likeness_figures(found.likeness),
+        tables=(
+            *correlation_table(likeness_correlations(found.likeness, found.scores)),
+            *likeness_tables(found.likeness),
+        ),
+    )
+
+
+def _maps(found: Findings) -> Section:
+    return Section(
+        id="maps",
+        title="Where sentences of each language lie",
+        text="Whether sentences that mean the same lie together, or each language by itself.",
+        figures=map_figures(found.maps),
+        tables=map_table(found.maps),
+    )
+
+
+def _ratios(found: Findings) -> Section:
+    return Section(
+        id="mixup-ratio",
+        title="Mixing ratios",
+        text="How much of its translation is mixed into an example. Without spread, nothing was learned.",
+        tables=ratio_table(found.ratios),
     )
 
 

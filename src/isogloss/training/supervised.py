@@ -1,5 +1,6 @@
 """Fine-tuning on labelled examples of some languages: what plain methods share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from isogloss.training.batching import Bucketed
 from isogloss.training.beside import Beside, MakeBeside
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
-from isogloss.training.fit import Note, Watch, fit, precision_of
+from isogloss.training.fit import Loss, Note, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import Reads, Setting
 
@@ -36,12 +37,25 @@ class Trained:
     warnings: tuple[str, ...] = ()
 
 
-def fine_tune(setting: Setting, reads: Reads, *, beside: MakeBeside | None = None) -> Trained:
+Prepare = Callable[[Setting, Any, dict[str, list[Example]]], tuple[Bucketed[Any, Any], Loss]]
+"""From a setting, the tokenizer and the training examples by what is read: the batches, and their loss."""
+
+
+def one_by_one(
+    setting: Setting, tokenizer: Any, train: dict[str, list[Example]]
+) -> tuple[Bucketed[Any, Any], Loss]:
+    """Give the task's own loss on examples, one language a batch."""
+    return _batches(setting, tokenizer, list(train.values())), partial(_loss, setting.task)
+
+
+def fine_tune(
+    setting: Setting, reads: Reads, *, prepare: Prepare = one_by_one, beside: MakeBeside | None = None
+) -> Trained:
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
-    model to go on from brings its own. A batch holds one language. ``beside`` makes a term that is added to
-    the task's loss.
+    model to go on from brings its own. ``prepare`` says what a batch holds and what its loss is; ``beside``
+    makes a term that is added to that loss.
     """
     checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
     setting = _settled(setting, checkpoints)
@@ -50,7 +64,7 @@ def fine_tune(setting: Setting, reads: Reads, *, beside: MakeBeside | None = Non
         setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
     train = {language: setting.train(language) for language in reads.train}
-    batches = _batches(setting, tokenizer, list(train.values()))
+    batches, task_loss = prepare(setting, tokenizer, train)
     selection = _Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
     epochs = range(1, setting.optimization.epochs + 1)
     watch = Watch(
@@ -62,7 +76,7 @@ def fine_tune(setting: Setting, reads: Reads, *, beside: MakeBeside | None = Non
     )
     schedule = _schedule(setting.optimization)
     second = beside(setting, model, tokenizer, len(batches)) if beside else Beside()
-    every, loss = second.added(batches, partial(_loss, setting.task))
+    every, loss = second.added(batches, task_loss)
     fitted = fit(model, every, loss, schedule=schedule, seed=setting.seed, watch=watch)
     rows = [*_mark_chosen(fitted.rows), *second.rows]
     return Trained(model, tokenizer, rows, (*selection.warnings(rows), *second.warnings))

@@ -1,0 +1,224 @@
+"""Linear CKA: how alike are the states of sentences and of their translations, layer by layer?
+
+Kornblith et al. (2019), "Similarity of Neural Network Representations Revisited", Eq. 3, for linear kernels
+‖YᵀX‖²/(‖XᵀX‖·‖YᵀY‖) with Frobenius norms and centred columns. X-Mixup, Section 3, measures with it how far a
+language is from the source; its printed Eq. 1 squares the two norms below, which is a slip: a set of states
+would then not be like itself.
+
+With fewer sentences than dimensions CKA is close to 1 whatever the states. The debiased form replaces each
+HSIC by its unbiased estimator (Song et al. 2012, Eq. 5), which expects 0 for unrelated states.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from isogloss.core.errors import DataError
+from isogloss.core.progress import Progress
+from isogloss.core.records import Row
+from isogloss.data.examples import Translation
+from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
+
+FEWEST = 4
+"""Sentences the unbiased estimator needs."""
+
+ROUNDING = 1e-10
+"""States that differ by less than this share of their length are constant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cka:
+    """CKA between the first language and each other on parallel text, in every layer."""
+
+    name: ClassVar[str] = "cka"
+    over: ClassVar[str] = "states"
+
+    layers: tuple[int, ...] = ()
+    """Layers that are compared: 0 is the embeddings, -1 the last; none named means all."""
+
+    limit: int = 128
+    """Longest sentence in subwords; what is longer is cut."""
+
+    def measure(self, look: Look) -> list[Row]:
+        """Return a row for each pair of the first language with another, and layer."""
+        loaded = look.encoder(look.subjects[0])
+        layers = layer_numbers(self.layers, loaded[0], self.name)
+        first, *others = look.languages
+        rows: list[Row] = []
+        for other in others:
+            translations = look.bitext(f"{first}-{other}")
+            if len(translations) < FEWEST:
+                raise DataError(
+                    f"{self.name}: {len(translations)} translations {first}-{other}; {FEWEST} or more are "
+                    f"needed, and more than the states have dimensions are better. Choose another split."
+                )
+            streamed = StreamedCka()
+            blocks = parallel_states(
+                loaded, translations, layers=layers, limit=self.limit, precision=look.precision
+            )
+            for number, (x, y) in enumerate(blocks, start=1):
+                streamed.add(x, y)
+                look.tell(Progress(self.name, number, -(-len(translations) // BLOCK), f"{first}-{other}"))
+            where = {**look.columns, "first": first, "second": other}
+            rows += _rows(where, layers, streamed, translations)
+        return rows
+
+
+def _rows(
+    where: Row, layers: list[int], streamed: "StreamedCka", translations: list[Translation]
+) -> list[Row]:
+    found = zip(layers, streamed.cka().tolist(), streamed.debiased().tolist(), strict=True)
+    return [
+        {**where, "layer": layer, "sentences": len(translations), "cka": cka, "debiased": debiased}
+        for layer, cka, debiased in found
+    ]
+
+
+def linear_cka(x: Float[Tensor, "item dim_x"], y: Float[Tensor, "item dim_y"]) -> float:
+    """Return the similarity in [0, 1]; 1 for equal up to rotation and scale, nan where nothing varies.
+
+    Columns are centred here.
+    """
+    norm = torch.linalg.matrix_norm
+    wholes = x.double(), y.double()
+    x, y = (whole - whole.mean(dim=0) for whole in wholes)
+    if any(norm(one) <= ROUNDING * norm(whole) for one, whole in zip((x, y), wholes, strict=True)):
+        return math.nan
+    return float(norm(y.T @ x) ** 2 / (norm(x.T @ x) * norm(y.T @ y)))
+
+
+class StreamedCka:
+    """CKA of states that come in blocks, several layers at once; what is kept is dim by dim, in float64."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[CoMoments, CoMoments, CoMoments] | None = None
+
+    def add(self, x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"]) -> None:
+        """Take in a block: items in the same order on both sides."""
+        x, y = x.double(), y.double()
+        new = co_moments(x, x), co_moments(x, y), co_moments(y, y)
+        old = self._kept
+        self._kept = new if old is None else tuple(map(merged, old, new))  # type: ignore[assignment]
+
+    def cka(self) -> Float[Tensor, "layer"]:
+        """Return CKA by layer."""
+        return self._ratio("hsic")
+
+    def debiased(self) -> Float[Tensor, "layer"]:
+        """Return CKA of unbiased estimators by layer; it can be below 0, and is nan without variation."""
+        return self._ratio("unbiased_hsic")
+
+    def _ratio(self, estimator: str) -> Float[Tensor, "layer"]:
+        if self._kept is None:
+            raise ValueError("no states were added yet.")
+        xx, xy, yy = (getattr(one, estimator)() for one in self._kept)
+        vary = self._kept[0].varies() & self._kept[2].varies()
+        found: Tensor = xy / (xx * yy).clamp(min=0).sqrt()
+        return torch.where(vary & (xx > 0) & (yy > 0), found, torch.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoMoments:
+    """What HSIC needs of two sets of centred items d and e: sums over the items, by layer."""
+
+    items: int
+    mean_x: Float[Tensor, "layer dim_x"]
+    mean_y: Float[Tensor, "layer dim_y"]
+    product: Float[Tensor, "layer dim_x dim_y"]
+    """Σ d eᵀ."""
+    square_x: Float[Tensor, "layer"]
+    """Σ ‖d‖²."""
+    square_y: Float[Tensor, "layer"]
+    """Σ ‖e‖²."""
+    third_x: Float[Tensor, "layer dim_x"]
+    """Σ d ‖e‖²."""
+    third_y: Float[Tensor, "layer dim_y"]
+    """Σ e ‖d‖²."""
+    fourth: Float[Tensor, "layer"]
+    """Σ ‖d‖² ‖e‖²."""
+
+    def varies(self) -> Bool[Tensor, "layer"]:
+        """Tell in which layers the first items differ by more than rounding."""
+        return self.square_x > self.items * ROUNDING**2 * self.mean_x.square().sum(dim=1)
+
+    def hsic(self) -> Float[Tensor, "layer"]:
+        """Return tr(K H L H) of the linear kernels; constant factors cancel in CKA."""
+        return self.product.square().sum(dim=(-2, -1))
+
+    def unbiased_hsic(self) -> Float[Tensor, "layer"]:
+        """Return n (n - 3) times Song et al.'s Eq. 5 for linear kernels of centred items.
+
+        Shifting items adds to a kernel what Eq. 5 takes out again, so that centring is allowed; then the
+        sums of d and e are 0 and the terms with 1ᵀK̃ come down to squared lengths.
+        """
+        n = self.items
+        apart = self.square_x * self.square_y / ((n - 1) * (n - 2))
+        return self.hsic() + apart - n / (n - 2) * self.fourth
+
+
+def co_moments(x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"]) -> CoMoments:
+    """Return the sums of one block."""
+    mean_x, mean_y = x.mean(dim=1), y.mean(dim=1)
+    d, e = x - mean_x.unsqueeze(1), y - mean_y.unsqueeze(1)
+    long_d, long_e = d.square().sum(dim=2), e.square().sum(dim=2)
+    return CoMoments(
+        items=x.shape[1],
+        mean_x=mean_x,
+        mean_y=mean_y,
+        product=d.mT @ e,
+        square_x=long_d.sum(dim=1),
+        square_y=long_e.sum(dim=1),
+        third_x=(d * long_e.unsqueeze(2)).sum(dim=1),
+        third_y=(e * long_d.unsqueeze(2)).sum(dim=1),
+        fourth=(long_d * long_e).sum(dim=1),
+    )
+
+
+def merged(one: CoMoments, other: CoMoments) -> CoMoments:
+    """Return the sums of two blocks together, about their common mean (Chan et al. 1979, in all orders)."""
+    items = one.items + other.items
+    mean_x = (one.items * one.mean_x + other.items * other.mean_x) / items
+    mean_y = (one.items * one.mean_y + other.items * other.mean_y) / items
+    first, second = (_about(part, mean_x, mean_y) for part in (one, other))
+    return CoMoments(
+        items=items,
+        mean_x=mean_x,
+        mean_y=mean_y,
+        product=first.product + second.product,
+        square_x=first.square_x + second.square_x,
+        square_y=first.square_y + second.square_y,
+        third_x=first.third_x + second.third_x,
+        third_y=first.third_y + second.third_y,
+        fourth=first.fourth + second.fourth,
+    )
+
+
+def _about(
+    part: CoMoments, mean_x: Float[Tensor, "layer dim_x"], mean_y: Float[Tensor, "layer dim_y"]
+) -> CoMoments:
+    """Return the sums about other means: every d becomes d + a, every e becomes e + b."""
+    n, a, b = part.items, part.mean_x - mean_x, part.mean_y - mean_y
+    long_a, long_b = a.square().sum(dim=1), b.square().sum(dim=1)
+    product_b = torch.einsum("lxy,ly->lx", part.product, b)
+    product_a = torch.einsum("lxy,lx->ly", part.product, a)
+    return CoMoments(
+        items=n,
+        mean_x=mean_x,
+        mean_y=mean_y,
+        product=part.product + n * a.unsqueeze(2) * b.unsqueeze(1),
+        square_x=part.square_x + n * long_a,
+        square_y=part.square_y + n * long_b,
+        third_x=part.third_x + 2 * product_b + a * (part.square_y + n * long_b).unsqueeze(1),
+        third_y=part.third_y + 2 * product_a + b * (part.square_x + n * long_a).unsqueeze(1),
+        fourth=part.fourth
+        + 2 * (b * part.third_y).sum(dim=1)
+        + 2 * (a * (part.third_x + 2 * product_b)).sum(dim=1)
+        + long_b * part.square_x
+        + long_a * part.square_y
+        + n * long_a * long_b,
+    )

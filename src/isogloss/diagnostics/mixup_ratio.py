@@ -1,0 +1,52 @@
+"""Mixup ratio: how much of the source does a trained X-Mixup model mix into each language's examples?
+
+X-Mixup, Section 4.1, Eq. 5: λ = λ₀·σ((H(A)+H(Aᵀ))W+b) is made for each example from the entropies of the
+attention between it and its translation. A good translation should be mixed in more than a poor one: where
+the ratio does not vary over examples, or with the noise of the translations, it was not learned.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from isogloss.core.records import Row
+from isogloss.diagnostics.look import Look, role_of
+
+QUANTILES = {"lowest": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95, "highest": 1.0}
+
+
+@dataclass(frozen=True)
+class MixupRatio:
+    """Mean, spread and quantiles of the mixing ratio λ over the examples of each target language."""
+
+    name: ClassVar[str] = "mixup-ratio"
+    over: ClassVar[str] = "model"
+
+    def measure(self, look: Look) -> list[Row]:
+        """Return a row for each target language; none for a model that mixes nothing."""
+        if look.paired is None:
+            return []
+        model = look.load(look.subjects[0])
+        targets = [one for one in look.languages if role_of(one, look.columns["source"]) == "target"]
+        return [
+            {
+                **look.columns,
+                "language": language,
+                "split": look.split,
+                **ratio_summary(look.paired(language).ratios(model)),
+            }
+            for language in targets
+        ]
+
+
+def ratio_summary(ratios: Float[Tensor, "example"]) -> Row:
+    """Return the number of ratios, their mean, unbiased standard deviation and quantiles."""
+    ratios = ratios.double()
+    std = float(ratios.std()) if len(ratios) > 1 else math.nan
+    quantiles = torch.quantile(ratios, torch.tensor(list(QUANTILES.values()), dtype=ratios.dtype)).tolist()
+    found = dict(zip(QUANTILES, quantiles, strict=True))
+    return {"examples": len(ratios), "mean": float(ratios.mean()), "std": std, **found}

@@ -1,0 +1,112 @@
+"""Consistency: what a model says of an example it should say of the example's translation.
+
+Zheng et al. (2021), "Consistency Regularization for Cross-Lingual Fine-Tuning" (xTune), Section 3.1: example
+consistency R1 with machine translation as the augmentation. X-Mixup's strongest peer that has nothing but
+translations.
+
+R1 = KL(stop(P)‖Q) + KL(stop(Q)‖P), P and Q the predictions on an example and on its translation; ``stop``
+lets no gradient through. xTune's first stage takes the task loss on the source alone, its second on the
+translations too; here there is one stage, without the second's consistency with a first model. The released
+code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for NLI.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any, ClassVar, Literal
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import cross_entropy, kl_div, log_softmax
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.runs import Weight
+from isogloss.data.examples import Example
+from isogloss.tasks import Task
+from isogloss.tasks.batch import Batch
+from isogloss.tasks.pair_classification import PairClassification
+from isogloss.training.batching import Bucketed
+from isogloss.training.example_pairs import paired_batches, row_pairs
+from isogloss.training.fit import Loss
+from isogloss.training.setting import Reads, Setting
+from isogloss.training.supervised import Trained, fine_tune
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consistency:
+    """Train on examples and their translations together, and on saying the same of both."""
+
+    name: ClassVar[str] = "consistency"
+    sides: ClassVar[tuple[str, ...]] = ("source", "target")
+    goes_on: ClassVar[bool] = False
+
+    weight: Weight = 5.0
+    """Weight of the consistency loss (xTune's λ₁); 0 is plain training on the pairs."""
+
+    task_loss: Literal["both", "source"] = "both"
+    """Whose labels are learned: those of examples and translations alike, or the source's alone, as in
+    xTune's first stage."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read the source and its translations; target labels choose nothing: they are thought unknown."""
+        translated = tuple(f"{one}-{other}" for one, other in product(source, target))
+        return Reads(train=(*source, *translated), dev=source)
+
+    def train(self, setting: Setting) -> Trained:
+        """Fine-tune on pairs; a batch holds ``batch_size`` of them, of one pair of languages."""
+        check_task(setting.task)
+        if not setting.source or not setting.target:
+            raise ConfigError(
+                f"{self.name}: source {list(setting.source)} and target {list(setting.target)}: one of "
+                f"each is needed, so that there are translations. Without a target take source-only."
+            )
+        unmatched: list[str] = []
+        reads = self.reads(setting.source, setting.target)
+        trained = fine_tune(setting, reads, prepare=partial(self._prepare, unmatched))
+        return replace(trained, warnings=(*trained.warnings, *unmatched))
+
+    def _prepare(
+        self, unmatched: list[str], setting: Setting, tokenizer: Any, train: dict[str, list[Example]]
+    ) -> tuple[Bucketed[Any, Any], Loss]:
+        groups = []
+        for one, other in product(setting.source, setting.target):
+            pairs = row_pairs(setting, tokenizer, train[one], train[f"{one}-{other}"], f"{one}-{other}")
+            groups.append(pairs)
+            unmatched += _left_out(f"{one}-{other}", len(pairs), train[one])
+        return paired_batches(setting, tokenizer, groups), partial(self._loss, setting.task)
+
+    def _loss(self, task: Task, model: Any, batch: Batch) -> Tensor:
+        batch = batch.to(next(model.parameters()).device)
+        scores = task.scores(model, batch).float()
+        pairs = len(scores) // 2
+        learned = pairs if self.task_loss == "source" else len(scores)
+        loss = cross_entropy(scores[:learned], batch.gold[:learned])
+        if not self.weight:
+            return loss
+        return loss + self.weight * inconsistency(scores[:pairs], scores[pairs:])
+
+
+def inconsistency(x: Float[Tensor, "pair label"], y: Float[Tensor, "pair label"]) -> Float[Tensor, ""]:
+    """Return the mean over pairs of KL(stop(P)‖Q) + KL(stop(Q)‖P), from raw scores; 0 where they agree."""
+    p, q = log_softmax(x, dim=-1), log_softmax(y, dim=-1)
+    forward = kl_div(q, p.detach(), reduction="batchmean", log_target=True)
+    backward = kl_div(p, q.detach(), reduction="batchmean", log_target=True)
+    return forward + backward
+
+
+def check_task(task: Task) -> None:
+    """Raise ConfigError for a task whose predictions a translation does not line up with."""
+    if not isinstance(task, PairClassification):
+        raise ConfigError(
+            f"consistency: task {task.name!r} predicts places in a text, and those of a translation do not "
+            f"line up with them (xTune takes subword sampling for tagging and code-switching for questions "
+            f"instead). Take translate-train or x-mixup, or a task that labels pairs (nli, paraphrase)."
+        )
+
+
+def _left_out(name: str, pairs: int, examples: Sequence[Example]) -> list[str]:
+    lost = len(examples) - pairs
+    return (
+        [f"{lost} of {len(examples)} examples have no usable translation {name}: left out."] if lost else []
+    )

@@ -1,0 +1,221 @@
+"""CKA: invariances, a Gram-matrix oracle, and the streamed form against the whole."""
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from looks import look_at
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import Translation
+from isogloss.diagnostics import parallel_states as module
+from isogloss.diagnostics.cka import Cka, StreamedCka, linear_cka
+from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.training.sentence_states import sentence_states
+from made_up import TEXT
+
+SEEDS = st.integers(0, 10_000)
+
+
+def points(seed, rows=12, dim=5, layers=None):
+    shape = (rows, dim) if layers is None else (layers, rows, dim)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def related(seed, dim=4):
+    return points(seed)[:, :dim] @ points(seed + 1, dim, dim) + 0.5 * points(seed + 2, dim=dim) + 3
+
+
+def rotation(seed, dim):
+    return torch.linalg.qr(points(seed, dim, dim))[0]
+
+
+def streamed(x, y, cuts=()):
+    found, edges = StreamedCka(), [0, *sorted(cuts), x.shape[-2]]
+    for start, stop in pairwise(edges):
+        if stop > start:
+            found.add(
+                x[..., start:stop, :].reshape(-1, stop - start, x.shape[-1]),
+                y[..., start:stop, :].reshape(-1, stop - start, y.shape[-1]),
+            )
+    return found
+
+
+def debiased(x, y):
+    return float(streamed(x, y).debiased())
+
+
+def biased_hsic(k, h):
+    n = len(k)
+    centring = torch.eye(n, dtype=k.dtype) - 1 / n
+    return float(torch.trace(k @ centring @ h @ centring))
+
+
+def unbiased_hsic(k, h):
+    """Song et al. (2012), Eq. 5, on Gram matrices."""
+    n = len(k)
+    k, h = k - torch.diag(k.diagonal()), h - torch.diag(h.diagonal())
+    ones = torch.ones(n, dtype=k.dtype)
+    total = ones @ k @ ones * (ones @ h @ ones) / ((n - 1) * (n - 2))
+    return float((torch.trace(k @ h) + total - 2 / (n - 2) * (ones @ k @ h @ ones)) / (n * (n - 3)))
+
+
+def by_kernels(hsic, x, y):
+    k, h = x @ x.T, y @ y.T
+    return hsic(k, h) / math.sqrt(hsic(k, k) * hsic(h, h))
+
+
+@given(SEEDS)
+def test_a_set_is_like_itself(seed):
+    x = points(seed)
+    assert linear_cka(x, x) == pytest.approx(1)
+    assert debiased(x, x) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("cka", [linear_cka, debiased])
+@given(SEEDS)
+def test_the_order_of_the_sides_does_not_count(cka, seed):
+    x, y = points(seed), related(seed)
+    assert cka(x, y) == pytest.approx(cka(y, x))
+
+
+@pytest.mark.parametrize("cka", [linear_cka, debiased])
+@given(SEEDS, st.floats(0.01, 100))
+def test_rotation_scale_and_shift_do_not_count(cka, seed, scale):
+    x, y = points(seed), related(seed)
+    turned = scale * x @ rotation(seed + 3, 5) + points(seed + 4, 1)
+    assert cka(turned, y) == pytest.approx(cka(x, y), rel=1e-6)
+
+
+def test_a_general_linear_map_counts():
+    x, y = points(0), related(0)
+    stretched = x @ torch.diag(torch.tensor([10.0, 1, 1, 1, 0.1], dtype=x.dtype))
+    assert abs(linear_cka(stretched, y) - linear_cka(x, y)) > 0.05
+    assert linear_cka(stretched, x) < 0.9
+
+
+@given(SEEDS)
+def test_it_is_the_ratio_of_kernel_statistics(seed):
+    x, y = points(seed), related(seed)
+    assert linear_cka(x, y) == pytest.approx(by_kernels(biased_hsic, x, y))
+
+
+@given(SEEDS)
+def test_the_debiased_form_is_song_and_others_equation_5(seed):
+    x, y = points(seed), related(seed)
+    assert debiased(x, y) == pytest.approx(by_kernels(unbiased_hsic, x, y))
+
+
+def test_unrelated_states_look_alike_without_debiasing():
+    pairs = [(points(seed, 20, 60), points(seed + 500, 20, 60)) for seed in range(50)]
+    assert sum(linear_cka(x, y) for x, y in pairs) / 50 > 0.7
+    assert sum(debiased(x, y) for x, y in pairs) / 50 == pytest.approx(0, abs=0.02)
+
+
+@settings(max_examples=40)
+@given(SEEDS, st.lists(st.integers(1, 11), max_size=6))
+def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
+    x, y = points(seed) + 50, related(seed)
+    x[6:] += 100  # Blocks whose means lie far apart.
+    found = streamed(x, y, cuts)
+    assert float(found.cka()) == pytest.approx(linear_cka(x, y), rel=1e-9)
+    assert float(found.debiased()) == pytest.approx(by_kernels(unbiased_hsic, x, y), rel=1e-7)
+
+
+@given(SEEDS)
+def test_layers_do_not_mix(seed):
+    x, y = points(seed, layers=3), points(seed + 1, dim=4, layers=3) + points(seed, layers=3)[..., :4]
+    found = streamed(x, y, [5])
+    assert found.cka().tolist() == pytest.approx([linear_cka(a, b) for a, b in zip(x, y, strict=True)])
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
+def test_constant_states_have_no_likeness(value):
+    x, y = torch.full((9, 3), value), points(1, 9).float()
+    assert math.isnan(linear_cka(x, y))
+    assert math.isnan(linear_cka(y, x))
+    found = streamed(x, y, [4])
+    assert found.cka().isnan().all()
+    assert found.debiased().isnan().all()
+
+
+def test_what_is_kept_does_not_grow():
+    def kept(blocks):
+        found = StreamedCka()
+        for seed in range(blocks):
+            found.add(points(seed, layers=2), points(seed + 1, layers=2))
+        return sum(getattr(one, name).numel() for one in found._kept for name in ("product", "third_x"))
+
+    assert kept(1) == kept(7)
+
+
+def test_nothing_added_is_an_error():
+    with pytest.raises(ValueError, match="no states were added"):
+        StreamedCka().cka()
+
+
+WORDS = TEXT.split()
+LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(20)]
+OTHERS = [" ".join(reversed(line.split())) for line in LINES]
+
+
+@pytest.fixture(scope="module")
+def loaded(bert_folder):
+    return load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+
+
+def measured(loaded, count=20, **fields):
+    lines = {"de": OTHERS, "fr": LINES[1:] + LINES[:1]}
+    look = look_at(
+        [loaded],
+        languages=("en", "de", "fr"),
+        columns={"encoder": "tiny", "method": "source-only", "seed": 0},
+        bitext=lambda pair: [
+            Translation(id=str(n), first=a, second=b)
+            for n, (a, b) in enumerate(zip(LINES, lines[pair[3:]], strict=True))
+        ][:count],
+    )
+    return Cka(**fields).measure(look)
+
+
+def test_rows_are_the_likeness_of_pooled_states(loaded, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 6)
+    rows = measured(loaded)
+    assert [(row["second"], row["layer"]) for row in rows] == [(x, n) for x in ("de", "fr") for n in range(4)]
+    assert {(row["encoder"], row["method"], row["first"], row["sentences"]) for row in rows} == {
+        ("tiny", "source-only", "en", 20)
+    }
+    x, y = (sentence_states(*loaded, lines, layers=range(4)) for lines in (LINES, OTHERS))
+    whole = [linear_cka(a, b) for a, b in zip(x, y, strict=True)]
+    assert [row["cka"] for row in rows[:4]] == pytest.approx(whole, rel=1e-4)
+    assert rows[0]["cka"] > rows[4]["cka"]  # The same words in another order, against other words.
+    assert all(row["debiased"] < row["cka"] for row in rows)
+
+
+def test_all_layers_come_from_one_pass(loaded):
+    model, _ = loaded
+    calls = []
+    with_hook = model.base_model.register_forward_hook(lambda *_: calls.append(1))
+    measured(loaded, layers=(-1,))
+    one = len(calls)
+    measured(loaded)
+    with_hook.remove()
+    assert len(calls) == 2 * one
+
+
+def test_layers_are_numbered_from_the_embeddings(loaded):
+    rows = measured(loaded, layers=(-1, 0, 3))
+    assert [row["layer"] for row in rows if row["second"] == "de"] == [3, 0]
+
+
+def test_a_layer_that_is_not_there_is_named(loaded):
+    with pytest.raises(ConfigError, match=r"cka: no layer 7: .* 3 layers: use 0 \(the embeddings\) to 3"):
+        measured(loaded, layers=(7,))
+
+
+def test_too_few_translations_are_an_error(loaded):
+    with pytest.raises(DataError, match="3 translations en-de; 4 or more are needed"):
+        measured(loaded, count=3)

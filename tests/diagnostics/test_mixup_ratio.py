@@ -1,0 +1,51 @@
+"""The ratio's numbers are numpy's, for the target languages alone, and none where nothing is mixed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from looks import look_at
+
+from isogloss.diagnostics.mixup_ratio import MixupRatio, ratio_summary
+
+SHARES = st.lists(st.floats(0, 1), min_size=2, max_size=30)
+
+
+@given(SHARES)
+def test_the_summary_is_numpys(values):
+    found = ratio_summary(torch.tensor(values, dtype=torch.float64))
+    assert found["examples"] == len(values)
+    assert found["mean"] == pytest.approx(np.mean(values))
+    assert found["std"] == pytest.approx(np.std(values, ddof=1), abs=1e-12)
+    for name, share in (("lowest", 0), ("q05", 5), ("median", 50), ("q95", 95), ("highest", 100)):
+        assert found[name] == pytest.approx(np.percentile(values, share))
+
+
+def test_one_example_has_no_spread():
+    assert np.isnan(ratio_summary(torch.tensor([0.25]))["std"])
+
+
+class Paired:
+    def __init__(self, language):
+        self.language = language
+
+    def ratios(self, model):
+        return torch.tensor([0.1, 0.3]) if (model, self.language) == ("m", "fr") else torch.tensor([0.5, 0.5])
+
+
+def test_every_target_language_has_a_row():
+    look = look_at(["m"], languages=("en", "de", "fr"), columns={"source": "en", "seed": 1})
+    rows = MixupRatio().measure(replace(look, paired=Paired))
+    assert [(row["language"], row["split"], row["seed"]) for row in rows] == [
+        ("de", "dev", 1),
+        ("fr", "dev", 1),
+    ]
+    assert [row["mean"] for row in rows] == pytest.approx([0.5, 0.2])
+    assert [row["std"] for row in rows] == pytest.approx([0, 0.1 * 2**0.5])
+
+
+def test_a_model_that_mixes_nothing_has_no_rows():
+    assert MixupRatio().measure(look_at(["m"])) == []

@@ -1,0 +1,133 @@
+"""The map is scikit-learn's PCA; it turns with nothing but the sentences themselves."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from looks import look_at
+from sklearn.decomposition import PCA
+
+from isogloss.core.errors import DataError
+from isogloss.data.examples import Translation
+from isogloss.diagnostics.representation_map import (
+    RepresentationMap,
+    between_share,
+    map_rows,
+    principal_components,
+    spaced,
+)
+from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.training.sentence_states import sentence_states
+from made_up import TEXT
+
+SEEDS = st.integers(0, 10_000)
+
+
+def points(seed, *shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@given(SEEDS)
+def test_components_and_shares_are_those_of_scikit_learn(seed):
+    x = points(seed, 20, 6) @ points(seed + 1, 6, 6) + 5
+    directions, shares = principal_components(x, 2)
+    theirs = PCA(n_components=2).fit(x.numpy())
+    assert shares.tolist() == pytest.approx(theirs.explained_variance_ratio_)
+    cosines = np.abs((directions.numpy() * theirs.components_).sum(axis=1))
+    assert cosines == pytest.approx([1, 1], abs=1e-6)
+
+
+@given(SEEDS)
+def test_signs_do_not_depend_on_the_order_of_sentences(seed):
+    x = points(seed, 20, 6)
+    order = torch.randperm(20, generator=torch.Generator().manual_seed(seed))
+    one, other = principal_components(x, 2)[0], principal_components(x[order], 2)[0]
+    assert torch.allclose(one, other, atol=1e-6)
+    assert (one.gather(1, one.abs().argmax(dim=1, keepdim=True)) > 0).all()
+
+
+@given(SEEDS)
+def test_distances_on_the_map_do_not_change_under_rotation_and_shift(seed):
+    states = points(seed, 3, 10, 6)
+    turn = torch.linalg.qr(points(seed + 1, 6, 6))[0]
+    one, other = (map_rows(s, ["a", "b", "c"], 10) for s in (states, states @ turn + 7))
+
+    def apart(rows):
+        places = torch.tensor([[row["x"], row["y"]] for row in rows])
+        return torch.cdist(places, places)
+
+    assert torch.allclose(apart(one), apart(other), atol=1e-4)
+    assert one[0]["explained_x"] == pytest.approx(other[0]["explained_x"])
+    assert one[0]["between"] == pytest.approx(other[0]["between"])
+
+
+@given(SEEDS)
+def test_a_centroid_is_the_mean_of_its_points(seed):
+    rows = map_rows(points(seed, 2, 10, 6), ["a", "b"], 10)
+    assert [row["what"] for row in rows] == ["centroid"] * 2 + ["sentence"] * 20
+    for centroid in rows[:2]:
+        own = [row for row in rows[2:] if row["language"] == centroid["language"]]
+        for axis in "xy":
+            assert centroid[axis] == pytest.approx(sum(row[axis] for row in own) / 10, abs=1e-9)
+
+
+def test_equal_languages_have_no_variance_between_and_points_on_centroids_nothing_else():
+    same = points(0, 1, 10, 4)
+    assert between_share(torch.cat([same, same])) == pytest.approx(0, abs=1e-12)
+    assert between_share(points(0, 2, 1, 4).expand(2, 10, 4)) == pytest.approx(1)
+    assert between_share(torch.ones(2, 5, 3)) == 0
+
+
+@given(st.integers(1, 40), st.integers(1, 40))
+def test_spaced_items_are_different_in_order_and_as_many_as_asked(length, count):
+    found = spaced(range(length), count)
+    assert len(found) == min(length, count)
+    assert found == sorted(set(found))
+
+
+WORDS = TEXT.split()
+LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(12)]
+
+
+@pytest.fixture(scope="module")
+def loaded(bert_folder):
+    return load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+
+
+def measured(loaded, sides, **fields):
+    look = look_at(
+        [loaded],
+        languages=("en", *sides),
+        columns={"encoder": "tiny"},
+        bitext=lambda pair: [
+            Translation(id=f"{n}", first=a, second=b) for n, (a, b) in enumerate(sides[pair[3:]])
+        ],
+    )
+    return RepresentationMap(**fields).measure(look)
+
+
+def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded):
+    sides = {
+        "de": [(line, line + " the") for line in LINES],
+        "fr": [(line, "a " + line) for line in reversed(LINES[2:])],
+    }
+    rows = measured(loaded, sides, points=4)
+    assert [row["language"] for row in rows[:3]] == ["en", "de", "fr"]
+    assert {(row["encoder"], row["layer"], row["sentences"]) for row in rows} == {("tiny", 3, 10)}
+    assert len(rows) == 3 + 3 * 4
+    kept = LINES[2:]
+    states = torch.stack(
+        [
+            sentence_states(*loaded, lines)[0]
+            for lines in (kept, [line + " the" for line in kept], ["a " + line for line in kept])
+        ]
+    )
+    for ours, theirs in zip(rows, map_rows(states, ["en", "de", "fr"], 4), strict=True):
+        assert (ours["x"], ours["y"]) == pytest.approx((theirs["x"], theirs["y"]), abs=1e-4)
+
+
+def test_pairs_that_share_no_sentence_are_an_error(loaded):
+    sides = {"de": [(line, line) for line in LINES[:6]], "fr": [(line, line) for line in LINES[6:]]}
+    with pytest.raises(DataError, match=r"0 sentences of en have a translation in all of de, fr; 3 or more"):
+        measured(loaded, sides)

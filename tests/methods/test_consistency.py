@@ -1,0 +1,143 @@
+"""xTune's example consistency: its loss by hand, its gradients, and plain training on pairs at weight 0."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.functional import cross_entropy, softmax
+
+from isogloss.core.errors import ConfigError
+from isogloss.data.examples import SentencePair
+from isogloss.encoders import load_tokenizer
+from isogloss.methods.consistency import Consistency, inconsistency
+from isogloss.tasks import TASKS
+from isogloss.tasks.batch import collate
+from isogloss.training.example_pairs import paired_batches, row_pairs
+from isogloss.training.setting import Reads
+from isogloss.training.supervised import fine_tune
+
+NLI = TASKS["nli"]
+SEEDS = st.integers(0, 10_000)
+WORDS = {"en": ("cat", "mat", "dog"), "de": ("hills", "Rome", "things")}
+
+
+def pairs(language, count=24):
+    """The first text's word decides the label; a translation has other words."""
+    *_, written = language.split("-")
+    return [
+        SentencePair(
+            id=f"p{n}",
+            first=" ".join([WORDS[written][n % 3]] * (1 + n // 3 % 3)),
+            second="on the mat" if n % 2 else "slowly",
+            label=NLI.labels[n % 3],
+        )
+        for n in range(count)
+    ]
+
+
+@pytest.fixture
+def setting(make_setting, tmp_path):
+    def make(name, **changes):
+        made = make_setting(("en",), ("de",), folder=tmp_path / name, learning_rate=5e-3)
+        return replace(made, **({"task": NLI, "train": pairs, "dev": lambda _: pairs("en", 9)} | changes))
+
+    return make
+
+
+def weights(trained):
+    return dict(trained.model.named_parameters())
+
+
+def equal(one, other):
+    one, other = weights(one), weights(other)
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def scores(seed, rows=4, labels=3):
+    return torch.randn(rows, labels, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@given(SEEDS)
+def test_inconsistency_is_the_symmetric_divergence(seed):
+    x, y = scores(seed), scores(seed + 1)
+    p, q = softmax(x, dim=1), softmax(y, dim=1)
+    by_hand = (p * (p / q).log() + q * (q / p).log()).sum(dim=1).mean()
+    assert float(inconsistency(x, y)) == pytest.approx(float(by_hand))
+    assert float(inconsistency(x, y)) == pytest.approx(float(inconsistency(y, x)))
+    assert float(inconsistency(x, x + 5)) == pytest.approx(0, abs=1e-12)
+
+
+@given(SEEDS)
+def test_each_side_is_drawn_to_the_other_as_if_that_stood_still(seed):
+    """The gradient of KL(stop(P)‖softmax(y)) at y is Q - P, of the other term at x it is P - Q."""
+    x, y = scores(seed).requires_grad_(), scores(seed + 1).requires_grad_()
+    inconsistency(x, y).backward()
+    apart = (softmax(y, dim=1) - softmax(x, dim=1)).detach() / len(x)
+    assert torch.allclose(y.grad, apart)
+    assert torch.allclose(x.grad, -apart)
+
+
+def test_without_weight_it_is_plain_training_on_the_pairs(setting):
+    def plain(setting, tokenizer, train):
+        rows = row_pairs(setting, tokenizer, train["en"], train["en-de"], "en-de")
+        return paired_batches(setting, tokenizer, [rows]), NLI.loss
+
+    by_hand = fine_tune(setting("hand"), Reads(train=("en", "en-de"), dev=("en",)), plain)
+    ours = Consistency(weight=0.0).train(setting("ours"))
+    assert equal(ours, by_hand)
+    assert ours.rows == by_hand.rows
+    assert not equal(ours, Consistency().train(setting("weighted")))
+
+
+@pytest.mark.parametrize(("task_loss", "learned"), [("both", 8), ("source", 4)])
+def test_the_loss_is_that_of_the_task_and_the_weighted_inconsistency(
+    setting, bert_folder, task_loss, learned
+):
+    tokenizer, model = load_tokenizer(bert_folder), NLI.head(bert_folder, seed=0).eval()
+    rows = row_pairs(setting("x"), tokenizer, pairs("en", 4), pairs("en-de", 4), "en-de")
+    batch = paired_batches(setting("x"), tokenizer, [rows])[0]
+    method = Consistency(weight=2.0, task_loss=task_loss)
+    with torch.no_grad():
+        found, out = method._loss(NLI, model, batch), NLI.scores(model, batch)
+    expected = cross_entropy(out[:learned], batch.gold[:learned]) + 2 * inconsistency(out[:4], out[4:])
+    assert float(found) == pytest.approx(float(expected))
+
+
+def test_training_brings_predictions_on_pairs_together(setting, bert_folder):
+    def apart(trained):
+        one, other = (NLI.encode(pairs(name), load_tokenizer(bert_folder)) for name in ("en", "en-de"))
+        with torch.no_grad():
+            sides = [NLI.scores(trained.model, collate(rows, padding=0)) for rows in (one, other)]
+        return float(inconsistency(*sides))
+
+    method = partial(Consistency, task_loss="source")
+    assert apart(method(weight=20.0).train(setting("a"))) < 0.5 * apart(
+        method(weight=0.0).train(setting("b"))
+    )
+
+
+def test_it_reads_the_source_and_its_translations_and_no_target_labels():
+    reads = Consistency().reads(("en",), ("de", "fr"))
+    assert reads == Reads(train=("en", "en-de", "en-fr"), dev=("en",))
+
+
+@pytest.mark.parametrize("task", ["upos", "ner", "parsing", "qa"])
+def test_tasks_on_places_are_refused_with_the_reason(setting, task):
+    with pytest.raises(ConfigError, match=rf"'{task}' predicts places .* do not line up .* translate-train"):
+        Consistency().train(replace(setting("x"), task=TASKS[task]))
+
+
+def test_without_a_target_there_are_no_translations(setting):
+    with pytest.raises(ConfigError, match="Without a target take source-only"):
+        Consistency().train(setting("x", target=()))
+
+
+def test_examples_without_translation_are_counted(setting):
+    def train(language):
+        return pairs(language, 20 if "-" in language else 24)
+
+    trained = Consistency().train(setting("x", train=train))
+    assert "4 of 24 examples have no usable translation en-de: left out." in trained.warnings
