@@ -77,11 +77,11 @@ def test_a_language_without_a_map_is_refused(bert_folder, maps):
 
 
 def test_the_file_gives_back_the_maps_and_says_when_it_is_damaged(maps, tmp_path):
-    assert read_language_maps(tmp_path) is None
+    assert read_language_maps(tmp_path, 32) is None
     write_language_maps(maps, tmp_path)
-    found = read_language_maps(tmp_path)
+    found = read_language_maps(tmp_path, 32)
     assert found.source == "en" and found.maps.keys() == {"xx"}
     assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
     (tmp_path / FILE).write_bytes(b"\0" * 20)
     with pytest.raises(ModelError, match="these language maps are damaged"):
-        read_language_maps(tmp_path)
+        read_language_maps(tmp_path, 32)

@@ -25,6 +25,12 @@ from isogloss.core.seeds import derive
 from isogloss.encoders import folder as folders
 from isogloss.encoders.characters import restore_characters
 from isogloss.encoders.hub import hub_folder
+from isogloss.encoders.language_maps import (
+    keep_language_maps,
+    language_maps_of,
+    read_language_maps,
+    write_language_maps,
+)
 from isogloss.encoders.table import FAMILIES, family_named
 
 if TYPE_CHECKING:
@@ -176,7 +182,7 @@ def draw_parameters(model: "PreTrainedModel", names: Iterable[str], *, seed: int
 def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
     """Write model and tokenizer under a temporary name, then rename: the folder is there whole or not at all.
 
-    A folder of this name is replaced.
+    A folder of this name is replaced. Language maps that the model carries are written too.
     """
     from safetensors import SafetensorError
 
@@ -186,6 +192,8 @@ def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", f
         with _quiet():
             model.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
+        if maps := language_maps_of(model):
+            write_language_maps(maps, temporary)
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)
@@ -237,6 +245,9 @@ def _read_model(
     }
     with torch.random.fork_rng(devices=[]):
         model, info = _from_pretrained(getattr(transformers, auto_class), folder, options)
+    maps = read_language_maps(folder, config.hidden_size)
+    if maps is not None:
+        keep_language_maps(model, maps)
     return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
 
 

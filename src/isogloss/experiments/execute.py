@@ -32,7 +32,7 @@ from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.inputs import AS_THEY_ARE, examples_of
+from isogloss.experiments.inputs import AS_THEY_ARE, examples_of, language_read
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation
@@ -231,8 +231,9 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     """Encode one language's examples with the tokenizer and lengths of the models looked at."""
     model = next(subject for subject in run.subjects if isinstance(subject, FineTune))
     task = TASKS[model.task]
+    inputs = run.inputs or AS_THEY_ARE
     examples = examples_of(
-        run.inputs or AS_THEY_ARE,
+        inputs,
         language,
         source_of(model),
         lambda code: _examples(shop, run, code, run.split, run.examples),
@@ -245,7 +246,14 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     ]
     tokenizer = load_tokenizer(str(shop.store.model(model)))
     baseline = task.majority(seen, examples)
-    return evaluation(task, examples, tokenizer, shop.optimization(model.optimization), baseline=baseline)
+    return evaluation(
+        task,
+        examples,
+        tokenizer,
+        shop.optimization(model.optimization),
+        baseline=baseline,
+        language=language_read(inputs, language, source_of(model)),
+    )
 
 
 def _columns(run: Measure) -> dict[str, Value]:

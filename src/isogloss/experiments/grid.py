@@ -6,12 +6,12 @@ from itertools import product
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Pretrained, original
+from isogloss.core.runs import Align, Encoder, FineTune, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, most_subwords
+from isogloss.experiments.encoders import encoder_label, languages_read, most_subwords, place_of
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,
@@ -88,6 +88,7 @@ def cells(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where:
         models: dict[str, FineTune] = {}
         for entry in _starts_first(entries):
             if _takes(entry, cell, grid, built):
+                _check_maps(entry, cell, built, sources)
                 start = _start(cell, entry, models)
                 model = _model(cell, entry, recipe, {**changes, **entry.changes}, sources)
                 models[entry.label] = replace(model, start=start)
@@ -104,6 +105,18 @@ def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encod
             raise unknown_name(f"{entry.where}: encoders", "encoder of this recipe", label, {*built.values()})
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     return of_encoder and cell.target in (choice.targets or grid.targets)
+
+
+def _check_maps(entry: MethodEntry, cell: Cell, built: Mapping[Encoder, str], sources: Sources) -> None:
+    """Refuse a cell with a language that its encoder has no map for, if it maps each language's states."""
+    read = languages_read(cell.encoder, sources.encoders)
+    for code in (*cell.source, *cell.targets):
+        if read is not None and code not in read:
+            raise ConfigError(
+                f"{entry.where}: encoder {built[cell.encoder]!r} maps each language's states, and has no map "
+                f"for {code!r}. Known: {', '.join(sorted(read))}. Adjust it with bitext of {code} too, or "
+                f"name other targets (or encoders) for this method."
+            )
 
 
 def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
@@ -246,7 +259,7 @@ def _check_tasks(grid: GridTable, used: set[str], where: str) -> None:
     for task in _many(grid.task):
         if task not in used:
             raise ConfigError(
-                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop the task."
+                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
             )
 
 
@@ -297,9 +310,7 @@ def _aligned(
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
     """Check a model's optimization, also against what its encoder has positions for."""
-    first = original(cell.encoder)
-    place = sources.encoders.get(first.data, "") if isinstance(first, Pretrained) else ""
-    most = most_subwords(cell.encoder, place)
+    most = most_subwords(cell.encoder, place_of(cell.encoder, sources.encoders))
     found = _lengths(changes, cell, most, entry.where)
     check_precision(found.precision, f"{entry.where}: precision")
     if found.overlap >= found.limit - SPECIAL:
