@@ -53,7 +53,9 @@ def test_files_are_predicted_in_their_language(model):
 def test_an_export_keeps_the_maps_and_says_who_does_not_apply_them(model, tmp_path):
     folder = export(model, tmp_path / "out")
     card = (folder / "README.md").read_text()
-    assert "onto English (en), with the\nmaps in `language_maps.safetensors`: German (de), French (fr)." in card
+    assert (
+        "onto English (en), with the\nmaps in `language_maps.safetensors`: German (de), French (fr)." in card
+    )
     assert 'predict(inputs, language="de")' in card
     again = load_model(folder, precision="float32")
     assert again.predict(SENTENCES, language="fr") == model.predict(SENTENCES, language="fr")

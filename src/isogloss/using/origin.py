@@ -110,6 +110,9 @@ def _encoder(encoder: Mapping[str, Any]) -> str:
     """Say which encoder it was."""
     if "source" in encoder:
         return str(encoder["source"])
+    if "aligned" in encoder:
+        pairs = "+".join(one["languages"] for one in encoder["aligned"])
+        return f"{_encoder(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"
     shape = encoder["architecture"]
     return (
         f"{shape['family']} {shape['layers']}x{shape['dim']}, pretrained on {' '.join(encoder['languages'])}"
