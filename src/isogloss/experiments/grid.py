@@ -246,7 +246,7 @@ def _check_tasks(grid: GridTable, used: set[str], where: str) -> None:
     for task in _many(grid.task):
         if task not in used:
             raise ConfigError(
-                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop the task."
+                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
             )
 
 
