@@ -24,16 +24,18 @@ from isogloss.experiments.recipe import (
     Recipe,
 )
 from isogloss.experiments.running import packaged_recipes
-from isogloss.methods import METHODS, PRETRAINING
+from isogloss.methods import METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.tasks import TASKS
+from isogloss.translators import TRANSLATORS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
     "data": (CORPORA, {"name", "tasks", "read"}),
     "encoders": (FAMILIES, {"sites", "embeddings"}),
     "tasks": (TASKS, {"encode", "decode", "score"}),
-    "methods": ({**METHODS, **PRETRAINING}, {"name", "train"}),
+    "methods": ({**METHODS, **PRETRAINING, **TRANSLATION_TRAINING}, {"name", "train"}),
     "diagnostics": (DIAGNOSTICS, {"name", "over", "measure"}),
+    "translators": (TRANSLATORS, {"name", "translate"}),
 }
 """A package's table, and what only its plug-ins have."""
 
@@ -84,6 +86,8 @@ def test_files_and_recipes_are_snake_case(package: str) -> None:
     [
         *METHODS.values(),
         *PRETRAINING.values(),
+        *TRANSLATION_TRAINING.values(),
+        *TRANSLATORS.values(),
         *DIAGNOSTICS.values(),
         *(Optimization, Architecture, Pretrain, Pretrained, FineTune, Measure),
         *(Recipe, EncoderTable, PretrainTable, GridTable, MethodTable, MeasureTable),

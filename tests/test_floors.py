@@ -14,6 +14,7 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
 from isogloss.methods import METHODS, PRETRAINING
 from isogloss.tasks import TASKS
+from isogloss.translators import TRANSLATORS
 
 ROOT = Path(isogloss.__file__).parent
 FLOORS = (
@@ -22,7 +23,7 @@ FLOORS = (
     {"encoders"},
     {"tasks"},
     {"training"},
-    {"methods", "diagnostics"},
+    {"methods", "diagnostics", "translators"},
     {"experiments", "reports", "using"},
     {"api"},
     {"cli"},
@@ -40,6 +41,7 @@ KNOWN_TO = {
     "conllu": {"data"},
     "onnxruntime": {"using"},
     "datasets": {"data"},
+    "ctranslate2": {"translators"},
     "urllib": {"data"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
@@ -49,6 +51,7 @@ PLUG_INS = {
     "tasks": [type(task) for task in TASKS.values()],
     "methods": [*METHODS.values(), *PRETRAINING.values()],
     "diagnostics": list(DIAGNOSTICS.values()),
+    "translators": list(TRANSLATORS.values()),
 }
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -8,6 +8,7 @@ from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.training.setting import Reads, Setting
 from isogloss.training.supervised import Trained
 
@@ -36,5 +37,8 @@ METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
     MaskedLanguageModelling.name: MaskedLanguageModelling
 }
+TRANSLATION_TRAINING: dict[str, type[TranslationModelling]] = {
+    TranslationModelling.name: TranslationModelling
+}
 
-__all__ = ["METHODS", "PRETRAINING", "Method"]
+__all__ = ["METHODS", "PRETRAINING", "TRANSLATION_TRAINING", "Method"]
