@@ -51,7 +51,7 @@ def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
     first = lefts[0] if lefts else None
     rights = [one for one in re.finditer(mark.rights, translation) if first and one.start() >= first.end()]
     every = {one.span() for one in (*lefts, *re.finditer(mark.rights, translation))}
-    if first is None or len(rights) != 1 or len(every) != 2:  # noqa: PLR2004 (one on each side)
+    if first is None or len(rights) != 1 or len(every) != 2:
         return None
     before, after = translation[: first.start()], translation[rights[0].end() :]
     inner = translation[first.end() : rights[0].start()]
@@ -91,7 +91,7 @@ def by_text(answer: str, translation: str) -> Answer | None:
     if not core:
         return None
     whole = re.compile(rf"{_border(core[0])}{re.escape(core)}{_border(core[-1])}", re.IGNORECASE)
-    found = [match for match in whole.finditer(translation)]
+    found = list(whole.finditer(translation))
     return (found[0].start(), found[0][0]) if len(found) == 1 else None
 
 

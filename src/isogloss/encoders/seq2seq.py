@@ -23,6 +23,9 @@ POSITIONS = 512
 RATIO, EXTRA = 3, 16
 """A translation has at most so many times its text's subwords, and so many more: what goes on is no text."""
 
+_AROUND = 3
+"""Subwords around a translation: the start, the language and the end."""
+
 _FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.safetensors")
 _TOKENIZERS = (*folders.TOKENIZERS, "source.spm", "spiece.model")
 
@@ -34,7 +37,7 @@ class TranslationSubwords:
     tokenizer: Any
     direction: Direction
     longest: int
-    """Subwords the model takes, those that tell languages and end included."""
+    """Subwords the model reads or writes, those that tell languages and end included."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the rows the model reads; longer ones than it takes are not cut here."""
@@ -114,7 +117,8 @@ def generate(
 ) -> list[list[int]]:
     """Translate rows of subwords; return what was written, without what begins and ends it.
 
-    One beam is greedy search. Nothing but the row itself decides when it has to end.
+    One beam is greedy search. Nothing but the row itself decides when it has to end. ``longest`` counts what
+    begins and ends a translation, and is at most what the model takes.
     """
     from transformers import GenerationConfig
 
@@ -132,8 +136,8 @@ def generate(
 
 
 def limit_of(row: Sequence[int], longest: int) -> int:
-    """Return how many subwords the translation of a row may have."""
-    return min(longest, RATIO * len(row) + EXTRA)
+    """Return how many subwords the translation of a row may have, beside what begins and ends it."""
+    return min(longest - _AROUND, RATIO * len(row) + EXTRA)
 
 
 def trimmed(row: Sequence[int], end: int, padding: int, first: int | None) -> list[int]:

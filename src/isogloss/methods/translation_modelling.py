@@ -237,7 +237,9 @@ def _translated(model: Any, subwords: TranslationSubwords, texts: tuple[str, ...
     rows = [row[: subwords.longest] for row in subwords.encode(texts)]
     written: list[list[int]] = [[] for _ in rows]
     for batch in by_length([len(row) for row in rows], budget):
-        found = generate(model, [rows[place] for place in batch], first=subwords.direction.first)
+        found = generate(
+            model, [rows[place] for place in batch], first=subwords.direction.first, longest=subwords.longest
+        )
         for place, row in zip(batch, found, strict=True):
             written[place] = row
     return subwords.decode(written)

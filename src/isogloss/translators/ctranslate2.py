@@ -72,7 +72,7 @@ class CTranslate2:
             prompt=prompt_for(self.prompt, setting),
             target=setting.target,
             sentences=self.sentences,
-            longest=self.longest,
+            longest=min(self.longest, subwords.longest),
             batch_subwords=self.batch_subwords,
         )
 
@@ -90,12 +90,14 @@ class CTranslate2:
 
     def _generate(self, engine: Any, subwords: TranslationSubwords, rows: list[list[int]]) -> list[list[int]]:
         first, tokenizer = subwords.direction.first, subwords.tokenizer
-        limits = [limit_of(row, self.longest) for row in rows]
+        longest = min(self.longest, subwords.longest)
+        limits = [limit_of(row, longest) for row in rows]
         found = engine.translate_batch(
             [subwords.names(row) for row in rows],
             target_prefix=None if first is None else [subwords.names([first])] * len(rows),
             beam_size=self.beams,
-            max_decoding_length=max(limits) + 1,
+            # What beams look at must not depend on the batch; a greedy translation only ends sooner.
+            max_decoding_length=max(limits) if self.beams == 1 else longest - 1,
             max_input_length=0,
         )
         written = [tokenizer.convert_tokens_to_ids(one.hypotheses[0]) for one in found]

@@ -36,10 +36,9 @@ class SentenceBatches:
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
         """Translate texts piece by piece; a piece that comes twice is translated once."""
-        longest = min(self.longest, self.subwords.longest)
-        cut = in_pieces(texts, self._lengths, longest=longest, sentences=self.sentences)
+        cut = in_pieces(texts, self._lengths, longest=self.longest, sentences=self.sentences)
         pieces = list(dict.fromkeys(piece for found, _ in cut for piece in found))
-        rows = [row[:longest] for row in self._rows(pieces)]
+        rows = [row[: self.longest] for row in self._rows(pieces)]
         written: dict[str, str] = {}
         for batch in by_length([len(row) for row in rows], self.batch_subwords):
             found = self.subwords.decode(self.generate([rows[place] for place in batch]))

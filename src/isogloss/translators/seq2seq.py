@@ -48,9 +48,8 @@ class Seq2Seq:
     def _load(self, setting: TranslateSetting) -> SentenceBatches:
         model = load_seq2seq(setting.model).to(device())
         subwords = load_subwords(setting.model, (setting.source, setting.target))
-        write = partial(
-            generate, model, first=subwords.direction.first, beams=self.beams, longest=self.longest
-        )
+        longest = min(self.longest, subwords.longest)
+        write = partial(generate, model, first=subwords.direction.first, beams=self.beams, longest=longest)
 
         def in_precision(rows: list[list[int]]) -> list[list[int]]:
             with scoring(model, setting.precision):
@@ -62,6 +61,6 @@ class Seq2Seq:
             prompt=prompt_for(self.prompt, setting),
             target=setting.target,
             sentences=self.sentences,
-            longest=self.longest,
+            longest=longest,
             batch_subwords=max(1, self.batch_subwords // self.beams),
         )
