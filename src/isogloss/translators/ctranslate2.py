@@ -97,7 +97,7 @@ class CTranslate2:
             target_prefix=None if first is None else [subwords.names([first])] * len(rows),
             beam_size=self.beams,
             # What beams look at must not depend on the batch; a greedy translation only ends sooner.
-            max_decoding_length=max(limits) if self.beams == 1 else longest - 1,
+            max_decoding_length=max(limits) + 1 if self.beams == 1 else longest - 1,
             max_input_length=0,
         )
         written = [tokenizer.convert_tokens_to_ids(one.hypotheses[0]) for one in found]
