@@ -13,6 +13,7 @@ from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.training.adjusting import Adjusted
 from isogloss.training.setting import AdjustSetting, Reads, Setting
 from isogloss.training.supervised import Trained
@@ -64,4 +65,8 @@ PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (CrossLingualAdjustment, ContrastiveAlignment)
 ADJUSTMENTS: dict[str, type[Adjustment]] = {method.name: method for method in _ALL_ADJUSTMENTS}
 
-__all__ = ["ADJUSTMENTS", "METHODS", "PRETRAINING", "Adjustment", "Method"]
+TRANSLATION_TRAINING: dict[str, type[TranslationModelling]] = {
+    TranslationModelling.name: TranslationModelling
+}
+
+__all__ = ["ADJUSTMENTS", "METHODS", "PRETRAINING", "TRANSLATION_TRAINING", "Adjustment", "Method"]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, unknown_name
@@ -17,10 +18,9 @@ from isogloss.data.languages.reading import NAME, Item, items_of, sentences_in, 
 from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, is_of_case, render, text_of
 from isogloss.data.languages.running import links_between
 from isogloss.data.languages.scripts import spell
+from isogloss.data.translated_text import Place
 
 Links = tuple[tuple[int, int], ...]
-Place = tuple[int, int]
-"""Where a word begins in a text, and where it ends."""
 
 
 class LinkedPlaces(NamedTuple):
@@ -123,6 +123,11 @@ class Translator:
             if kept[place + 1].form.tag != "PUNCT" and draws.chance(self.noise):
                 kept[place], kept[place + 1] = kept[place + 1], kept[place]
         return kept
+
+
+def words_of(text: str, language: str) -> tuple[str, ...]:
+    """Return the words of running text of a built-in language, whether spaces part them or not."""
+    return tuple(chain.from_iterable(sentences_in(text, lexicon(find_language(language)))))
 
 
 def _without_case(word: Word) -> Word:
