@@ -8,6 +8,7 @@ from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.x_mixup import XMixup
 from isogloss.training.setting import Reads, Setting
 from isogloss.training.supervised import Trained
 
@@ -31,7 +32,7 @@ class Method(Protocol):
         ...
 
 
-_ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual, FewShot, TranslateTrain)
+_ALL: tuple[type[Method], ...] = (SourceOnly, TargetOnly, Bilingual, FewShot, TranslateTrain, XMixup)
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
     MaskedLanguageModelling.name: MaskedLanguageModelling

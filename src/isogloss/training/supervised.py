@@ -1,7 +1,9 @@
 """Fine-tuning on labelled examples of some languages: what plain methods share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,6 +35,8 @@ class Trained:
     tokenizer: Any
     rows: list[dict[str, Value]]
     warnings: tuple[str, ...] = ()
+    extras: tuple[Callable[[Path], None], ...] = ()
+    """What writes files of the method's own into the model's folder, beside an ordinary model."""
 
 
 def fine_tune(setting: Setting, reads: Reads) -> Trained:
@@ -42,14 +46,14 @@ def fine_tune(setting: Setting, reads: Reads) -> Trained:
     model to go on from brings its own. A batch holds one language.
     """
     checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
-    setting = _settled(setting, checkpoints)
+    setting = settled(setting, checkpoints)
     tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(
         setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
     train = {language: setting.train(language) for language in reads.train}
     batches = _batches(setting, tokenizer, list(train.values()))
-    selection = _Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
+    selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
     epochs = range(1, setting.optimization.epochs + 1)
     watch = Watch(
         evaluate=lambda done: selection.notes(model, done),
@@ -58,15 +62,15 @@ def fine_tune(setting: Setting, reads: Reads) -> Trained:
         tell=setting.tell,
         what=f"fine-tuning on {'+'.join(reads.train)}",
     )
-    schedule = _schedule(setting.optimization)
+    schedule = schedule_of(setting.optimization)
     fitted = fit(
         model, batches, partial(_loss, setting.task), schedule=schedule, seed=setting.seed, watch=watch
     )
-    rows = _mark_chosen(fitted.rows)
+    rows = mark_chosen(fitted.rows)
     return Trained(model, tokenizer, rows, selection.warnings(rows))
 
 
-def _settled(setting: Setting, checkpoints: Checkpoints) -> Setting:
+def settled(setting: Setting, checkpoints: Checkpoints) -> Setting:
     """Decide the precision once, so that the model is trained and selected in the same."""
     precision = precision_of(setting.optimization.precision, checkpoints)
     return replace(setting, optimization=replace(setting.optimization, precision=precision))
@@ -86,7 +90,8 @@ def _batches(setting: Setting, tokenizer: Any, groups: list[list[Example]]) -> B
     )
 
 
-def _schedule(optimization: Optimization) -> Schedule:
+def schedule_of(optimization: Optimization) -> Schedule:
+    """Say how weights are updated, from a run's fields."""
     return Schedule(
         learning_rate=optimization.learning_rate,
         warmup=optimization.warmup,
@@ -106,7 +111,7 @@ def _loss(task: Task, model: Any, batch: Batch) -> Tensor:
     return task.loss(model, batch.to(next(model.parameters()).device))
 
 
-class _Selection:
+class Selection:
     """Dev data, scored after each epoch beside what always saying the commonest label would score."""
 
     def __init__(
@@ -159,7 +164,7 @@ class _Selection:
         return tuple(found)
 
 
-def _mark_chosen(rows: list[Note]) -> list[dict[str, Value]]:
+def mark_chosen(rows: list[Note]) -> list[dict[str, Value]]:
     """Mark the rows of the epoch whose mean dev score was the first to be the highest."""
     epochs: dict[int, list[float]] = {}
     for row in rows:
