@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -86,10 +86,10 @@ class Side:
         """Number of places that are scored."""
         return len(self.batch.columns)
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str) -> "Side":
         """Return it on a device."""
         soft = None if self.soft is None else self.soft.to(device, non_blocking=True)
-        return type(self)(self.batch.to(device), soft)
+        return Side(self.batch.to(device), soft)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +103,11 @@ class PairedBatch:
     source: Side
     target: Side
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str) -> "PairedBatch":
         """Return the batch on a device."""
-        sides = {"source": self.source.to(device), "target": self.target.to(device)}
-        return type(self)(both=self.both.to(device), **sides)
+        return PairedBatch(
+            both=self.both.to(device), source=self.source.to(device), target=self.target.to(device)
+        )
 
     def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Split scores [label class] of ``both`` into those of source and target."""

@@ -14,13 +14,13 @@ from isogloss.core.seeds import derive
 Sampling = Literal["batch", "example"]
 
 
-def share_of_real(step: int, k: float) -> float:
+def share_of_real(step: int, k: int) -> float:
     """Return p* = k/(k+exp(i/k)), the probability of the real source in mini-batch i, counted from 0."""
     x = math.log(k) - step / k  # k/(k+exp(i/k)) = σ(ln k - i/k), which no i makes overflow
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
-def takes_real(step: int, count: int, *, k: float, seed: int, sampling: Sampling) -> list[bool]:
+def takes_real(step: int, count: int, *, k: int, seed: int, sampling: Sampling) -> list[bool]:
     """Decide for each of a batch's pairs whether the real source is taken: p ≤ p* (Eq. 6).
 
     One p for the whole batch, as in the paper, or one for each example.
