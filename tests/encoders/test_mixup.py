@@ -174,7 +174,7 @@ def test_gradients_are_those_of_finite_differences(folder, residual):
     def moved(size):
         with torch.no_grad():
             for weight, step in zip(weights, steps, strict=True):
-                weight += size * step
+                weight.add_(step, alpha=size)
         return loss().item()
 
     loss().backward()

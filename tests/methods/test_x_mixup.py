@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from in_translation import READ, pairs, sentences, setting, without_tags
 import isogloss
+from in_translation import READ, pairs, sentences, setting, without_tags
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer, save_model
@@ -20,7 +20,7 @@ from isogloss.tasks import TASKS
 from isogloss.training import paired_training
 from isogloss.training.evaluation import evaluation
 from isogloss.training.mixup_tasks import MIXUP_TASKS
-from isogloss.training.paired_evaluation import paired_evaluation
+from isogloss.training.paired_evaluation import beside_translations
 from isogloss.training.paired_rows import Labelled, collate_sides, paired_rows
 from isogloss.training.paired_training import MixedModel
 from isogloss.training.pseudo_labels import pseudo_labels
@@ -286,9 +286,8 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
     assert found.layer == {"nli": 1, "upos": 1, "qa": 2}[task]
     assert found.ratio.weight.item() != 0
     read = given.dev
-    scorer = paired_evaluation(
-        given.task, read("de"), read("en"), trained.tokenizer, given.optimization, mixup=found
-    )
+    own = evaluation(given.task, read("de"), trained.tokenizer, given.optimization)
+    scorer = beside_translations(own, read("en"), trained.tokenizer, given.optimization, mixup=found)
     ratios = scorer.ratios(trained.model)
     assert ratios.shape == (len(read("de")),)
     assert bool(((ratios > 0) & (ratios < 0.5)).all())
@@ -366,10 +365,10 @@ def test_it_trains_on_the_built_in_languages_and_predicts_beside_translations(tm
     )
     there, back = given.dev("qab"), given.dev("qab-qaa")
     how = load_mixup(tmp_path / "model")
-    scorer = paired_evaluation(given.task, there, back, trained.tokenizer, given.optimization, mixup=how)
+    plain = evaluation(given.task, there, trained.tokenizer, given.optimization)
+    scorer = beside_translations(plain, back, trained.tokenizer, given.optimization, mixup=how)
     ratios = scorer.ratios(loaded)
     assert ratios.std() > 0
     assert bool(((ratios > 0) & (ratios < 0.5)).all())
-    plain = evaluation(given.task, there, trained.tokenizer, given.optimization)
     assert scorer.predict(loaded) == scorer.predict(trained.model)
     assert len(plain.predict(loaded)) == len(scorer.predict(loaded)) == 100

@@ -10,7 +10,7 @@ from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training.evaluation import evaluation
-from isogloss.training.paired_evaluation import paired_evaluation
+from isogloss.training.paired_evaluation import beside_translations
 
 READ = {"nli": pairs, "upos": sentences, "qa": questions}
 
@@ -50,7 +50,8 @@ def close(one, other, atol=1e-5):
 
 
 def beside(task, tokenizer, how, examples, translations, **changes):
-    return paired_evaluation(task, examples, translations, tokenizer, how, mixup=mixup(**changes))
+    own = evaluation(task, examples, tokenizer, how)
+    return beside_translations(own, translations, tokenizer, how, mixup=mixup(**changes))
 
 
 def by_hand(task, model, tokenizer, how, example, translation):

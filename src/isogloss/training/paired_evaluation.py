@@ -16,12 +16,11 @@ from torch import Tensor
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
 from isogloss.encoders.mixup import Mixup, mixing
-from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
 from isogloss.training.evaluation import BUDGET, CALL, Evaluation
 from isogloss.training.memory import give_back
-from isogloss.training.mixup_tasks import MIXUP_TASKS
+from isogloss.training.mixup_tasks import mixup_task
 from isogloss.training.paired_rows import by_example
 from isogloss.training.precision import scoring
 
@@ -126,48 +125,32 @@ def mean_probabilities(
     return (one.softmax(dim=-1) + other.softmax(dim=-1)) / 2
 
 
-def paired_evaluation(  # noqa: PLR0913 (as ``evaluation``, with translations and what mixes)
-    task: Task,
-    examples: Sequence[Example],
+def beside_translations(
+    own: Evaluation,
     translations: Sequence[Example],
     tokenizer: Any,
     optimization: Optimization,
     *,
     mixup: Mixup,
-    baseline: float | None = None,
 ) -> PairedEvaluation:
-    """Encode and batch examples with their translations into the source language.
+    """Put examples that are ready to be scored beside their translations into the source language.
 
     Translations are found by the examples' ids, and their labels are not looked at. A long example has
     several rows; each runs beside the row of the translation at the same point of the text.
     """
+    task, rows, padding = own.task, own.rows, tokenizer.pad_token_id
     limit = tokenizer.model_max_length if task.scored_whole else optimization.limit
-
-    def encoded(some: Sequence[Example]) -> list[EncodedRow]:
-        rows = task.encode(some, tokenizer, limit=limit, overlap=optimization.overlap)
-        return [replace(row, gold=(), heads=()) for row in rows]
-
-    rows = encoded(examples)
-    numbers = {example.id: number for number, example in enumerate(examples)}
+    numbers = {example.id: number for number, example in enumerate(own.examples)}
     there = [one for one in translations if one.id in numbers]
-    partners = _partners(rows, encoded(there), [numbers[one.id] for one in there])
+    encoded = task.encode(there, tokenizer, limit=limit, overlap=optimization.overlap)
+    partners = _partners(rows, encoded, [numbers[one.id] for one in there])
     alone = [number for number, partner in enumerate(partners) if partner is None]
-    padding = tokenizer.pad_token_id
-    own = Evaluation(
-        task=task,
-        examples=examples,
-        rows=rows,
-        batches=_alone(rows, alone, padding),
-        gold=task.gold(examples),
-        precision=optimization.precision,
-        baseline=baseline,
-    )
     return PairedEvaluation(
-        own=own,
+        own=replace(own, batches=_alone(rows, alone, padding)),
         mixup=mixup,
         paired=_paired(rows, partners, padding),
-        averaged=MIXUP_TASKS[task.name].one_answer,
-        warnings=_warnings(len({rows[number].example for number in alone}), len(examples)),
+        averaged=mixup_task(task.name).one_answer,
+        warnings=_warnings(len({rows[number].example for number in alone}), len(own.examples)),
     )
 
 
@@ -199,7 +182,8 @@ def _paired(rows: Sequence[EncodedRow], partners: Sequence[EncodedRow | None], p
     for group in _groups(lengths, BUDGET // 2):
         numbers = [pairs[place][0] for place in group]
         before = [pairs[place][1] for place in group]
-        batch = collate([*before, *(rows[number] for number in numbers)], padding=padding)
+        unlabelled = [replace(row, gold=(), heads=()) for row in (*before, *(rows[one] for one in numbers))]
+        batch = collate(unlabelled, padding=padding)
         places = sum(len(row.positions) or 1 for row in before)
         found.append((numbers, batch, places))
     return found

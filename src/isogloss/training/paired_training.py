@@ -73,22 +73,17 @@ def train_on_pairs(setting: Setting, course: Course) -> Trained:
     model = MixedModel(network, course.mixup(network.config))
     train = {language: setting.train(language) for language in setting.source}
     reading = _Reading(setting, tokenizer, course)
-    pairs = list(product(setting.source, setting.target))
-    groups = [reading.rows(train[one], one, other) for one, other in pairs]
-    batches = _batches(setting, course, groups, padding=tokenizer.pad_token_id)
-    selection = Selection(
-        setting, tokenizer, train, setting.source, steps_per_epoch=batches.plan.steps_per_epoch
-    )
-    epochs = range(1, setting.optimization.epochs + 1)
+    batches = _batches(setting, course, reading.groups(train), padding=tokenizer.pad_token_id)
+    steps = batches.plan.steps_per_epoch
+    selection = Selection(setting, tokenizer, train, setting.source, steps_per_epoch=steps)
     watch = Watch(
         evaluate=lambda done: selection.notes(network, done),
-        evaluate_at=tuple(batches.plan.steps_per_epoch * epoch for epoch in epochs),
+        evaluate_at=tuple(range(steps, len(batches) + 1, steps)),
         checkpoints=checkpoints,
         tell=setting.tell,
-        what=f"fine-tuning on {'+'.join(f'{one}-{other}' for one, other in pairs)}",
+        what=f"fine-tuning on {'+'.join(setting.source)} beside {'+'.join(setting.target)}",
     )
-    schedule = schedule_of(setting.optimization)
-    loss = partial(_placed, course.loss)
+    schedule, loss = schedule_of(setting.optimization), partial(_placed, course.loss)
     rows = mark_chosen(fit(model, batches, loss, schedule=schedule, seed=setting.seed, watch=watch).rows)
     warnings = (*reading.warnings, *selection.warnings(rows))
     return Trained(network, tokenizer, rows, warnings, extras=(partial(save_mixup, model.mixup),))
@@ -106,6 +101,10 @@ class _Reading:
     def __init__(self, setting: Setting, tokenizer: Any, course: Course) -> None:
         self.setting, self.tokenizer, self.course = setting, tokenizer, course
         self.warnings: list[str] = []
+
+    def groups(self, train: dict[str, list[Example]]) -> list[list[PairedRow]]:
+        """Give the pairs of each source language with each target language."""
+        return [self.rows(train[one], one, other) for one, other in product(train, self.setting.target)]
 
     def rows(self, examples: list[Example], source: str, target: str) -> list[PairedRow]:
         """Pair a source language's examples with their translations into a target language."""

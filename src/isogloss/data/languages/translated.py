@@ -1,8 +1,8 @@
 """Examples of the built-in languages in translation: labels stay, answers are found again in the passage.
 
-Words of sentences carry the tags, entities and trees that belong to what the translation says: a method that
-is to know no labels of the target must not look at them. The answer's words lead to theirs in the translation. Where noise dropped them all, or put a word of something
-else among them, the answer is lost, and the question left out.
+The answer's words lead to theirs in the translation. Where noise dropped them all, or put a word of something
+else among them, the answer is lost, and the question left out. Words of sentences carry the tags, entities
+and trees that belong to what the translation says: a method that knows no target labels must not look there.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -14,7 +14,15 @@ from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Readin
 from isogloss.data.languages.meaning import Sentence
 from isogloss.data.languages.parsing import parse_items
 from isogloss.data.languages.reading import NAME, Item, items_of, sentences_in, unknown_word
-from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, is_of_case, render, rooted, text_of
+from isogloss.data.languages.rendering import (
+    PUNCTUATION,
+    Word,
+    has_spaces,
+    is_of_case,
+    render,
+    rooted,
+    text_of,
+)
 from isogloss.data.languages.running import links_between
 from isogloss.data.languages.scripts import spell
 
