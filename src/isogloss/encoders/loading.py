@@ -173,10 +173,15 @@ def draw_parameters(model: "PreTrainedModel", names: Iterable[str], *, seed: int
                 parameter.fill_(1.0 if name.endswith("weight") else 0.0)
 
 
-def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
+def save_model(
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerFast",
+    folder: Path,
+    extras: Iterable[Callable[[Path], None]] = (),
+) -> None:
     """Write model and tokenizer under a temporary name, then rename: the folder is there whole or not at all.
 
-    A folder of this name is replaced.
+    A folder of this name is replaced. ``extras`` write what else belongs into it.
     """
     from safetensors import SafetensorError
 
@@ -186,6 +191,8 @@ def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", f
         with quiet():
             model.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
+        for write in extras:
+            write(temporary)
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)

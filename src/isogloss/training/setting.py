@@ -86,4 +86,6 @@ class Setting:
     seed: int
     bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
     """By pair (en-es, the source first): translations with links, where the method reads some."""
+    teacher: str = ""
+    """Folder of the model that labels translations, where the method needs one."""
     tell: Tell = silent

@@ -15,7 +15,15 @@ from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Readin
 from isogloss.data.languages.meaning import Sentence
 from isogloss.data.languages.parsing import parse_items
 from isogloss.data.languages.reading import NAME, Item, items_of, sentences_in, unknown_word
-from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, is_of_case, render, text_of
+from isogloss.data.languages.rendering import (
+    PUNCTUATION,
+    Word,
+    has_spaces,
+    is_of_case,
+    render,
+    rooted,
+    text_of,
+)
 from isogloss.data.languages.running import links_between
 from isogloss.data.languages.scripts import spell
 from isogloss.data.translated_text import Place
@@ -70,6 +78,10 @@ class Translator:
         """Translate the words of one sentence; give the words and the 0-based links (source, target)."""
         heard, said = self._heard_and_said(words)
         return tuple(word.form.text for word in said), links_between(heard, said)
+
+    def translate_analysed(self, words: Sequence[str]) -> list[Word]:
+        """Translate the words of one sentence; give each with its tag, entity and place in the tree."""
+        return rooted(self._heard_and_said(words)[1])
 
     def translate_linked(self, text: str) -> tuple[str, tuple[LinkedPlaces, ...]]:
         """Translate as ``translate`` does; tell where each word of the text and its translation stand.
