@@ -100,6 +100,16 @@ def test_models_told_on_both_sides_translate(translate, name, codes, tmp_path) -
     assert sum(one == other for one, other in zip(found, theirs, strict=True)) >= len(TEXTS) - 1
 
 
+@pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+def test_models_with_marians_own_tokenizer_translate(translate, name, tmp_path) -> None:
+    pytest.importorskip("sentencepiece")
+    model = tiny_models.slow_marian(tmp_path / "made")
+    found = translate(TEXTS, name, model=model)
+    assert [bool(one.text) for one in found] == [bool(text.strip()) for text in TEXTS]
+    theirs = translate(TEXTS, "seq2seq", model=model)
+    assert sum(one == other for one, other in zip(found, theirs, strict=True)) >= len(TEXTS) - 1
+
+
 def test_counts_that_cannot_be_are_refused(name) -> None:
     with pytest.raises(ConfigError, match=f"{name}: beams is 0; it must be 1 or more"):
         TRANSLATORS[name](beams=0)

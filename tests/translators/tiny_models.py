@@ -1,5 +1,6 @@
 """Tiny translation models with random weights, told the languages as the kinds of real ones are."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,28 @@ def m2m(folder: Path, codes: Sequence[str]) -> Path:
     stretch(model)
     save_model(model.eval(), tokenizer, folder)
     return folder
+
+
+def slow_marian(folder: Path) -> Path:
+    """OPUS-MT's kind: two sentencepiece models and one vocabulary, its language before every text."""
+    import sentencepiece
+    from transformers import MarianTokenizer
+
+    folder.mkdir()
+    (folder / "lines.txt").write_text("\n".join(LINES * 5), encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "lines.txt"), model_prefix=str(folder / "source"), vocab_size=50, minloglevel=2
+    )
+    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.model"))
+    pieces = [model.id_to_piece(number) for number in range(model.get_piece_size())]
+    names = ["</s>", "<unk>", ">>es<<", *(one for one in pieces if one[-1] != ">"), "<pad>"]
+    (folder / "vocab.json").write_text(json.dumps({name: number for number, name in enumerate(names)}))
+    spm = folder / "source.model"
+    tokenizer = MarianTokenizer(str(spm), str(spm), str(folder / "vocab.json"))
+    made = new_marian(SHAPE, tokenizer, seed=1, attention="sdpa")
+    stretch(made)
+    save_model(made.eval(), tokenizer, folder / "model")
+    return folder / "model"
 
 
 def with_codes(codes: Sequence[str]) -> Any:
