@@ -65,8 +65,8 @@ def ratio_table(rows: Sequence[Ratio]) -> list[Table]:
         title="Mixing ratio by language",
         caption=(
             "The share λ of the translation that is mixed into an example (Eq. 5): mean, standard deviation "
-            "and quantiles over examples, each a mean ± standard deviation over seeds. If λ follows the quality "
-            "of translation, it is lower where translations are noisier."
+            "and quantiles over examples, each a mean ± standard deviation over seeds. If λ follows the "
+            "quality of translation, it is lower where translations are noisier."
         ),
         header=cells(
             *("corpus", "task", "encoder", "method", "source", "language", "split"),
