@@ -224,7 +224,7 @@ def _likeness(found: Findings) -> Section:
     return Section(
         id="likeness",
         title="How alike the languages' states are (CKA)",
-        text="Whether languages represented like the source are those that transfer well.",
+        text="Whether the languages that are represented like the source are those that transfer well.",
         figures=likeness_figures(found.likeness),
         tables=(
             *correlation_table(likeness_correlations(found.likeness, found.scores)),
