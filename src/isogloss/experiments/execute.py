@@ -160,9 +160,7 @@ def _fine_tune(shop: Workshop, run: FineTune) -> Made:
     )
     method: Any = run.method
     trained = method.train(setting)
-    save_model(trained.model, trained.tokenizer, shop.store.model(run))
-    for write in trained.extras:
-        write(shop.store.model(run))
+    save_model(trained.model, trained.tokenizer, shop.store.model(run), extras=trained.extras)
     return Made(trained.rows, (*trained.warnings, *filter(None, repairs)))
 
 
