@@ -1,17 +1,24 @@
 """Maps after the last layer: for a while, for every family, with any head; a file beside the encoder."""
 
+from shutil import copytree
+
 import pytest
 import torch
+from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.encoders import load_model, load_with_new_head
+from isogloss.encoders import load_model, load_tokenizer, load_whole, load_with_new_head, save_model
 from isogloss.encoders.language_maps import (
     FILE,
     LanguageMaps,
+    check_languages,
+    language_maps_of,
+    of_language,
     read_language_maps,
     speaking,
     write_language_maps,
 )
+from isogloss.encoders.own_head import load_with_own_head
 from isogloss.nn.language_map import LanguageMap
 
 IDS = torch.tensor([[2, 7, 9, 11, 3]])
@@ -77,11 +84,76 @@ def test_a_language_without_a_map_is_refused(bert_folder, maps):
 
 
 def test_the_file_gives_back_the_maps_and_says_when_it_is_damaged(maps, tmp_path):
-    assert read_language_maps(tmp_path) is None
+    assert read_language_maps(tmp_path, 32) is None
     write_language_maps(maps, tmp_path)
-    found = read_language_maps(tmp_path)
+    found = read_language_maps(tmp_path, 32)
     assert found.source == "en" and found.maps.keys() == {"xx"}
     assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
     (tmp_path / FILE).write_bytes(b"\0" * 20)
     with pytest.raises(ModelError, match="these language maps are damaged"):
-        read_language_maps(tmp_path)
+        read_language_maps(tmp_path, 32)
+
+
+def test_a_pair_of_languages_is_read_as_the_one_translated_into(maps):
+    assert maps.of("en-xx") is maps.of("xx")
+    assert maps.of("xx-en") is None
+
+
+def test_a_language_not_said_and_two_at_once_are_refused(maps):
+    with pytest.raises(ConfigError, match=r"not said which language it reads. Known: en, xx. Name it"):
+        maps.of("")
+    with pytest.raises(ConfigError, match=r"xx\+en is two languages in one input. Known: en, xx."):
+        maps.of("xx+en")
+
+
+@pytest.fixture
+def mapped_folder(encoder_folder, maps, tmp_path):
+    copytree(encoder_folder, tmp_path / "mapped")
+    write_language_maps(maps, tmp_path / "mapped")
+    return tmp_path / "mapped"
+
+
+LOADS = {
+    "encoder": load_model,
+    "whole": load_whole,
+    "head": lambda folder: load_with_new_head(
+        folder, "AutoModelForTokenClassification", labels=("a", "b"), seed=0
+    ),
+    "own head": lambda folder: load_with_own_head(folder, lambda dim: nn.Linear(dim, 2), labels="ab", seed=0),
+}
+
+
+@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
+def test_a_model_carries_its_maps_through_saving(load, mapped_folder, maps, tmp_path):
+    model = load(mapped_folder)
+    save_model(model, load_tokenizer(mapped_folder), tmp_path / "again")
+    found = language_maps_of(load(tmp_path / "again"))
+    assert found.source == maps.source
+    assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
+    assert torch.equal(found.maps["xx"].shift, maps.maps["xx"].shift)
+    with torch.no_grad(), of_language(model, "xx"):
+        states = model.base_model(IDS).last_hidden_state
+    with torch.no_grad(), of_language(model, "en"):
+        assert torch.equal(maps.maps["xx"](model.base_model(IDS).last_hidden_state), states)
+
+
+def test_a_model_without_maps_reads_every_language_as_it_is(bert_folder):
+    model = load_model(bert_folder)
+    check_languages(model, ("", "xx", "xx+en"))
+    with torch.no_grad(), of_language(model, "xx"):
+        assert not model._forward_hooks
+
+
+def test_maps_of_another_encoder_are_refused(maps, bert_folder, tmp_path):
+    copytree(bert_folder, tmp_path / "mapped")
+    narrow = LanguageMaps("en", {"xx": LanguageMap(torch.eye(8), torch.zeros(8))})
+    write_language_maps(narrow, tmp_path / "mapped")
+    with pytest.raises(ModelError, match=r"map of xx has the shape \(8, 8\), and the encoder is 32 wide"):
+        load_model(tmp_path / "mapped")
+
+
+def test_states_are_mapped_in_their_own_precision(maps):
+    states = torch.randn(3, 32)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = maps.maps["xx"](states)
+    assert torch.equal(found, maps.maps["xx"](states))

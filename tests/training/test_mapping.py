@@ -9,16 +9,14 @@ from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.language_maps import speaking
 from isogloss.nn.language_map import Moments, language_map
-from isogloss.training.aligned_pairs import Reading
+from isogloss.training.aligned_pairs import Reading, encode_pairs
 from isogloss.training.mapping import language_maps
 from isogloss.training.sentence_states import sentence_states
 
 
 def maps_of(folder, bitext, kind, **reading):
-    how = Reading(**({"pulled": "words"} | reading))
-    return language_maps(
-        load_model(folder), load_tokenizer(folder), bitext, kind, reading=how, precision="float32"
-    )
+    pairs = encode_pairs(bitext, load_tokenizer(folder), Reading(**({"pulled": "words"} | reading)))
+    return language_maps(load_model(folder), pairs, kind, precision="float32")
 
 
 def test_maps_follow_from_the_states_of_linked_words(encoder_folder):
@@ -50,11 +48,11 @@ def test_mapped_sentences_lie_nearer_to_their_translations(bert_folder, kind):
     assert float(after) < float(before)
 
 
-def test_one_source_and_the_last_layer_are_asked_for(bert_folder):
-    with pytest.raises(ConfigError, match="found the pairs en-xx, de-xx and layer -1"):
+def test_one_source_is_asked_for(bert_folder):
+    with pytest.raises(ConfigError, match="found the pairs en-xx, de-xx"):
         maps_of(bert_folder, {"en-xx": translations(2), "de-xx": translations(2)}, "rotation")
-    with pytest.raises(ConfigError, match="layer 1"):
-        maps_of(bert_folder, {"en-xx": translations(2)}, "rotation", layer=1)
+    with pytest.raises(ConfigError, match=r"found the pairs \(none\)"):
+        maps_of(bert_folder, {}, "rotation")
 
 
 def test_nothing_to_map_by_is_said(bert_folder):

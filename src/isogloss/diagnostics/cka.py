@@ -59,7 +59,12 @@ class Cka:
                 )
             streamed = StreamedCka()
             blocks = parallel_states(
-                loaded, translations, layers=layers, limit=self.limit, precision=look.precision
+                loaded,
+                translations,
+                (first, other),
+                layers=layers,
+                limit=self.limit,
+                precision=look.precision,
             )
             for number, (x, y) in enumerate(blocks, start=1):
                 streamed.add(x, y)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.examples import Translation
+from isogloss.encoders.language_maps import of_language
 from isogloss.training.sentence_states import sentence_states
 
 BLOCK = 1024
@@ -19,6 +20,7 @@ Sides = tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]
 def parallel_states(
     loaded: tuple[Any, Any],
     translations: Sequence[Translation],
+    languages: tuple[str, str],
     *,
     layers: Sequence[int],
     limit: int,
@@ -26,13 +28,15 @@ def parallel_states(
 ) -> Iterator[Sides]:
     """Give the states of the first and of the second sides, all layers from one pass over each."""
     model, tokenizer = loaded
+
+    def states(texts: list[str], language: str) -> Tensor:
+        with of_language(model, language):
+            return sentence_states(model, tokenizer, texts, layers=layers, limit=limit, precision=precision)
+
     for start in range(0, len(translations), BLOCK):
         block = translations[start : start + BLOCK]
-        first, second = (
-            sentence_states(model, tokenizer, texts, layers=layers, limit=limit, precision=precision)
-            for texts in ([one.first for one in block], [one.second for one in block])
-        )
-        yield first, second
+        first, second = languages
+        yield states([one.first for one in block], first), states([one.second for one in block], second)
 
 
 def layer_numbers(layers: Sequence[int], model: Any, where: str) -> list[int]:

@@ -7,7 +7,7 @@ centroids, over all dimensions; 0 where language does not move a sentence's mean
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -18,6 +18,7 @@ from isogloss.core.records import Row
 from isogloss.core.runs import Positive
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import layer_numbers
+from isogloss.encoders.language_maps import of_language
 from isogloss.training.sentence_states import sentence_states
 
 COMPONENTS = 2
@@ -53,14 +54,12 @@ class RepresentationMap:
         model, tokenizer = look.encoder(look.subjects[0])
         (layer,) = layer_numbers((self.layer,), model, self.name)
         texts = self._texts(look)
-        states = torch.stack(
-            [
-                sentence_states(
-                    model, tokenizer, lines, layers=(layer,), limit=self.limit, precision=look.precision
-                )[0]
-                for lines in texts.values()
-            ]
-        )
+        how: dict[str, Any] = {"layers": (layer,), "limit": self.limit, "precision": look.precision}
+        found = []
+        for language, lines in texts.items():
+            with of_language(model, language):
+                found.append(sentence_states(model, tokenizer, lines, **how)[0])
+        states = torch.stack(found)
         where = {**look.columns, "layer": layer, "sentences": states.shape[1]}
         return [{**where, **row} for row in map_rows(states, list(texts), self.points)]
 

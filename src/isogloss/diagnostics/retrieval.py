@@ -17,6 +17,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Row
 from isogloss.diagnostics.look import Look
+from isogloss.encoders.language_maps import of_language
 from isogloss.training.sentence_states import sentence_states
 
 BLOCK = 1024
@@ -66,29 +67,37 @@ class Retrieval:
                     f"{self.name}: no translations {first}-{other} to look for. Choose another split."
                 )
             where = {**look.columns, "first": first, "second": other}
-            rows += [{**where, **row} for row in self._rows(loaded, pairs, look.precision)]
+            sides = [
+                self._states(loaded, language, list(texts), look.precision)
+                for language, texts in zip((first, other), zip(*pairs, strict=True), strict=True)
+            ]
+            rows += [{**where, **row} for row in self._rows(*sides)]
         return rows
 
-    def _rows(self, loaded: Any, pairs: list[tuple[str, str]], precision: str) -> Iterator[Row]:
-        layers = self.layers or (self.layer,)
-        sides = [self._states(loaded, list(texts), layers, precision) for texts in zip(*pairs, strict=True)]
-        for place, layer in enumerate(layers):
+    def _rows(self, first: Tensor, second: Tensor) -> Iterator[Row]:
+        for place, layer in enumerate(self._layers()):
             for centred in (True, False) if self.centred is None else (self.centred,):
-                x, y = (directions(side[place], centred=centred) for side in sides)
+                x, y = (directions(side[place], centred=centred) for side in (first, second))
                 for neighbours in dict.fromkeys((0, self.csls)):
                     yield {
                         "layer": layer,
                         "centred": centred,
                         "similarity": f"CSLS {neighbours}" if neighbours else "cosine",
-                        "candidates": len(pairs),
+                        "candidates": len(x),
                         "accuracy_forward": found_share(x, y, neighbours=neighbours),
                         "accuracy_backward": found_share(y, x, neighbours=neighbours),
-                        "chance": 1 / len(pairs),
+                        "chance": 1 / len(x),
                     }
 
-    def _states(self, loaded: Any, texts: list[str], layers: tuple[int, ...], precision: str) -> Tensor:
-        model, tokenizer = loaded
-        return sentence_states(model, tokenizer, texts, layers=layers, limit=self.limit, precision=precision)
+    def _layers(self) -> tuple[int, ...]:
+        return self.layers or (self.layer,)
+
+    def _states(self, loaded: Any, language: str, texts: list[str], precision: str) -> Tensor:
+        (model, tokenizer), layers = loaded, self._layers()
+        with of_language(model, language):
+            return sentence_states(
+                model, tokenizer, texts, layers=layers, limit=self.limit, precision=precision
+            )
 
 
 def directions(states: Float[Tensor, "item dim"], *, centred: bool) -> Float[Tensor, "item dim"]:

@@ -24,6 +24,7 @@ from isogloss.core.records import Row, Value
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.look import Look
+from isogloss.encoders.language_maps import of_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
 from isogloss.training.word_states import check_words, word_states
 
@@ -107,7 +108,8 @@ class WordDistance:
         translations = [one for one in look.bitext(pair) if one.links and self._fits(one)]
         blocks = drawn_blocks(len(translations), random)
         for number, block in enumerate(blocks, start=1):
-            x, y, sentence = self._linked(loaded, [translations[place] for place in block], look.precision)
+            chosen = [translations[place] for place in block]
+            x, y, sentence = self._linked(loaded, pair, chosen, look.precision)
             related, others = drawn_unrelated(sentence, self.unrelated, random)
             for place, layer in enumerate(self.layers):
                 for kind in self.distances:
@@ -123,13 +125,16 @@ class WordDistance:
         return counts
 
     def _linked(
-        self, loaded: Any, block: list[Translation], precision: str
+        self, loaded: Any, pair: str, block: list[Translation], precision: str
     ) -> tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]:
         """Return the states of all linked words of a block, and of which sentence each link is."""
         model, tokenizer = loaded
         how: dict[str, Any] = {"layers": self.layers, "words": self.words, "precision": precision}
-        sides = [[one.first.split() for one in block], [one.second.split() for one in block]]
-        first, second = (word_states(model, tokenizer, sentences, **how) for sentences in sides)
+        languages = pair.split("-")
+        with of_language(model, languages[0]):
+            first = word_states(model, tokenizer, [one.first.split() for one in block], **how)
+        with of_language(model, languages[1]):
+            second = word_states(model, tokenizer, [one.second.split() for one in block], **how)
         kept = [
             [(i, j) for i, j in one.links or () if i < x.shape[1] and j < y.shape[1]]
             for one, x, y in zip(block, first, second, strict=True)

@@ -1,10 +1,12 @@
 """An encoder that knows the language of its input: after the last layer, states are mapped onto the source's.
 
-The maps stand beside the encoder in a file of their own; without it the folder is read as any other.
+The maps stand beside the encoder in a file of their own; without it the folder is read as any other. A model
+that is loaded carries them, whatever head is put on it, until it is saved again; who uses it says which
+language is read (``of_language``). Fine-tuning changes the encoder, and leaves its maps as they are.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,11 @@ from isogloss.core.records import writing
 from isogloss.nn.language_map import LanguageMap
 
 FILE = "language_maps.safetensors"
+CARRIED = "language_maps"
+"""Attribute of an encoder that has maps."""
+
+BOTH = "+"
+"""What stands between two languages where an input is in both."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +31,60 @@ class LanguageMaps:
     maps: Mapping[str, LanguageMap]
 
     def of(self, language: str) -> LanguageMap | None:
-        """Return a language's map, None for the source; ConfigError when the language has none."""
-        if language == self.source:
+        """Return a language's map, None for the source; ConfigError when the language has none.
+
+        Of a pair such as en-sw, translated from en into sw, the last is the language of the text.
+        """
+        code = language.rpartition("-")[2]
+        if code == self.source:
             return None
-        if language not in self.maps:
-            known = sorted({self.source, *self.maps})
-            raise ConfigError(
-                f"this encoder maps each language's states, and has no map for {language!r}."
-                f"{did_you_mean(language, known)} Known: {', '.join(known)}. Adjust it with bitext of "
-                f"{self.source} and {language} too."
-            )
-        return self.maps[language]
+        if code not in self.maps:
+            raise ConfigError(_lacking(self, code))
+        return self.maps[code]
+
+
+def _lacking(maps: LanguageMaps, code: str) -> str:
+    """Say why a language cannot be read, and what to do."""
+    each, known = "this encoder maps each language's states", sorted({maps.source, *maps.maps})
+    if not code:
+        what, then = ", and it is not said which language it reads.", "Name it (--language, or language=)."
+    elif BOTH in code:
+        what, then = f", and {code} is two languages in one input.", "Take an encoder without maps for them."
+    else:
+        what = f", and has no map for {code!r}.{did_you_mean(code, known)}"
+        then = f"Adjust it with bitext of {maps.source} and {code} too."
+    return f"{each}{what} Known: {', '.join(known)}. {then}"
+
+
+def keep_language_maps(model: Any, maps: LanguageMaps) -> None:
+    """Let a model carry maps, in its encoder."""
+    setattr(_encoder(model), CARRIED, maps)
+
+
+def language_maps_of(model: Any) -> LanguageMaps | None:
+    """Return the maps that a model carries; None for one without."""
+    maps: LanguageMaps | None = getattr(_encoder(model), CARRIED, None)
+    return maps
+
+
+def check_languages(model: Any, languages: Iterable[str]) -> None:
+    """Raise ConfigError where a model with maps has none for a language; one without reads them all."""
+    maps = language_maps_of(model)
+    for language in languages:
+        if maps is not None:
+            maps.of(language)
+
+
+@contextmanager
+def of_language(model: Any, language: str) -> Iterator[None]:
+    """Let a model read a language for a while: mapped where it carries maps, else as it always does."""
+    maps = language_maps_of(model)
+    with nullcontext() if maps is None else speaking(model, maps, language):
+        yield
+
+
+def _encoder(model: Any) -> Any:
+    return getattr(model, "base_model", model)
 
 
 @contextmanager
@@ -44,7 +94,7 @@ def speaking(model: Any, maps: LanguageMaps, language: str) -> Iterator[None]:
     if found is None:
         yield
         return
-    encoder = model.base_model
+    encoder = _encoder(model)
 
     def mapped(module: Any, _: Any, output: Any) -> Any:
         output.last_hidden_state = found(output.last_hidden_state)
@@ -76,8 +126,11 @@ def write_language_maps(maps: LanguageMaps, folder: Path) -> None:
         temporary.replace(folder / FILE)
 
 
-def read_language_maps(folder: Path) -> LanguageMaps | None:
-    """Read an encoder's maps; None when it has none, ModelError when the file is damaged."""
+def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
+    """Read the maps of an encoder of some width; None when it has none.
+
+    ModelError when the file is damaged, or belongs to another encoder.
+    """
     from safetensors import SafetensorError, safe_open
 
     path = folder / FILE
@@ -94,4 +147,10 @@ def read_language_maps(folder: Path) -> LanguageMaps | None:
             f"{path}: these language maps are damaged ({type(error).__name__}: {error}). Adjust the encoder "
             f"again, or delete the file to use it without."
         ) from error
+    for language, one in maps.items():
+        if one.matrix.shape != (width, width) or one.shift.shape != (width,):
+            raise ModelError(
+                f"{path}: the map of {language} has the shape {tuple(one.matrix.shape)}, and the encoder is "
+                f"{width} wide. Copy the encoder's own file there, or delete this one to use it without."
+            )
     return LanguageMaps(source, maps)

@@ -25,6 +25,12 @@ from isogloss.core.seeds import derive
 from isogloss.encoders import folder as folders
 from isogloss.encoders.characters import restore_characters
 from isogloss.encoders.hub import hub_folder
+from isogloss.encoders.language_maps import (
+    keep_language_maps,
+    language_maps_of,
+    read_language_maps,
+    write_language_maps,
+)
 from isogloss.encoders.table import FAMILIES, family_named
 
 if TYPE_CHECKING:
@@ -181,7 +187,8 @@ def save_model(
 ) -> None:
     """Write model and tokenizer under a temporary name, then rename: the folder is there whole or not at all.
 
-    A folder of this name is replaced. ``extras`` write what else belongs into it.
+    A folder of this name is replaced. ``extras`` write what else belongs into it; language maps that the
+    model carries are written too.
     """
     from safetensors import SafetensorError
 
@@ -193,6 +200,8 @@ def save_model(
             tokenizer.save_pretrained(temporary)
         for write in extras:
             write(temporary)
+        if maps := language_maps_of(model):
+            write_language_maps(maps, temporary)
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)
@@ -245,6 +254,9 @@ def _read_model(
     }
     with torch.random.fork_rng(devices=[]):
         model, info = from_pretrained(getattr(transformers, auto_class), folder, options)
+    maps = read_language_maps(folder, config.hidden_size)
+    if maps is not None:
+        keep_language_maps(model, maps)
     return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
 
 

@@ -9,7 +9,7 @@ from isogloss.core.runs import Adjust, Architecture, Encoder, Pretrain, Pretrain
 from isogloss.data.sources import Sources, joined
 from isogloss.encoders import FAMILIES
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, pretrained
+from isogloss.experiments.encoders import encoder_label, languages_read, pretrained
 from isogloss.experiments.recipe import (
     AdjustTable,
     EncoderTable,
@@ -65,6 +65,11 @@ def _adjusted(
     refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
     found: dict[Encoder, str] = {}
     for encoder in [one for one, label in there.items() if label == choice.start]:
+        if languages_read(encoder, sources.encoders) is not None:
+            raise ConfigError(
+                f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
+                f"leave its maps behind. Start from the encoder without maps, and map last."
+            )
         for size in sizes:
             asked = Asked(recipe.align, where)
             aligned = alignments(asked, sources, encoder, choice.bitext, choice.pairs)

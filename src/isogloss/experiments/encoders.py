@@ -1,15 +1,16 @@
 """Encoders that exist already: the shipped one, a folder, or a name on the Hugging Face hub."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained, run_id
+from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained, original, run_id
 from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.folder import check_tokenizer, check_weights, existing_folder, read_config
+from isogloss.encoders.language_maps import read_language_maps
 
 SHIPPED = "shipped"
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -56,6 +57,25 @@ def most_subwords(encoder: Encoder, where: str) -> int | None:
     if isinstance(encoder, Adjust):
         return most_subwords(encoder.encoder, where)
     return _positions(where, encoder.data) if where else None
+
+
+def place_of(encoder: Encoder, here: Mapping[str, str]) -> str:
+    """Return the folder of the encoder that one was made from; empty where it is not here."""
+    first = original(encoder)
+    return here.get(first.data, "") if isinstance(first, Pretrained) else ""
+
+
+def languages_read(encoder: Encoder, here: Mapping[str, str]) -> frozenset[str] | None:
+    """Return the languages an encoder has maps for, and their source; None where it reads any."""
+    if isinstance(encoder, Adjust):
+        if not getattr(encoder.method, "maps", False):
+            return languages_read(encoder.encoder, here)
+        return frozenset(code for one in encoder.aligned for code in one.languages.split("-"))
+    where = place_of(encoder, here)
+    if not where:
+        return None
+    maps = read_language_maps(Path(where), load_encoder_config(where).hidden_size)
+    return None if maps is None else frozenset((maps.source, *maps.maps))
 
 
 def fetch(source: str) -> None:

@@ -33,7 +33,7 @@ from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of
+from isogloss.experiments.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, Scorer, evaluation
@@ -275,7 +275,14 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     ]
     tokenizer = load_tokenizer(str(shop.store.model(model)))
     baseline = task.majority(seen, examples)
-    return evaluation(task, examples, tokenizer, shop.optimization(model.optimization), baseline=baseline)
+    return evaluation(
+        task,
+        examples,
+        tokenizer,
+        shop.optimization(model.optimization),
+        baseline=baseline,
+        language=language_read(inputs, language, source_of(model)),
+    )
 
 
 def _columns(run: Measure) -> dict[str, Value]:

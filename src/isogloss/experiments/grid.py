@@ -6,13 +6,13 @@ from itertools import product
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Pretrained, original
+from isogloss.core.runs import Align, Encoder, FineTune, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, most_subwords
+from isogloss.experiments.encoders import encoder_label, languages_read, most_subwords, place_of
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,
@@ -90,6 +90,7 @@ def cells(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where:
         models: dict[str, FineTune] = {}
         for entry in _starts_first(entries):
             if _takes(entry, cell, grid, built):
+                _check_maps(entry, cell, built, sources)
                 start = _start(cell, entry, models)
                 asked = {**changes, **entry.changes}
                 model = _model(cell, entry, recipe, asked, sources)
@@ -108,6 +109,18 @@ def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encod
             raise unknown_name(f"{entry.where}: encoders", "encoder of this recipe", label, {*built.values()})
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     return of_encoder and cell.target in (choice.targets or grid.targets)
+
+
+def _check_maps(entry: MethodEntry, cell: Cell, built: Mapping[Encoder, str], sources: Sources) -> None:
+    """Refuse a cell with a language that its encoder has no map for, if it maps each language's states."""
+    read = languages_read(cell.encoder, sources.encoders)
+    for code in (*cell.source, *cell.targets):
+        if read is not None and code not in read:
+            raise ConfigError(
+                f"{entry.where}: encoder {built[cell.encoder]!r} maps each language's states, and has no map "
+                f"for {code!r}. Known: {', '.join(sorted(read))}. Adjust it with bitext of {code} too, or "
+                f"name other targets (or encoders) for this method."
+            )
 
 
 def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
@@ -304,8 +317,7 @@ def _teacher(
 
 def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> None:
     """Refuse what cannot be mixed, as far as the encoder is known before it is made."""
-    first = original(cell.encoder)
-    if isinstance(first, Pretrained) and (place := sources.encoders.get(first.data, "")):
+    if place := place_of(cell.encoder, sources.encoders):
         with located(where):
             method.check(cell.task, load_encoder_config(place))
 
@@ -321,9 +333,7 @@ def _aligned(
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
     """Check a model's optimization, also against what its encoder has positions for."""
-    first = original(cell.encoder)
-    place = sources.encoders.get(first.data, "") if isinstance(first, Pretrained) else ""
-    most = most_subwords(cell.encoder, place)
+    most = most_subwords(cell.encoder, place_of(cell.encoder, sources.encoders))
     found = _lengths(changes, cell, most, entry.where)
     check_precision(found.precision, f"{entry.where}: precision")
     if found.overlap >= found.limit - SPECIAL:

@@ -11,6 +11,7 @@ from typing import Any
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.data.examples import Example
 from isogloss.data.mixed import mixed_pairs, mixed_questions
+from isogloss.encoders.language_maps import BOTH
 
 AS_THEY_ARE = ""
 TRANSLATED = "translated"
@@ -57,6 +58,11 @@ def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str
     if inputs == PAIRED:
         return language, translation
     return (translation,) if inputs == TRANSLATED else (language, source[0])
+
+
+def language_read(inputs: str, language: str, source: tuple[str, ...]) -> str:
+    """Return the language (or pair) that a model reads: both, joined by +, where an example has both."""
+    return BOTH.join(codes_read(inputs, language, source))
 
 
 def examples_of(inputs: str, language: str, source: tuple[str, ...], read: Read) -> list[Example]:

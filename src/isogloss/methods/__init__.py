@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from isogloss.methods.bilingual import Bilingual
+from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.continual import Continual
 from isogloss.methods.continual_few_shot import ContinualFewShot
@@ -10,6 +11,7 @@ from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.few_shot import FewShot
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.procrustes import Procrustes
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
@@ -56,6 +58,8 @@ class Adjustment(Protocol):
     """A way to make translations lie together in an encoder; its fields are its hyper-parameters."""
 
     name: ClassVar[str]
+    maps: ClassVar[bool]
+    """Whether it leaves the encoder as it is, and gives it a map for each target language."""
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext."""
@@ -77,7 +81,12 @@ METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
     MaskedLanguageModelling.name: MaskedLanguageModelling
 }
-_ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (CrossLingualAdjustment, ContrastiveAlignment)
+_ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
+    CrossLingualAdjustment,
+    ContrastiveAlignment,
+    Procrustes,
+    Centring,
+)
 ADJUSTMENTS: dict[str, type[Adjustment]] = {method.name: method for method in _ALL_ADJUSTMENTS}
 
 TRANSLATION_TRAINING: dict[str, type[TranslationModelling]] = {

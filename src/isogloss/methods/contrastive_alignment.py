@@ -25,6 +25,7 @@ class ContrastiveAlignment:
     """Let translations find each other among the others of their batch."""
 
     name: ClassVar[str] = "contrastive-alignment"
+    maps: ClassVar[bool] = False
 
     level: Literal["word", "sentence"] = "word"
     """What finds its translation: linked words, or the means of whole sentences."""

@@ -30,6 +30,7 @@ class CrossLingualAdjustment:
     """Pull the states of aligned words together (Eq. 1)."""
 
     name: ClassVar[str] = "cross-lingual-adjustment"
+    maps: ClassVar[bool] = False
 
     form: Form = "sum"
     """sum: Eq. 1 as printed, every pair and every source word counts alike; mean: each term is a mean over

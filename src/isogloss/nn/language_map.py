@@ -27,7 +27,8 @@ class LanguageMap:
 
     def __call__(self, states: Float[Tensor, "... dim"]) -> Float[Tensor, "... dim"]:
         """Map states, in their own precision and on their device."""
-        return states @ self.matrix.to(states) + self.shift.to(states)
+        with torch.autocast(states.device.type, enabled=False):
+            return states @ self.matrix.to(states) + self.shift.to(states)
 
 
 class Moments:

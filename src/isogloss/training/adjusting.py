@@ -10,9 +10,11 @@ from typing import Any
 
 from torch import Tensor
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole
+from isogloss.encoders.language_maps import language_maps_of
 from isogloss.training.aligned_batches import AlignedBatch, collate_pairs
 from isogloss.training.aligned_pairs import Reading, encode_pairs
 from isogloss.training.batching import Bucketed
@@ -60,6 +62,7 @@ def adjust(
     """
     tokenizer = load_tokenizer(setting.start)
     model = load_whole(setting.start, attention=attention_for_training())
+    refuse_mapped(model, setting.start)
     check_layers(model, [reading.layer])
     pairs = encode_pairs(setting.bitext, tokenizer, reading)
     checkpoints = Checkpoints(setting.folder, pace.checkpoint_every)
@@ -82,6 +85,15 @@ def adjust(
         run = partial(_loss, loss, pace.dropout)
         rows += fit(model, batches, run, schedule=schedule, seed=setting.seed, watch=watch).rows
     return Adjusted(model.eval(), tokenizer, rows, pairs.warnings())
+
+
+def refuse_mapped(model: Any, start: str) -> None:
+    """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
+    if language_maps_of(model) is not None:
+        raise ConfigError(
+            f"{start}: this encoder maps each language's states already, and its maps would not fit it any "
+            f"more. Start from the encoder without maps; map last, all pairs of languages at once."
+        )
 
 
 def _loss(loss: PairLoss, dropout: bool, model: Any, batch: AlignedBatch) -> Tensor:

@@ -27,6 +27,15 @@ class Batches(Protocol[Made]):
     def __getitem__(self, step: int, /) -> Made: ...
 
 
+class Epochs(Batches[Made], Protocol[Made]):
+    """Batches that come back in every epoch."""
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of batches in one pass."""
+        ...
+
+
 @dataclass(frozen=True)
 class Bucketed(Generic[Item, Made]):
     """Batches of rows of similar length, every row once an epoch, each batch from one group.
@@ -52,13 +61,20 @@ class Bucketed(Generic[Item, Made]):
         return sum(-(-len(group) // self.size) for group in self.groups)
 
     def __getitem__(self, step: int) -> Made:
+        group, rows = self._planned(step)
+        return self.make([self.groups[group][row] for row in rows])
+
+    def group_of(self, step: int) -> int:
+        """Return the number of the group whose rows a batch holds."""
+        return self._planned(step)[0]
+
+    def _planned(self, step: int) -> tuple[int, np.ndarray]:
         if not 0 <= step < len(self):
             raise IndexError(step)
         epoch, place = divmod(step, self.steps_per_epoch)
         if not self._plan or self._plan[0][0] != epoch:
             self._plan[:] = [(epoch, np.empty(0)), *self._epoch(epoch)]
-        group, rows = self._plan[place + 1]
-        return self.make([self.groups[group][row] for row in rows])
+        return self._plan[place + 1]
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
         rng = np.random.Generator(np.random.PCG64(derive(self.seed, "batches", epoch)))

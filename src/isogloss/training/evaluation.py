@@ -9,6 +9,7 @@ from torch import Tensor
 
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
+from isogloss.encoders.language_maps import of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
@@ -85,6 +86,8 @@ class Evaluation:
     precision: str = "auto"
     baseline: float | None = None
     """Score of always saying the commonest label of the training data."""
+    language: str = ""
+    """The language (or pair, as in en-sw); a model with language maps must know it."""
 
     @property
     def metric(self) -> str:
@@ -107,7 +110,7 @@ class Evaluation:
         """Return the raw scores [label class] of each row, in their order, in float32 on the CPU."""
         found: list[Tensor] = [torch.empty(0)] * len(self.rows)
         model.eval()
-        with scoring(model, self.precision) as device:
+        with of_language(model, self.language), scoring(model, self.precision) as device:
             for numbers, batch in self.batches:
                 scores = self.task.scores(model, batch.to(device)).float().cpu()
                 counts = torch.bincount(batch.rows, minlength=len(numbers)).tolist()
@@ -124,6 +127,7 @@ def evaluation(
     optimization: Optimization,
     *,
     baseline: float | None = None,
+    language: str = "",
 ) -> Evaluation:
     """Encode and batch examples for scoring."""
     limit = tokenizer.model_max_length if task.scored_whole else optimization.limit
@@ -140,6 +144,7 @@ def evaluation(
         gold=task.gold(examples),
         precision=optimization.precision,
         baseline=baseline,
+        language=language,
     )
 
 

@@ -1,43 +1,41 @@
 """Language maps of an encoder from aligned sentence pairs: closed form, nothing is trained."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.examples import Translation
-from isogloss.encoders.language_maps import LanguageMaps
+from isogloss.encoders import load_tokenizer, load_whole
+from isogloss.encoders.language_maps import LanguageMaps, keep_language_maps
 from isogloss.nn.language_map import Kind, LanguageMap, Moments, language_map
+from isogloss.training.adjusting import Adjusted, refuse_mapped
 from isogloss.training.aligned_batches import collate_pairs, states_of
 from isogloss.training.aligned_pairs import AlignedPairs, Reading, encode_pairs
 from isogloss.training.batching import by_length
-from isogloss.training.encoder_states import check_layers
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.precision import device, scoring
+from isogloss.training.setting import AdjustSetting
 
 
-def language_maps(
-    model: Any,
-    tokenizer: Any,
-    bitext: Mapping[str, list[Translation]],
-    kind: Kind,
-    *,
-    reading: Reading,
-    precision: str = "auto",
-) -> LanguageMaps:
-    """Find the map of each target language onto the source, from matched words or sentences (``reading``).
+def adjust_by_map(setting: AdjustSetting, kind: Kind, *, reading: Reading, precision: str) -> Adjusted:
+    """Leave an encoder as it is, to the bit, and let it carry the maps that ``language_maps`` finds."""
+    tokenizer, model = load_tokenizer(setting.start), load_whole(setting.start)
+    refuse_mapped(model, setting.start)
+    pairs = encode_pairs(setting.bitext, tokenizer, reading)
+    keep_language_maps(model, language_maps(model, pairs, kind, precision=precision))
+    return Adjusted(model, tokenizer, list(pairs.rows), pairs.warnings())
 
-    All pairs of ``bitext`` (en-es, en-ru) have one source. ConfigError when they do not, or for a layer
-    other than the last, DataError when a pair has nothing that is matched.
+
+def language_maps(model: Any, pairs: AlignedPairs, kind: Kind, *, precision: str = "auto") -> LanguageMaps:
+    """Find the map of each target language onto the source, from the last states of what is matched.
+
+    All pairs of languages (en-es, en-ru) have one source. ConfigError when they do not, DataError when a pair
+    has nothing that is matched.
     """
-    check_layers(model, [reading.layer])
-    sources = {pair.partition("-")[0] for pair in bitext}
-    if len(sources) != 1 or reading.layer not in {-1, model.config.num_hidden_layers}:
+    sources = {languages.partition("-")[0] for languages in pairs.groups}
+    if len(sources) != 1:
         raise ConfigError(
-            f"language maps lead from each target language to one source, after the last layer: found the "
-            f"pairs {', '.join(bitext) or '(none)'} and layer {reading.layer}. Give pairs of one source "
-            f"(en-es, en-ru) and layer -1."
+            f"language maps lead from each target language to one source: found the pairs "
+            f"{', '.join(pairs.groups) or '(none)'}. Give pairs of one source (en-es, en-ru)."
         )
-    pairs = encode_pairs(bitext, tokenizer, reading)
     model.to(device()).eval()
     with scoring(model.base_model, precision):
         maps = {
@@ -53,7 +51,7 @@ def _map(model: Any, pairs: AlignedPairs, languages: str, rows: range, kind: Kin
     for group in by_length([pairs.length(row) for row in rows], BUDGET):
         batch = collate_pairs([pairs[rows[place]] for place in group], None, padding=pairs.padding)
         batch = batch.to(where)
-        states = states_of(model, batch.passes, layer=pairs.layer)
+        states = states_of(model, batch.passes, layer=-1)
         moments.add(batch.source.of(states), batch.target.of(states))
     if not moments.count:
         raise DataError(

@@ -9,14 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.records import Value
 from isogloss.core.runs import Optimization
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.encoders import load_tokenizer, offer_explicit_attention
+from isogloss.encoders.language_maps import check_languages, language_maps_of, of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
-from isogloss.training.batching import Bucketed
+from isogloss.training.batching import Bucketed, Epochs
 from isogloss.training.beside import Beside, MakeBeside
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
@@ -40,15 +42,33 @@ class Trained:
     """What writes files of the method's own into the model's folder, beside an ordinary model."""
 
 
-Prepare = Callable[[Setting, Any, dict[str, list[Example]]], tuple[Bucketed[Any, Any], Loss]]
+Prepare = Callable[[Setting, Any, dict[str, list[Example]]], tuple[Epochs[Any], Loss]]
 """From a setting, the tokenizer and the training examples by what is read: the batches, and their loss."""
 
 
-def one_by_one(
-    setting: Setting, tokenizer: Any, train: dict[str, list[Example]]
-) -> tuple[Bucketed[Any, Any], Loss]:
+def one_by_one(setting: Setting, tokenizer: Any, train: dict[str, list[Example]]) -> tuple[Epochs[Any], Loss]:
     """Give the task's own loss on examples, one language a batch."""
-    return _batches(setting, tokenizer, list(train.values())), partial(_loss, setting.task)
+    batches = _batches(setting, tokenizer, list(train.values()))
+    return _Spoken(batches, tuple(train)), partial(_loss, setting.task)
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """Batches of one language each, with the language (or pair)."""
+
+    batches: Bucketed[EncodedRow, Batch]
+    languages: tuple[str, ...]
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of batches in one pass."""
+        return self.batches.steps_per_epoch
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, step: int) -> tuple[str, Batch]:
+        return self.languages[self.batches.group_of(step)], self.batches[step]
 
 
 def fine_tune(
@@ -66,6 +86,7 @@ def fine_tune(
     model = setting.task.head(
         setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
+    _check_maps(model, reads, apart=prepare is one_by_one and beside is None)
     train = {language: setting.train(language) for language in reads.train}
     batches, task_loss = prepare(setting, tokenizer, train)
     selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
@@ -122,8 +143,21 @@ def attention_for_training() -> str:
     return "sdpa" if torch.cuda.is_available() else offer_explicit_attention()
 
 
-def _loss(task: Task, model: Any, batch: Batch) -> Tensor:
-    return task.loss(model, batch.to(next(model.parameters()).device))
+def _loss(task: Task, model: Any, spoken: tuple[str, Batch]) -> Tensor:
+    language, batch = spoken
+    with of_language(model, language):
+        return task.loss(model, batch.to(next(model.parameters()).device))
+
+
+def _check_maps(model: Any, reads: Reads, *, apart: bool) -> None:
+    """Refuse, before anything trains, what an encoder with language maps cannot read."""
+    if language_maps_of(model) is not None and not apart:
+        raise ConfigError(
+            "this encoder maps each language's states, and the method reads two languages in one step, "
+            "whose states it would see unmapped. Take one that reads one language a batch (source-only, "
+            "target-only, bilingual, few-shot, translate-train), or an encoder without maps."
+        )
+    check_languages(model, (*reads.train, *reads.dev))
 
 
 class Selection:
@@ -145,7 +179,7 @@ class Selection:
             seen = train.get(language) or [example for group in train.values() for example in group]
             baseline = setting.task.majority(seen, dev)
             self.evaluations[language] = evaluation(
-                setting.task, dev, tokenizer, setting.optimization, baseline=baseline
+                setting.task, dev, tokenizer, setting.optimization, baseline=baseline, language=language
             )
 
     def notes(self, model: Any, done: int) -> list[Note]:

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.version import VERSION
 from isogloss.data import CORPORA
+from isogloss.encoders.language_maps import FILE, language_maps_of
 from isogloss.using.model import Model
 from isogloss.using.origin import SCORE_COLUMNS, Origin
 
@@ -59,6 +60,20 @@ head is read by isogloss.
 """,
 }
 """How a model is loaded, by the class of transformers that loads its head."""
+
+
+MAPPED = """\
+
+**Not the whole model.** isogloss maps what the encoder says of each of these languages onto SOURCE, with the
+maps in `FILE`: LANGUAGES. Programs that load this folder without isogloss leave the maps out: they read
+SOURCE as scored below, and any other language unmapped. With the maps:
+
+```python
+import isogloss
+isogloss.load_model("FOLDER").predict(inputs, language="LANGUAGE")
+```
+"""
+"""What is said of a model whose encoder has language maps."""
 
 
 def card(model: Model, *, onnx: bool) -> str:
@@ -127,7 +142,16 @@ def _loading(model: Model, origin: Origin, *, onnx: bool) -> str:
             f"{', '.join(f'`{name}`' for name in model.tokenizer.model_input_names)} of shape "
             "[batch, length], checked against this one with onnxruntime.\n"
         )
-    return text
+    return text + _mapped(model)
+
+
+def _mapped(model: Model) -> str:
+    maps = language_maps_of(model.network)
+    if maps is None:
+        return ""
+    languages = sorted(maps.maps)
+    text = MAPPED.replace("LANGUAGES", _named(languages)).replace("LANGUAGE", languages[0])
+    return text.replace("SOURCE", _named((maps.source,))).replace("FILE", FILE)
 
 
 def _scores(origin: Origin) -> str:

@@ -14,6 +14,7 @@ from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.sources import Treebanks
 from isogloss.encoders import load_tokenizer
+from isogloss.encoders.language_maps import check_languages
 from isogloss.tasks import TASKS, Task
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.precision import device
@@ -30,7 +31,10 @@ One = TypeVar("One")
 
 @dataclass(frozen=True)
 class Model:
-    """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it."""
+    """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it.
+
+    Where its encoder maps each language's states (procrustes, centring), ``language`` must be said.
+    """
 
     network: Any
     tokenizer: Any
@@ -62,20 +66,23 @@ class Model:
         """Give the answers to inputs as they come, ``TOGETHER`` inputs at a time."""
         if language:
             check_language(language, "language")
+        self.check_languages((language,))
         made = (self.kind.example(one, f"input {number}", language) for number, one in enumerate(inputs))
         for together in in_groups(made):
-            yield from self.predict_examples(together)
+            yield from self.predict_examples(together, language=language)
 
-    def predict_examples(self, examples: Sequence[Example]) -> list[Any]:
+    def predict_examples(self, examples: Sequence[Example], *, language: str = "") -> list[Any]:
         """Predict for examples of a corpus; their labels are not looked at."""
-        return self.prepared(examples).predict(self.network)
+        return self.prepared(examples, language=language).predict(self.network)
 
-    def predictions(self, examples: Sequence[Example], *, scores: bool = False) -> list[Prediction]:
+    def predictions(
+        self, examples: Sequence[Example], *, language: str = "", scores: bool = False
+    ) -> list[Prediction]:
         """Predict for examples, with probabilities where asked; ConfigError where the task has none."""
         how_sure = certainty_of(self.task.name) if scores else None
         if not examples:
             return []
-        prepared = self.prepared(examples)
+        prepared = self.prepared(examples, language=language)
         raw = prepared.scores(self.network)
         answers = self.task.decode(examples, prepared.rows, raw)
         if how_sure is None:
@@ -83,13 +90,13 @@ class Model:
         sure = how_sure(self.task, examples, prepared.rows, raw, answers)
         return [Prediction(*both) for both in zip(answers, sure, strict=True)]
 
-    def score(self, examples: Sequence[Example]) -> float:
+    def score(self, examples: Sequence[Example], *, language: str = "") -> float:
         """Return the task's metric on labelled examples."""
-        return self.prepared(examples).score(self.network)
+        return self.prepared(examples, language=language).score(self.network)
 
-    def measures(self, examples: Sequence[Example]) -> dict[str, float]:
+    def measures(self, examples: Sequence[Example], *, language: str = "") -> dict[str, float]:
         """Return the task's metric on labelled examples, first, and what the field reports beside it."""
-        return self.prepared(examples).measures(self.network)
+        return self.prepared(examples, language=language).measures(self.network)
 
     def evaluate(
         self,
@@ -117,10 +124,14 @@ class Model:
 
         return export(self, Path(folder), onnx=onnx, force=force)
 
-    def prepared(self, examples: Sequence[Example]) -> Evaluation:
+    def check_languages(self, languages: Iterable[str]) -> None:
+        """Raise ConfigError where its encoder maps states by language, and has no map for one of these."""
+        check_languages(self.network, languages)
+
+    def prepared(self, examples: Sequence[Example], *, language: str = "") -> Evaluation:
         """Encode and batch examples."""
         how = Optimization(limit=self.origin.limit, overlap=self.origin.overlap, precision=self.precision)
-        return evaluation(self.task, examples, self.tokenizer, how)
+        return evaluation(self.task, examples, self.tokenizer, how, language=language)
 
 
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:

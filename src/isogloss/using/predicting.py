@@ -22,7 +22,7 @@ class How:
     """One of the task's formats; empty: by the file's name or first line."""
 
     language: str = ""
-    """Language of the file; empty where it does not matter."""
+    """Language of the file; empty where it does not matter (it does to a model with language maps)."""
 
     scores: bool = False
     """With probabilities."""
@@ -39,6 +39,7 @@ def predict_file(model: Model, file: File, how: How, *, tell: Tell = silent, lin
     """
     if how.language:
         check_language(how.language, "--language")
+    model.check_languages((how.language,))
     if how.scores:
         certainty_of(model.task.name)
     chosen, file = format_of(file, model.kind, model.task.name, how.format)
@@ -47,14 +48,16 @@ def predict_file(model: Model, file: File, how: How, *, tell: Tell = silent, lin
     if how.language:
         entries = (_with_language(entry, how.language) for entry in entries)
     write = model.kind.json_lines if how.as_json else chosen.write or model.kind.json_lines
-    return write(answered(model, entries, scores=how.scores))
+    return write(answered(model, entries, language=how.language, scores=how.scores))
 
 
-def answered(model: Model, entries: Iterable[Entry], *, scores: bool = False) -> Iterator[Answered]:
+def answered(
+    model: Model, entries: Iterable[Entry], *, language: str = "", scores: bool = False
+) -> Iterator[Answered]:
     """Give each entry with what the model says of the example in it."""
     for together in in_groups(entries, size=_characters, largest=LARGEST):
         examples = [entry.example for entry in together if entry.example is not None]
-        predictions = iter(model.predictions(examples, scores=scores))
+        predictions = iter(model.predictions(examples, language=language, scores=scores))
         for entry in together:
             yield entry, None if entry.example is None else next(predictions)
 

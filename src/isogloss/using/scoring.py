@@ -47,11 +47,12 @@ def evaluate(
     ConfigError when the corpus has no labels of the model's task, DataError when it has not the split.
     """
     sources.needs(wanted.corpus, model.task.name)
+    model.check_languages(wanted.languages)
     rows: list[Row] = []
     for done, language in enumerate(wanted.languages):
         tell(Progress(f"scoring {model.origin.run}", done, len(wanted.languages), language))
         examples = _examples(sources, wanted, language)
-        prepared = model.prepared(examples)
+        prepared = model.prepared(examples, language=language)
         predicted = prepared.predict(model.network)
         measures = model.task.measures(prepared.gold, predicted)
         rows.append(

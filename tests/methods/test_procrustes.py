@@ -1,0 +1,91 @@
+"""Procrustes and centring leave the encoder as it is, and let it carry a map for each target language."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from aligned import translations
+from isogloss.core.errors import ConfigError
+from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
+from isogloss.encoders.language_maps import language_maps_of, of_language
+from isogloss.methods import ADJUSTMENTS
+from isogloss.methods.centring import Centring
+from isogloss.methods.contrastive_alignment import ContrastiveAlignment
+from isogloss.methods.procrustes import Procrustes
+from isogloss.training.sentence_states import sentence_states
+from isogloss.training.setting import AdjustSetting
+
+EVERY = [
+    Procrustes(precision="float32"),
+    Procrustes(precision="float32", level="sentence"),
+    Centring(precision="float32"),
+    Centring(precision="float32", scale=True, level="sentence"),
+]
+
+
+@pytest.fixture
+def setting(bert_folder, tmp_path):
+    pairs = {"en-xx": translations(24), "en-yy": translations(24, seed=1)}
+    return AdjustSetting(start=str(bert_folder), bitext=pairs, folder=tmp_path / "work", seed=0)
+
+
+def maps_by(method, setting):
+    return language_maps_of(method.train(setting).model)
+
+
+@pytest.mark.parametrize("method", EVERY, ids=str)
+def test_the_encoder_stays_as_it_is_to_the_bit(method, setting, bert_folder):
+    found, before = method.train(setting), load_whole(bert_folder).state_dict()
+    after = found.model.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(after[name], weight) for name, weight in before.items())
+    maps = language_maps_of(found.model)
+    assert (maps.source, maps.maps.keys()) == ("en", {"xx", "yy"})
+    assert [row["pair"] for row in found.rows] == ["en-xx", "en-yy"]
+
+
+def test_a_rotation_keeps_lengths_and_angles(setting):
+    matrix = maps_by(EVERY[0], setting).maps["xx"].matrix
+    torch.testing.assert_close(matrix @ matrix.T, torch.eye(32), rtol=0, atol=1e-5)
+
+
+def test_centring_moves_and_scales_each_dimension_alone(setting):
+    shifted, scaled = (maps_by(one, setting).maps["xx"].matrix for one in EVERY[2:])
+    assert torch.equal(shifted, torch.eye(32))
+    assert torch.equal(scaled, torch.diag(scaled.diagonal()))
+    assert not torch.equal(scaled, shifted)
+
+
+@pytest.mark.parametrize("method", EVERY[1::2], ids=str)
+def test_the_means_of_sentences_become_the_source_s(method, setting, bert_folder):
+    model, tokenizer, pairs = method.train(setting).model, load_tokenizer(bert_folder), setting.bitext
+    for language, translated in (("xx", pairs["en-xx"]), ("yy", pairs["en-yy"])):
+        means = []
+        for code, side in (("en", "first"), (language, "second")):
+            with of_language(model, code):
+                texts = [getattr(one, side) for one in translated]
+                means.append(sentence_states(model, tokenizer, texts, precision="float32")[0].mean(dim=0))
+        torch.testing.assert_close(*means, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", [EVERY[0], EVERY[2], ContrastiveAlignment(precision="float32")], ids=str)
+def test_what_has_maps_already_is_not_adjusted_again(method, setting, tmp_path):
+    mapped = EVERY[0].train(setting)
+    save_model(mapped.model, mapped.tokenizer, tmp_path / "mapped")
+    with pytest.raises(ConfigError, match=r"maps each language's states already.*map last"):
+        method.train(replace(setting, start=str(tmp_path / "mapped")))
+
+
+def test_methods_say_whether_they_map(setting):
+    for name, kind in ADJUSTMENTS.items():
+        found = kind(**{"epochs": 0} if name not in ("procrustes", "centring") else {}).train(setting)
+        assert (language_maps_of(found.model) is not None) == kind.maps
+
+
+def test_the_states_of_the_source_are_those_of_the_encoder_to_the_bit(setting, bert_folder):
+    model, tokenizer = EVERY[0].train(setting).model, load_tokenizer(bert_folder)
+    texts = [one.first for one in setting.bitext["en-xx"]]
+    with of_language(model, "en"):
+        found = sentence_states(model, tokenizer, texts, precision="float32")
+    assert torch.equal(found, sentence_states(load_model(bert_folder), tokenizer, texts, precision="float32"))

@@ -1,0 +1,133 @@
+"""Fine-tuning an encoder with language maps: the source as without, other languages through their maps."""
+
+from dataclasses import replace
+from shutil import copytree
+
+import pytest
+import torch
+
+from aligned import translations
+from isogloss.core.errors import ConfigError
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.language_maps import LanguageMaps, language_maps_of, of_language, write_language_maps
+from isogloss.methods.bilingual import Bilingual
+from isogloss.methods.continual import Continual
+from isogloss.methods.few_shot import FewShot
+from isogloss.methods.source_only import SourceOnly
+from isogloss.methods.target_only import TargetOnly
+from isogloss.methods.translate_train import TranslateTrain
+from isogloss.nn.language_map import LanguageMap
+from isogloss.training.evaluation import evaluation
+from isogloss.training.supervised import fine_tune, one_by_one
+from made_up import on, tagged
+
+
+@pytest.fixture
+def mapped(bert_folder, tmp_path):
+    """Put a map of xx beside a copy of the encoder."""
+
+    def folder(matrix, name="mapped"):
+        copytree(bert_folder, tmp_path / name)
+        maps = {"xx": LanguageMap(matrix, torch.zeros(32))}
+        write_language_maps(LanguageMaps("en", maps), tmp_path / name)
+        return tmp_path / name
+
+    return folder
+
+
+def turned():
+    return torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(0))).Q
+
+
+def equal(one, other):
+    one, other = (dict(trained.model.named_parameters()) for trained in (one, other))
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_source_is_learned_as_without_maps_to_the_bit(make_setting, mapped, tmp_path):
+    plain = SourceOnly().train(make_setting(folder=tmp_path / "a"))
+    found = SourceOnly().train(make_setting(folder=tmp_path / "b", encoder=mapped(turned())))
+    assert equal(found, plain)
+    assert found.rows == plain.rows
+    assert language_maps_of(found.model) is not None
+
+
+@pytest.mark.parametrize(
+    "method", [TargetOnly(), Bilingual(), FewShot(shots=8), TranslateTrain()], ids=lambda one: one.name
+)
+def test_other_languages_are_learned_through_their_maps(method, make_setting, mapped, tmp_path):
+    def trained(name, encoder=None):
+        return method.train(make_setting(("en",), ("xx",), folder=tmp_path / name, encoder=encoder, epochs=1))
+
+    plain = trained("plain")
+    assert equal(trained("same", mapped(torch.eye(32), "i")), plain)
+    assert not equal(trained("turned", mapped(turned(), "t")), plain)
+
+
+def test_each_batch_says_its_language(make_setting, bert_folder):
+    setting, tokenizer = make_setting(), load_tokenizer(bert_folder)
+    train = {language: tagged(language, 20) for language in ("en", "en-xx")}
+    batches, _ = one_by_one(setting, tokenizer, train)
+    own = {
+        language: {row.subwords for row in encoded(setting, tokenizer, group)}
+        for language, group in train.items()
+    }
+    seen = []
+    for step in range(len(batches)):
+        language, batch = batches[step]
+        seen.append(language)
+        for row, subwords in enumerate(batch.subwords):
+            mask = None if batch.mask is None else batch.mask[row].bool()
+            assert tuple((subwords if mask is None else subwords[mask]).tolist()) in own[language]
+    assert set(seen) == {"en", "en-xx"}
+    assert len(seen) == setting.optimization.epochs * batches.steps_per_epoch
+
+
+def encoded(setting, tokenizer, group):
+    rows = setting.task.encode(group, tokenizer, limit=48, overlap=8)
+    return [replace(row, subwords=tuple(row.subwords)) for row in rows]
+
+
+def test_evaluation_reads_a_language_through_its_map(make_setting, mapped):
+    setting = make_setting(encoder=mapped(turned()))
+    model, tokenizer = setting.task.head(setting.start, seed=0), load_tokenizer(setting.start)
+    dev = tagged("xx", 10)
+
+    def scores(language):
+        held = evaluation(setting.task, dev, tokenizer, setting.optimization, language=language)
+        return torch.cat(held.scores(model))
+
+    source, target, pair = (scores(code) for code in ("en", "xx", "en-xx"))
+    assert torch.equal(target, pair)
+    assert not torch.allclose(source, target)
+    with of_language(model, "xx"):
+        assert torch.equal(scores("en"), target)
+    with pytest.raises(ConfigError, match="it is not said which language it reads"):
+        scores("")
+
+
+def test_a_language_without_a_map_is_refused_before_anything_is_read(make_setting, mapped):
+    def never(language):
+        raise AssertionError(language)
+
+    setting = replace(make_setting(("en",), ("xy",), encoder=mapped(turned())), train=never, dev=never)
+    for method in (TargetOnly(), Bilingual(), TranslateTrain()):
+        with pytest.raises(ConfigError, match=r"no map for 'xy'. Did you mean 'xx'\? Known: en, xx."):
+            method.train(setting)
+
+
+def test_two_languages_in_one_step_are_refused(make_setting, mapped):
+    setting = make_setting(("en",), ("xx",), encoder=mapped(turned()))
+    setting = replace(setting, bitext={"en-xx": translations(20)})
+    with pytest.raises(ConfigError, match="reads two languages in one step"):
+        Continual(alpha=1.0).train(setting)
+    with pytest.raises(ConfigError, match="reads two languages in one step"):
+        fine_tune(setting, on("en"), prepare=lambda *_: None)
+
+
+def test_what_goes_on_from_such_a_model_has_its_maps(make_setting, mapped, tmp_path):
+    first = SourceOnly().train(make_setting(encoder=mapped(turned())))
+    save_model(first.model, first.tokenizer, tmp_path / "first")
+    again = make_setting(("en",), ("xx",), encoder=tmp_path / "first", folder=tmp_path / "again")
+    maps = language_maps_of(FewShot(shots=4).train(again).model)
+    assert torch.equal(maps.maps["xx"].matrix, turned())
