@@ -25,17 +25,19 @@ from isogloss.experiments.recipe import (
     Recipe,
 )
 from isogloss.experiments.running import packaged_recipes
-from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.tasks import TASKS
+from isogloss.translators import TRANSLATORS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
     "data": (CORPORA, {"name", "tasks", "read"}),
     "encoders": (FAMILIES, {"sites", "embeddings"}),
     "tasks": (TASKS, {"encode", "decode", "score"}),
-    "methods": ({**METHODS, **PRETRAINING, **ADJUSTMENTS}, {"name", "train"}),
+    "methods": ({**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}, {"name", "train"}),
     "diagnostics": (DIAGNOSTICS, {"name", "over", "measure"}),
     "aligners": (ALIGNERS, {"name", "needs_encoder", "align"}),
+    "translators": (TRANSLATORS, {"name", "translate"}),
 }
 """A package's table, and what only its plug-ins have."""
 
@@ -87,6 +89,8 @@ def test_files_and_recipes_are_snake_case(package: str) -> None:
         *METHODS.values(),
         *PRETRAINING.values(),
         *ADJUSTMENTS.values(),
+        *TRANSLATION_TRAINING.values(),
+        *TRANSLATORS.values(),
         *DIAGNOSTICS.values(),
         *ALIGNERS.values(),
         *(Optimization, Architecture, Pretrain, Pretrained, FineTune, Measure),

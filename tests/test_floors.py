@@ -15,6 +15,7 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
 from isogloss.tasks import TASKS
+from isogloss.translators import TRANSLATORS
 
 ROOT = Path(isogloss.__file__).parent
 FLOORS = (
@@ -23,7 +24,7 @@ FLOORS = (
     {"encoders"},
     {"tasks"},
     {"training"},
-    {"methods", "diagnostics", "aligners"},
+    {"methods", "diagnostics", "aligners", "translators"},
     {"experiments", "reports", "using"},
     {"api"},
     {"cli"},
@@ -42,6 +43,7 @@ KNOWN_TO = {
     "onnxruntime": {"using"},
     "datasets": {"data"},
     "pyarrow": {"data"},
+    "ctranslate2": {"translators"},
     "urllib": {"data"},
     "systran_align": {"aligners"},
 }
@@ -53,6 +55,7 @@ PLUG_INS = {
     "methods": [*METHODS.values(), *PRETRAINING.values(), *ADJUSTMENTS.values()],
     "diagnostics": list(DIAGNOSTICS.values()),
     "aligners": list(ALIGNERS.values()),
+    "translators": list(TRANSLATORS.values()),
 }
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -13,6 +13,7 @@ from isogloss.methods.few_shot import FewShot
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.x_mixup import XMixup
 from isogloss.training.setting import Reads
 from isogloss.training.supervised import fine_tune
 from made_up import on
@@ -48,6 +49,7 @@ def test_every_method_without_the_other_language_is_plain_fine_tuning(train, mak
         (Bilingual(), ("en",), ()),
         (Bilingual(), (), ("en",)),
         (TranslateTrain(), ("en",), ()),
+        (XMixup(), ("en",), ()),
         (FewShot(shots=40), ("de",), ("en",)),
     ):
         trained = train(method, source, target)
@@ -132,6 +134,7 @@ def test_sides_say_whose_labels_are_used():
         "continual": ("source", "target"),
         "continual-few-shot": ("source", "target"),
         "consistency": ("source", "target"),
+        "x-mixup": ("source", "target"),
     }
 
 

@@ -231,6 +231,9 @@ class FineTune:
     aligned: tuple[Align, ...] | None = None
     """Bitext with word alignments, one for each pair of languages, for methods that read some."""
 
+    teacher: "FineTune | None" = None
+    """The model that labels translations, for methods that need one."""
+
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
 

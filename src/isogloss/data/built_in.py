@@ -32,7 +32,7 @@ MADE_AS = {
 }
 """The corpora that the built-in languages have, besides bitext, and what their maker calls them."""
 
-TRANSLATED = ("xnli", "pawsx", "squad")
+TRANSLATED = ("xnli", "pawsx", "squad", "ud", "wikiann")
 """Those that are there in translation too, for every pair: qaa-qab, and there and back: qaa-qab-qaa."""
 
 NOISE = 0.05

@@ -107,7 +107,7 @@ def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]
 
 def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
     """Build the error for a split that is not there: what was looked for, what there is, what to do."""
-    there = languages_there(folder, layouts, split)
+    there = _like(language, languages_there(folder, layouts, split))
     splits = [other for other in SPLITS if language in languages_there(folder, layouts, other)]
     looked = paths(layouts, language, split)
     facts = [
@@ -119,6 +119,11 @@ def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split:
         "Put the file there, or choose a language and split that are.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))
+
+
+def _like(language: str, there: list[str]) -> list[str]:
+    """Leave pairs such as en-sw out where a language was asked for, and languages where a pair was."""
+    return [code for code in there if ("-" in code) == ("-" in language)] or there
 
 
 def some(names: Iterable[str]) -> str:

@@ -77,7 +77,7 @@ class Ud:
         return write_conllu(only(ParsedSentence, examples, self.name), self.name)
 
     def _named(self, language: str) -> str:
-        if is_built_in(language):
+        if is_built_in(language.partition("-")[0]):  # A pair such as qaa-qab is there in translation.
             return BUILT_IN
         return dict(self.treebanks).get(language) or DEFAULTS.get(language, "")
 
@@ -130,7 +130,8 @@ def _languages(folder: Folder, split: Split) -> str:
     files = [file for place in TREEBANKS for file in folder.find([f"{place}UD_*/*-ud-{split}.conllu"])]
     codes = {file.name.replace("\\", "/").rpartition("/")[2].partition("_")[0] for file in files}
     if codes:
-        return f"Languages with {split}: {some(sorted(codes))}."
+        plain = {code for code in codes if "-" not in code} or codes
+        return f"Languages with {split}: {some(sorted(plain))}."
     return f"The folder holds: {some(folder.inside())}."
 
 

@@ -10,7 +10,7 @@ from isogloss.core.records import Row, Value
 from isogloss.core.runs import Run
 from isogloss.data.examples import Translation
 from isogloss.data.prediction_table import Predictions
-from isogloss.training.evaluation import Evaluation
+from isogloss.training.evaluation import Scorer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Look:
     """Columns that every row carries: corpus, task, encoder, source, target, seed …"""
     load: Callable[[Subject], Any]
     """Give a subject's model (encoder and head), ready for evaluation."""
-    evaluation: Callable[[str], Evaluation]
+    evaluation: Callable[[str], Scorer]
     """Give one language's examples, encoded once, that score any model."""
     encoder: Callable[[Subject], tuple[Any, Any]]
     """Give a subject's encoder, without any head, and its tokenizer."""

@@ -55,7 +55,10 @@ class Deberta:
 
     def sites(self, encoder: "PreTrainedModel") -> list[Site]:
         """List the layers from the first to the last."""
-        return [replace(site, query=None, key=None, value=None) for site in post_norm_sites(encoder)]
+        return [
+            replace(site, query=None, key=None, value=None, attention_dropout="", output_dropout="")
+            for site in post_norm_sites(encoder)
+        ]
 
     def embeddings(self, encoder: "PreTrainedModel") -> nn.Module:
         """Return the module whose output enters the first layer."""

@@ -69,6 +69,7 @@ def _site(block: str, layer: int) -> Site:
         value=f"{block}.attention.v_lin",
         attention_output=f"{block}.attention.out_lin",
         attention_norm=f"{block}.sa_layer_norm",
+        attention_dropout=f"{block}.attention.dropout",
         feed_forward=(f"{block}.ffn", f"{block}.output_layer_norm"),
         feed_forward_in=f"{block}.ffn.lin1",
         feed_forward_out=f"{block}.ffn.lin2",

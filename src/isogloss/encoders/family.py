@@ -46,8 +46,8 @@ attention-kinds: how attention is computed can be chosen (else it is explicit).
 class Site:
     """One layer of an encoder: the dotted names of its modules, seen from the model that was asked.
 
-    Each of these modules runs exactly once in a forward pass, and returns a tensor or a tuple that begins
-    with one.
+    Each of these modules, dropouts aside, runs exactly once in a forward pass, and returns a tensor or a
+    tuple that begins with one.
     """
 
     layer: int
@@ -70,6 +70,13 @@ class Site:
     attention_norm: str
     """The norm that closes the attention sub-layer, its input including the residual; in a family without
     post-norm the one that opens it."""
+
+    attention_dropout: str = ""
+    """The dropout of the attention's weights (it need not run: fused attention only asks for its rate); no
+    name in families without projections."""
+
+    output_dropout: str = ""
+    """The dropout between the attention's output and the residual; no name where nothing is dropped there."""
 
     feed_forward: tuple[str, ...]
     """The modules that make up the feed-forward sub-layer with its norm, in order."""

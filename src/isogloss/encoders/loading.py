@@ -55,17 +55,17 @@ _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 def model_folder(source: str | Path) -> Path:
     """Return the folder a model is loaded from, given a folder or hub name."""
-    return _find(source, _MODEL_FILES, folders.has_weights)
+    return find_folder(source, _MODEL_FILES, folders.has_weights)
 
 
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     """Load the tokenizer of a folder or hub name; it knows, as model_max_length, what the encoder takes."""
     from transformers import AutoTokenizer
 
-    folder = _find(source, _TOKENIZER_FILES, folders.has_tokenizer)
+    folder = find_folder(source, _TOKENIZER_FILES, folders.has_tokenizer)
     config = _config(folder)
     folders.check_tokenizer(folder)
-    tokenizer = _from_pretrained(AutoTokenizer, folder, {})
+    tokenizer = from_pretrained(AutoTokenizer, folder, {})
     restore_characters(tokenizer, folder)
     # Tokenizers of language models, as mmBERT took one over, may know these two by other names only.
     for name, other in (("cls_token", "bos_token"), ("sep_token", "eos_token")):
@@ -88,7 +88,7 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
 
 def load_encoder_config(source: str | Path) -> "PreTrainedConfig":
     """Load the configuration of a folder or hub name; ModelError when its architecture is not supported."""
-    return _config(_find(source, _CONFIG_FILES, folders.has_config))
+    return _config(find_folder(source, _CONFIG_FILES, folders.has_config))
 
 
 def load_model(
@@ -100,7 +100,7 @@ def load_model(
     """
     folder = model_folder(source)
     model, missing, misshapen = _read_model(folder, auto_class, _config(folder), attention)
-    _check_all_there(folder, auto_class, {name for name in missing if not name.startswith("pooler.")})
+    check_all_there(folder, auto_class, {name for name in missing if not name.startswith("pooler.")})
     _check_shapes(folder, misshapen)
     if missing:
         model.pooler = None
@@ -149,7 +149,7 @@ def load_with_new_head(
     model, missing, misshapen = _read_model(folder, auto_class, config, attention)
     inside = f"{model.base_model_prefix}."
     pooler = f"{inside}pooler."
-    _check_all_there(
+    check_all_there(
         folder, "whole encoder", {n for n in missing if n.startswith(inside) and not n.startswith(pooler)}
     )
     _check_shapes(folder, {name for name in misshapen if name.startswith(inside)})
@@ -179,19 +179,27 @@ def draw_parameters(model: "PreTrainedModel", names: Iterable[str], *, seed: int
                 parameter.fill_(1.0 if name.endswith("weight") else 0.0)
 
 
-def save_model(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
+def save_model(
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerFast",
+    folder: Path,
+    extras: Iterable[Callable[[Path], None]] = (),
+) -> None:
     """Write model and tokenizer under a temporary name, then rename: the folder is there whole or not at all.
 
-    A folder of this name is replaced. Language maps that the model carries are written too.
+    A folder of this name is replaced. ``extras`` write what else belongs into it; language maps that the
+    model carries are written too.
     """
     from safetensors import SafetensorError
 
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
         temporary.mkdir(parents=True, exist_ok=True)
-        with _quiet():
+        with quiet():
             model.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
+        for write in extras:
+            write(temporary)
         if maps := language_maps_of(model):
             write_language_maps(maps, temporary)
         if folder.exists():
@@ -212,7 +220,8 @@ def _leave_segments_out(tokenizer: Any) -> None:
     tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = names  # The latter is saved.
 
 
-def _find(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
+def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
+    """Return the folder a name or path stands for; what is on the hub is downloaded by these patterns."""
     path = Path(source).expanduser()
     beside_folders = "/" in str(source) and path.parent.is_dir()
     if isinstance(source, str) and _HUB_NAME.fullmatch(source) and not path.exists() and not beside_folders:
@@ -225,7 +234,7 @@ def _config(folder: Path) -> "PreTrainedConfig":
 
     content = folders.read_config(folder)
     family_named(str(content.get("model_type", "")), str(folder / folders.CONFIG))
-    return _from_pretrained(AutoConfig, folder, {})
+    return from_pretrained(AutoConfig, folder, {})
 
 
 def _read_model(
@@ -244,7 +253,7 @@ def _read_model(
         "output_loading_info": True,
     }
     with torch.random.fork_rng(devices=[]):
-        model, info = _from_pretrained(getattr(transformers, auto_class), folder, options)
+        model, info = from_pretrained(getattr(transformers, auto_class), folder, options)
     maps = read_language_maps(folder, config.hidden_size)
     if maps is not None:
         keep_language_maps(model, maps)
@@ -255,9 +264,10 @@ def _possible(attention: str, config: "PreTrainedConfig") -> str:
     return "eager" if "attention-kinds" in FAMILIES[config.model_type].lacks else attention
 
 
-def _from_pretrained(auto_class: Any, folder: Path, options: dict[str, Any]) -> Any:
+def from_pretrained(auto_class: Any, folder: Path, options: dict[str, Any]) -> Any:
+    """Load with one of transformers' Auto classes, offline and without foreign code; ModelError else."""
     try:
-        with _quiet():
+        with quiet():
             return auto_class.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, **options
             )
@@ -269,7 +279,8 @@ def _from_pretrained(auto_class: Any, folder: Path, options: dict[str, Any]) -> 
         ) from error
 
 
-def _check_all_there(folder: Path, kind: str, missing: set[str]) -> None:
+def check_all_there(folder: Path, kind: str, missing: set[str]) -> None:
+    """Raise ModelError when weights are missing that the kind of model needs."""
     if missing:
         raise ModelError(
             f"{folder}: this is no {kind}: the weights have no {_some(missing)}. Give a folder of that kind, "
@@ -291,7 +302,7 @@ def _some(names: set[str]) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep transformers' bars and remarks from the terminal: what matters is raised as an error here."""
     from transformers.utils import logging
 

@@ -32,6 +32,8 @@ def post_norm_site(block: str, layer: int) -> Site:
         value=f"{block}.attention.self.value",
         attention_output=f"{block}.attention.output.dense",
         attention_norm=f"{block}.attention.output.LayerNorm",
+        attention_dropout=f"{block}.attention.self.dropout",
+        output_dropout=f"{block}.attention.output.dropout",
         feed_forward=(f"{block}.intermediate", f"{block}.output"),
         feed_forward_in=f"{block}.intermediate.dense",
         feed_forward_out=f"{block}.output.dense",

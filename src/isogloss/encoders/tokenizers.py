@@ -112,10 +112,16 @@ def _unigram(lines: Sequence[str], size: int, make: "Make") -> Any:
 
     Kudo (2018), Section 3.2, with pieces from byte-pair encoding and each word's best split alone.
     """
+    blank = make(None)
+    special: tuple[str, ...] = tuple(blank.convert_ids_to_tokens(range(len(blank))))
+    return make(unigram_pieces(lines, size, special, make))
+
+
+def unigram_pieces(lines: Sequence[str], size: int, special: Sequence[str], make: "Make") -> Model:
+    """Return the special subwords, then at most as many pieces as make ``size`` subwords, each weighed."""
     from tokenizers import Tokenizer, models, trainers
 
     blank = make(None)
-    special: tuple[str, ...] = tuple(blank.convert_ids_to_tokens(range(len(blank))))
     merging = Tokenizer(models.BPE())
     merging.pre_tokenizer = blank.backend_tokenizer.pre_tokenizer
     if blank.backend_tokenizer.normalizer:
@@ -131,7 +137,7 @@ def _unigram(lines: Sequence[str], size: int, make: "Make") -> Any:
     for _ in range(ROUNDS):
         tokenizer = make({"vocab": _weighed(special, pieces, counts)})
         counts = _counts(tokenizer.backend_tokenizer, words, len(special) + len(pieces))[len(special) :]
-    return make({"vocab": _weighed(special, pieces, counts)})
+    return {"vocab": _weighed(special, pieces, counts)}
 
 
 def _xlm_roberta(model: Model | None) -> Any:

@@ -6,6 +6,8 @@ from typing import Any, cast
 from isogloss.aligners import Aligned, AlignSetting
 from isogloss.core.records import Row, Value, write_text
 from isogloss.core.runs import Adjust, Align
+from isogloss.data.bitext import two_languages
+from isogloss.data.bitext_report import check_bitext
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
@@ -37,7 +39,8 @@ def align(shop: Workshop, run: Align) -> Made:
     found = aligner.align(setting)[len(pairs) - len(wanted) :]
     lines = write_pharaoh(found, scores=True)
     write_text(shop.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
-    return Made([_row(run, wanted, found)])
+    report = check_bitext(wanted, *two_languages(run.languages))
+    return Made([_row(run, wanted, found)], report.warnings)
 
 
 def bitext_of(shop: Workshop, run: Align) -> list[Translation]:

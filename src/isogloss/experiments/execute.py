@@ -30,12 +30,14 @@ from isogloss.data.examples import Example, Translation
 from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
+from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.inputs import AS_THEY_ARE, examples_of, language_read
+from isogloss.experiments.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import Evaluation, evaluation
+from isogloss.training.evaluation import Evaluation, Scorer, evaluation
+from isogloss.training.paired_evaluation import beside_translations
 from isogloss.training.setting import Setting, TextSetting
 from isogloss.training.supervised import attention_for_training
 
@@ -153,11 +155,12 @@ def _fine_tune(shop: Workshop, run: FineTune) -> Made:
         folder=shop.store.folder(run) / WORK,
         seed=run.seed,
         bitext={one.languages: bitext_of(shop, one) for one in run.aligned or ()},
+        teacher="" if run.teacher is None else str(shop.store.model(run.teacher)),
         tell=shop.tell,
     )
     method: Any = run.method
     trained = method.train(setting)
-    save_model(trained.model, trained.tokenizer, shop.store.model(run))
+    save_model(trained.model, trained.tokenizer, shop.store.model(run), extras=trained.extras)
     return Made(trained.rows, (*trained.warnings, *filter(None, repairs)))
 
 
@@ -177,10 +180,11 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         split=run.split,
         columns=_columns(run),
         load=lambda subject: _load(shop, subject.run),
-        evaluation=lambda language: _evaluation(shop, run, language),
+        evaluation=lambda language: _scorer(shop, run, language),
         encoder=lambda subject: _encoder(shop, subject.run),
         bitext=lambda pair: _translations(shop, run, pair),
         precision=shop.precision,
+        paired=(lambda language: _paired(shop, run, language)) if run.inputs == PAIRED else None,
         keep=kept.append,
         tell=shop.tell,
     )
@@ -227,13 +231,38 @@ def _encoder(shop: Workshop, run: Run) -> tuple[Any, Any]:
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)
 
 
+def _scorer(shop: Workshop, run: Measure, language: str) -> Scorer:
+    """Give one language's examples, beside their translations where the run asks for pairs."""
+    return _paired(shop, run, language) if run.inputs == PAIRED else _evaluation(shop, run, language)
+
+
+def _paired(shop: Workshop, run: Measure, language: str) -> Scorer:
+    """Put a language's examples beside their translations; the source's, which have none, run alone."""
+    own, model = _evaluation(shop, run, language), _looked_at(run)
+    mixup = load_mixup(shop.store.model(model))
+    _, *pairs = codes_read(PAIRED, language, source_of(model))
+    if mixup is None or not pairs:
+        return own
+    return beside_translations(
+        own,
+        _examples(shop, run, pairs[0], run.split, run.examples),
+        load_tokenizer(str(shop.store.model(model))),
+        shop.optimization(model.optimization),
+        mixup=mixup,
+    )
+
+
+def _looked_at(run: Measure) -> FineTune:
+    return next(subject for subject in run.subjects if isinstance(subject, FineTune))
+
+
 def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     """Encode one language's examples with the tokenizer and lengths of the models looked at."""
-    model = next(subject for subject in run.subjects if isinstance(subject, FineTune))
+    model = _looked_at(run)
     task = TASKS[model.task]
     inputs = run.inputs or AS_THEY_ARE
     examples = examples_of(
-        inputs,
+        AS_THEY_ARE if inputs == PAIRED else inputs,
         language,
         source_of(model),
         lambda code: _examples(shop, run, code, run.split, run.examples),

@@ -10,6 +10,7 @@ from isogloss.core.runs import Align, Encoder, FineTune, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks, joined
+from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import encoder_label, languages_read, most_subwords, place_of
 from isogloss.experiments.recipe import (
@@ -23,7 +24,8 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.methods import METHODS, Method
+from isogloss.methods import METHODS, Method, Mixing
+from isogloss.methods.source_only import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
 from isogloss.training.setting import Reads
@@ -90,8 +92,10 @@ def cells(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where:
             if _takes(entry, cell, grid, built):
                 _check_maps(entry, cell, built, sources)
                 start = _start(cell, entry, models)
-                model = _model(cell, entry, recipe, {**changes, **entry.changes}, sources)
-                models[entry.label] = replace(model, start=start)
+                asked = {**changes, **entry.changes}
+                model = _model(cell, entry, recipe, asked, sources)
+                teacher = _teacher(cell, entry, recipe, asked, sources)
+                models[entry.label] = replace(model, start=start, teacher=teacher)
         # In the order of the recipe, whichever goes on from whichever.
         found.append(replace(cell, models={e.label: models[e.label] for e in entries if e.label in models}))
     return found
@@ -297,6 +301,25 @@ def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sourc
         seed=cell.seed,
         data=joined([cell.fingerprint(sources, code, split) for split, codes in splits for code in codes]),
     )
+
+
+def _teacher(
+    cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources
+) -> FineTune | None:
+    """Return the source-only model that labels translations, where a method needs one."""
+    if not isinstance(entry.method, Mixing):
+        return None
+    _check_mixing(entry.method, cell, entry.where, sources)
+    if not entry.method.needs_teacher(cell.task):
+        return None
+    return _model(cell, replace(entry, method=SourceOnly()), recipe, changes, sources)
+
+
+def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> None:
+    """Refuse what cannot be mixed, as far as the encoder is known before it is made."""
+    if place := place_of(cell.encoder, sources.encoders):
+        with located(where):
+            method.check(cell.task, load_encoder_config(place))
 
 
 def _aligned(

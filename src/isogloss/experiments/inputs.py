@@ -15,6 +15,8 @@ from isogloss.encoders.language_maps import BOTH
 
 AS_THEY_ARE = ""
 TRANSLATED = "translated"
+PAIRED = "paired"
+"""Each input beside its translation into the source language, for models that mix the two (X-Mixup)."""
 
 Mix = Callable[[Any, Any], Sequence[Example]]
 """From the examples of the target and of the source language."""
@@ -38,8 +40,8 @@ Read = Callable[[str], list[Example]]
 
 def check_inputs(inputs: str, task: str, where: str) -> None:
     """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
-    if inputs not in (AS_THEY_ARE, TRANSLATED, *MIXED):
-        raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, *MIXED))
+    if inputs not in (AS_THEY_ARE, TRANSLATED, PAIRED, *MIXED):
+        raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, PAIRED, *MIXED))
     if task not in TASKS.get(inputs, (task,)):
         fitting = [TRANSLATED, *(name for name, tasks in TASKS.items() if task in tasks)]
         raise ConfigError(
@@ -52,7 +54,10 @@ def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str
     """Return the languages (or pairs) whose examples make up a language's inputs; the source's are plain."""
     if inputs == AS_THEY_ARE or language in source or not source:
         return (language,)
-    return (f"{language}-{source[0]}",) if inputs == TRANSLATED else (language, source[0])
+    translation = f"{language}-{source[0]}"
+    if inputs == PAIRED:
+        return language, translation
+    return (translation,) if inputs == TRANSLATED else (language, source[0])
 
 
 def language_read(inputs: str, language: str, source: tuple[str, ...]) -> str:

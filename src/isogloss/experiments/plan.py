@@ -13,7 +13,7 @@ from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoder_runs import encoders
 from isogloss.experiments.grid import Cell, cells
-from isogloss.experiments.inputs import check_inputs, codes_read
+from isogloss.experiments.inputs import PAIRED, check_inputs, codes_read
 from isogloss.experiments.recipe import (
     MeasureTable,
     Recipe,
@@ -23,6 +23,7 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
+from isogloss.methods import Mixing
 
 _OF_MODELS = (
     *("split", "examples", "tasks", "targets", "seeds", "methods"),
@@ -265,6 +266,8 @@ def _models(chosen: Chosen, grid: list[Cell]) -> Iterator[tuple[FineTune, tuple[
                 targets, _ = found.setdefault(model, (set(), cell))
                 targets.update(cell.targets)
     for model, (targets, cell) in found.items():
+        if chosen.choice.inputs == PAIRED and not isinstance(model.method, Mixing):
+            continue
         # Sorted, so that a recipe with its lists in another order asks for the same runs.
         yield model, (*cell.source, *sorted(targets - {*cell.source})), cell
 

@@ -1,6 +1,6 @@
 """Floor 5: one training method per file."""
 
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.centring import Centring
@@ -15,6 +15,8 @@ from isogloss.methods.procrustes import Procrustes
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.methods.x_mixup import XMixup
 from isogloss.training.adjusting import Adjusted
 from isogloss.training.setting import AdjustSetting, Reads, Setting
 from isogloss.training.supervised import Trained
@@ -39,6 +41,19 @@ class Method(Protocol):
         ...
 
 
+@runtime_checkable
+class Mixing(Protocol):
+    """A method whose models take an input beside its translation."""
+
+    def check(self, task: str, config: Any) -> None:
+        """Raise ConfigError or ModelError for a task or an encoder with which it cannot be."""
+        ...
+
+    def needs_teacher(self, task: str) -> bool:
+        """Tell whether translations of a task are labelled by a source-only model."""
+        ...
+
+
 class Adjustment(Protocol):
     """A way to make translations lie together in an encoder; its fields are its hyper-parameters."""
 
@@ -60,6 +75,7 @@ _ALL: tuple[type[Method], ...] = (
     Consistency,
     Continual,
     ContinualFewShot,
+    XMixup,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
@@ -73,4 +89,8 @@ _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
 )
 ADJUSTMENTS: dict[str, type[Adjustment]] = {method.name: method for method in _ALL_ADJUSTMENTS}
 
-__all__ = ["ADJUSTMENTS", "METHODS", "PRETRAINING", "Adjustment", "Method"]
+TRANSLATION_TRAINING: dict[str, type[TranslationModelling]] = {
+    TranslationModelling.name: TranslationModelling
+}
+
+__all__ = ["ADJUSTMENTS", "METHODS", "PRETRAINING", "TRANSLATION_TRAINING", "Adjustment", "Method", "Mixing"]

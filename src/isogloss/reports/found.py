@@ -1,22 +1,34 @@
 """What was found, in plain sentences made from the numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean
 
 from isogloss.reports.claims import Claim, source_falls, target_gains
 from isogloss.reports.gather import Gathered
+from isogloss.reports.paths import grouped
 from isogloss.reports.rows import PathPoint, Score
 from isogloss.reports.sections import Findings
 from isogloss.reports.seeds import best_split
+from isogloss.reports.stages import CONTINUAL
 from isogloss.reports.words import count, joined, language, percent
 
 GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained on both languages"))
 
 
-def what_was_found(gathered: Gathered, found: Findings, claims: Sequence[Claim]) -> str:
-    """Return one paragraph: how far the source carries, what the claims came to, what is missing."""
-    about_claims = _verdicts(claims) if any(claim.verdict != "not tested" for claim in claims) else []
-    sentences = [*_transfer(found.scores), *_path(found.points), *about_claims, *_unfinished(gathered)]
+def what_was_found(
+    gathered: Gathered, found: Findings, claims: tuple[Sequence[Claim], Sequence[Claim]]
+) -> str:
+    """Return one paragraph: how far the source carries, what adjusting changes, the claims, what is missing.
+
+    The claims are those about transfer, and those about adjustment.
+    """
+    plain = found.originals()
+    about_claims = [
+        *_verdicts(claims[0], "Of the paper's"),
+        *_verdicts(claims[1], "About adjustment: of"),
+    ]
+    sentences = [*_transfer(plain.scores), *_path(plain.points), *_adjusted(found), *_continual(plain)]
+    sentences += [*about_claims, *_unfinished(gathered)]
     return " ".join(sentences) or "These runs hold no numbers yet."
 
 
@@ -59,6 +71,56 @@ def _gains(rows: Sequence[Score]) -> list[str]:
     return found
 
 
+def _adjusted(found: Findings) -> list[str]:
+    """Say what the largest adjustment of each kind changes in the targets it is about."""
+    sentences = []
+    names = found.encoders.names(found.encoders.adjusted)
+    for one in (group[-1] for group in found.encoders.by_size()):
+        ours, theirs = (_means(found, label, one.languages) for label in (one.label, one.base))
+        shared = ours.keys() & theirs.keys()
+        if shared:
+            after, before = (fmean(part[key] for key in sorted(shared)) for part in (ours, theirs))
+            name = names[one.label]
+            sentences.append(
+                f"With the encoder adjusted by {name}, the targets it was adjusted to go from "
+                f"{percent(before)} to {percent(after)}."
+            )
+    return sentences
+
+
+def _means(found: Findings, encoder: str, languages: Collection[str]) -> dict[tuple[str, ...], float]:
+    """Return the source-only scores of an encoder on plain test sets of these targets, mean over seeds."""
+    rows = [
+        row
+        for row in found.scores
+        if row.encoder == encoder and row.method == "source-only" and row.corpus not in found.mixed
+        if row.language in languages and not row.on_source
+    ]
+    groups = grouped(
+        rows, lambda row: (row.corpus, row.task, row.source, row.split, row.metric, row.language)
+    )
+    return {key: fmean(row.score for row in own) for key, own in groups.items()}
+
+
+def _continual(plain: Findings) -> list[str]:
+    """Say what continual learning on the original encoder changes in the targets it was made for."""
+    sentences = []
+    methods = dict.fromkeys(row.method for row in plain.scores if row.method.startswith(CONTINUAL))
+    for method in methods:
+        own = [row for row in plain.scores if row.method == method and row.on_own_target]
+        places = {(r.encoder, r.corpus, r.task, r.source, r.split, r.metric, r.language) for r in own}
+        beside = [
+            row
+            for row in plain.scores
+            if row.method == "source-only"
+            if (row.encoder, row.corpus, row.task, row.source, row.split, row.metric, row.language) in places
+        ]
+        if own and beside:
+            before, after = (percent(fmean(row.score for row in part)) for part in (beside, own))
+            sentences.append(f"Trained by {method}, the targets go from {before} to {after}.")
+    return sentences
+
+
 def _over(rows: Sequence[Score]) -> str:
     tasks = len({(row.corpus, row.task, row.metric) for row in rows})
     encoders = len({row.encoder for row in rows})
@@ -69,8 +131,10 @@ def _over(rows: Sequence[Score]) -> str:
     return f"mean over {joined(reversed(parts))}"
 
 
-def _verdicts(claims: Sequence[Claim]) -> list[str]:
-    """Say which claims hold, which do not and which were not tested."""
+def _verdicts(claims: Sequence[Claim], whose: str) -> list[str]:
+    """Say which claims hold, which do not and which were not tested, if any was."""
+    if all(claim.verdict == "not tested" for claim in claims):
+        return []
     groups = {
         "supported": "these runs support",
         "refuted": "they refute",
@@ -81,7 +145,7 @@ def _verdicts(claims: Sequence[Claim]) -> list[str]:
         letters = [f"({claim.letter})" for claim in claims if claim.verdict == verdict]
         if letters:
             parts.append(f"{words} {joined(letters)}")
-    return [f"Of the paper's {count(len(claims), 'claim')}, {joined(parts)}."] if parts else []
+    return [f"{whose} {count(len(claims), 'claim')}, {joined(parts)}."]
 
 
 def _unfinished(gathered: Gathered) -> list[str]:

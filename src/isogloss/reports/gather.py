@@ -18,6 +18,9 @@ from isogloss.reports.rows import Score, typed
 PLAN = "plan.json"
 FAILED = "failed.json"
 
+MIXED = "mixed"
+"""How the inputs of test sets are called, at least at first, that hold two languages."""
+
 _FOLDERS = re.compile(r"(?<![\w.:/<~])(?:[A-Za-z]:)?[/\\](?:[^\s/\\:\"'<>,;]+[/\\])+")
 """The folders in front of an absolute path: they belong to one machine and stay out of a page."""
 
@@ -123,9 +126,9 @@ def run_rows(run: Run, kind: type[T]) -> tuple[list[T], list[str]]:
     """Return one run's typed rows, and what was left out and why."""
     good: list[T] = []
     bad: Counter[str] = Counter()
-    another: str = getattr(kind, "another_with", "")
+    another: tuple[str, ...] = getattr(kind, "another_with", ())
     for row in run.record.rows if run.record else ():
-        if another in row:
+        if any(name in row for name in another):
             continue
         try:
             good.append(typed(kind, row))
@@ -146,6 +149,17 @@ def measured_beside(gathered: Gathered) -> list[Score]:
             with suppress(DataError):  # A row that is no score was noted when the scores were read.
                 found[typed(Score, {**row, "metric": name, "score": value, "baseline": None})] = None
     return list(found)
+
+
+def mixed_test_sets(gathered: Gathered) -> dict[str, str]:
+    """Return the test sets whose inputs are partly in the source language, each with its plain one."""
+    found: dict[str, str] = {}
+    for run in gathered.runs:
+        inputs = str(run.record.run.get("inputs") or "") if run.record else ""
+        if run.diagnostic == Score.diagnostic and inputs.startswith(MIXED):
+            names = {row.corpus for row in run_rows(run, Score)[0]}
+            found |= {name: name.removesuffix(f" {inputs}") for name in names}
+    return found
 
 
 def _read_run(folder: Path, shorten: Callable[[str], str]) -> Run:

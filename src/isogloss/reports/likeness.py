@@ -129,8 +129,7 @@ def correlation_table(rows: Sequence[LikenessCorrelation]) -> list[Table]:
             "Spearman's ρ of CKA with the source language and the score over the target languages, each a "
             "mean over seeds; the source itself, whose CKA is 1, is left out. States: of the encoder before "
             "fine-tuning, or within the fine-tuned model. p: two-sided, exact up to 7 languages, not "
-            "corrected for the number of layers. Interval: 95 %, bootstrap over languages; with few of them "
-            "it is rough."
+            "corrected for the number of layers. Interval: 95 %, bootstrap over languages; rough with few."
         ),
         header=cells(
             "corpus", "task", "encoder", "method", "states", "layer", "languages", "ρ", "interval", "p"

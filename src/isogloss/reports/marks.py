@@ -1,9 +1,10 @@
 """Marks in tables of scores: which differences are more than chance, and the captions that say so."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from isogloss.core.records import Row
+from isogloss.reports.adjusted import Encoders
 from isogloss.reports.comparison import LEVEL, TESTS, Baseline, Comparison, compare
 from isogloss.reports.gather import Run
 from isogloss.reports.kept_scores import Label, Place, kept_scores
@@ -11,11 +12,13 @@ from isogloss.reports.rows import Score
 from isogloss.reports.tables import Table, cells
 from isogloss.reports.words import count, joined, percent
 
-METHOD, ENCODER = "*", "†"
-"""The sign of a difference from the baseline method, and of one from the first encoder."""
+METHOD, ENCODER, BOTH = "*", "†", "‡"
+"""The sign of a difference from the baseline method, from the original (or first) encoder, and from both."""
 
 PLAIN = "source-only"
 """The method that others are held against, where it is there; else the first."""
+
+NONE_ADJUSTED = Encoders()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +27,8 @@ class Marks:
 
     tests: Mapping[str, Sequence[Comparison]] = field(default_factory=dict)
     against: Mapping[str, str] = field(default_factory=dict)
+    growth: Sequence[Comparison] = ()
+    """Source-only on the encoder adjusted on the most translations, against the one on the fewest."""
     without: int = 0
     """Score runs that kept no predictions."""
 
@@ -35,6 +40,12 @@ class Marks:
                 if one.is_significant:
                     found[one.place, one.system] = found.get((one.place, one.system), "") + sign
         return found
+
+    def pairs(self) -> dict[tuple[Place, Label, Label], Comparison]:
+        """Return every test by place, system and baseline."""
+        return {
+            (one.place, one.system, one.baseline): one for several in self.tests.values() for one in several
+        }
 
     def caption(self, places: Collection[Place], systems: Collection[Label]) -> str:
         """Say which tests the signs of these systems in these places come from, or why there are none."""
@@ -49,23 +60,81 @@ class Marks:
         return " ".join(said)
 
 
-def marks_of(runs: Sequence[Run], scores: Sequence[Score]) -> tuple[Marks, list[str]]:
-    """Test every system against the baseline method and the first encoder; also say what could not be."""
-    methods = list(dict.fromkeys(score.method for score in scores))
-    encoders = list(dict.fromkeys(score.encoder for score in scores))
-    baselines = {}
-    if len(methods) > 1:
-        method = PLAIN if PLAIN in methods else methods[0]
-        baselines[METHOD] = (Baseline(method=method), method)
-    if len(encoders) > 1:
-        baselines[ENCODER] = (Baseline(encoder=encoders[0]), f"the same method on {encoders[0]}")
+def marks_of(
+    runs: Sequence[Run], scores: Sequence[Score], encoders: Encoders = NONE_ADJUSTED
+) -> tuple[Marks, list[str]]:
+    """Test every system against the baseline method and its original encoder; also say what could not be."""
+    baselines = _baselines(scores, encoders)
     kept = kept_scores(runs if baselines else ())
-    tests, notes = {}, list(kept.notes)
-    for sign, (baseline, _) in baselines.items():
-        tests[sign], more = compare(kept, baseline)
-        notes += more
-    against = {sign: words for sign, (_, words) in baselines.items()}
-    return Marks(tests=tests, against=against, without=len(kept.without)), list(dict.fromkeys(notes))
+    tests: dict[str, Sequence[Comparison]] = {}
+    notes = list(kept.notes)
+
+    def tested(against: Sequence[Against]) -> list[Comparison]:
+        found = [compare(kept, baseline, wanted=wanted) for baseline, wanted in against]
+        notes.extend(note for _, more in found for note in more)
+        return [one for several, _ in found for one in several]
+
+    for sign, (against, _) in baselines.items():
+        tests[sign] = tested(against)
+    growth = tested(_smallest(encoders)) if baselines else []
+    words = {sign: said for sign, (_, said) in baselines.items()}
+    marks = Marks(tests=tests, against=words, growth=growth, without=len(kept.without))
+    return marks, list(dict.fromkeys(notes))
+
+
+Against = tuple[Baseline, Callable[[Place, Label], bool]]
+"""What systems are held against, and which of them."""
+
+
+def _baselines(scores: Sequence[Score], encoders: Encoders) -> dict[str, tuple[list[Against], str]]:
+    """Return, for each sign, the tests it stands for and what they are against, in words."""
+    methods = list(dict.fromkeys(score.method for score in scores))
+    labels = list(dict.fromkeys(score.encoder for score in scores))
+    found: dict[str, tuple[list[Against], str]] = {}
+    plain = PLAIN if PLAIN in methods else methods[0] if methods else ""
+    if len(methods) > 1:
+        found[METHOD] = ([(Baseline(method=plain), lambda *_: True)], plain)
+    if len(labels) > 1:
+        against, words = _references(labels, encoders)
+        found[ENCODER] = (against, f"the same method on {words}")
+        both = [(replace(one, method=plain), _other_method(plain, wanted)) for one, wanted in against]
+        if len(methods) > 1:
+            found[BOTH] = (both, f"{plain} on {words}")
+    return found
+
+
+def _references(labels: Sequence[str], encoders: Encoders) -> tuple[list[Against], str]:
+    """Hold adjusted encoders against what they were made from, and originals against the first of them."""
+    originals = [label for label in labels if encoders.is_original(label)] or list(labels[:1])
+    reference = {label: encoders.base(label) for label in labels}
+    reference = {
+        label: base if base in labels and base != label else originals[0] for label, base in reference.items()
+    }
+    against: list[Against] = []
+    for base in dict.fromkeys(reference.values()):
+        own = {label for label, one in reference.items() if one == base}
+        against.append((Baseline(encoder=base), _of(own)))
+    bases = dict.fromkeys(reference.values())
+    return against, next(iter(bases)) if len(bases) == 1 else "the original encoder"
+
+
+def _of(labels: Collection[str]) -> Callable[[Place, Label], bool]:
+    return lambda _, system: system.encoder in labels
+
+
+def _other_method(plain: str, wanted: Callable[[Place, Label], bool]) -> Callable[[Place, Label], bool]:
+    """Want what differs in the method as well; what differs in one thing has a sign of its own."""
+    return lambda place, system: system.method != plain and wanted(place, system)
+
+
+def _smallest(encoders: Encoders) -> list[Against]:
+    """Hold the encoder adjusted on the most translations against the one adjusted on the fewest."""
+    found: list[Against] = []
+    for group in encoders.by_size():
+        if len(group) > 1:
+            largest = Label(group[-1].label, PLAIN)
+            found.append((Baseline(group[0].label, PLAIN), lambda _, system, one=largest: system == one))  # type: ignore[misc]
+    return found
 
 
 def difference_tables(marks: Marks) -> list[Table]:

@@ -22,7 +22,8 @@ class Page:
     gathered: Gathered
     found: str
     warnings: Sequence[str]
-    claims: Table
+    claims: Sequence[Table]
+    """At least one; each is about one paper."""
     sections: Sequence[Section]
     runs: Table
     rows: Sequence[tuple[str, int]]

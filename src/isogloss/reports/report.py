@@ -15,7 +15,7 @@ from isogloss.reports.drawing import Figure
 from isogloss.reports.found import what_was_found
 from isogloss.reports.gather import Gathered, gather
 from isogloss.reports.page import Page, render
-from isogloss.reports.run_tables import claim_table, run_table
+from isogloss.reports.run_tables import adjustment_claim_table, claim_table, run_table
 from isogloss.reports.sections import Section, findings, sections
 from isogloss.reports.tables import Table, to_csv, to_latex
 from isogloss.reports.words import slug
@@ -43,14 +43,14 @@ def write_report(out: Path) -> Report:
     """
     gathered = gather(out)
     found, notes = findings(gathered)
-    claims = found.claims()
+    claims, of_adjustment = found.claims(), found.adjustment_claims()
     warnings = (*gathered.warnings, *_troubles(gathered), *notes)
-    paragraph = what_was_found(gathered, found, claims)
+    paragraph = what_was_found(gathered, found, (claims, of_adjustment))
     page = Page(
         gathered=gathered,
         found=paragraph,
         warnings=warnings,
-        claims=claim_table(claims),
+        claims=[claim_table(claims), *adjustment_claim_table(of_adjustment)],
         sections=sections(gathered, found),
         runs=run_table(gathered.runs),
         rows=[(_rows_name(kind), len(gathered.raw(kind))) for kind in _kinds(gathered)],
@@ -61,8 +61,8 @@ def write_report(out: Path) -> Report:
         html=out / PAGE,
         figures=figures,
         tables=tables,
-        summary=_summary(gathered, claims, paragraph),
-        claims=claims,
+        summary=_summary(gathered, (*claims, *of_adjustment), paragraph),
+        claims=(*claims, *of_adjustment),
         warnings=warnings,
     )
 
@@ -79,7 +79,7 @@ def _troubles(gathered: Gathered) -> list[str]:
 
 def _kinds(gathered: Gathered) -> list[str]:
     """Return the kinds of rows there are: the diagnostics, then the trainings."""
-    trainings = [kind for kind in ("pretrain", "fine-tune") if gathered.finished(kind)]
+    trainings = [kind for kind in ("pretrain", "align", "adjust", "fine-tune") if gathered.finished(kind)]
     return [kind for kind in (*gathered.diagnostics(), *trainings) if gathered.raw(kind)]
 
 
@@ -99,7 +99,7 @@ def _write_parts(out: Path, page: Page) -> tuple[tuple[Path, ...], tuple[Path, .
 
 
 def _all_tables(parts: Sequence[Section], page: Page) -> list[Table]:
-    return [page.claims, *(table for section in parts for table in section.tables), page.runs]
+    return [*page.claims, *(table for section in parts for table in section.tables), page.runs]
 
 
 def _write_figure(out: Path, figure: Figure) -> tuple[Path, Path]:

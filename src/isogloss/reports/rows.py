@@ -235,7 +235,7 @@ class Ratio:
 class Distances:
     """Distances of related and of unrelated words in one layer: means, and AUC of the separation."""
 
-    another_with: ClassVar[str] = "low"
+    another_with: ClassVar[tuple[str, ...]] = ("low",)
 
     diagnostic: ClassVar[str] = "word-distance"
     encoder: str
@@ -258,7 +258,7 @@ class Distances:
 class DistanceBin:
     """One bin of the histograms of word distances: its edges, and the share of each group in it."""
 
-    another_with: ClassVar[str] = "auc"
+    another_with: ClassVar[tuple[str, ...]] = ("auc",)
 
     diagnostic: ClassVar[str] = "word-distance"
     encoder: str
@@ -288,13 +288,44 @@ class PretrainStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdjustStep:
+    """The loss of an adjustment at one step; rows about the pairs it read have the pair's name."""
+
+    another_with: ClassVar[tuple[str, ...]] = ("pair",)
+
+    diagnostic: ClassVar[str] = "adjust"
+    step: int
+    loss: float
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """One word alignment of bitext: how many links, and, where there is gold, how many of them are right."""
+
+    diagnostic: ClassVar[str] = "align"
+    bitext: str
+    languages: str
+    split: str
+    aligner: str
+    pairs: int
+    links: int
+    gold_pairs: int = 0
+    precision: float | None = None
+    recall: float | None = None
+    f1: float | None = None
+    aer: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
     """A fine-tuned model on one dev set after one epoch.
 
-    The record of a fine-tuning also holds rows of its steps; those have a rate.
+    The record of a fine-tuning also holds rows of its steps; those have a rate. Where bitext was read,
+    there is one more for each pair.
     """
 
-    another_with: ClassVar[str] = "rate"
+    another_with: ClassVar[tuple[str, ...]] = ("rate", "pair")
 
     diagnostic: ClassVar[str] = "fine-tune"
     epoch: int

@@ -18,10 +18,20 @@ STATES = {
 
 
 def claim_table(claims: Sequence[Claim]) -> Table:
-    """Return the claims with number and verdict."""
+    """Return the claims about transfer with number and verdict."""
+    return _claims("claims", "What the paper claims, and what these runs say", claims)
+
+
+def adjustment_claim_table(claims: Sequence[Claim]) -> list[Table]:
+    """Return the claims about adjustment in a table of their own; none where they do not come up."""
+    title = "What is claimed of cross-lingual adjustment, and what these runs say"
+    return [_claims("claims-adjustment", title, claims)] if claims else []
+
+
+def _claims(name: str, title: str, claims: Sequence[Claim]) -> Table:
     return Table(
-        name="claims",
-        title="What the paper claims, and what these runs say",
+        name=name,
+        title=title,
         caption="Each verdict follows from these runs alone, by the rule in the last column.",
         header=cells("", "claim", "found here", "verdict", "how it was computed"),
         align="lllll",

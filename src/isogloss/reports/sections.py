@@ -1,13 +1,17 @@
 """The sections of a report, in reading order; one without numbers is empty, and the page names it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from isogloss.reports.adjusted import Encoders, encoders_of
+from isogloss.reports.adjustment_claims import Evidence, adjustment_claims
+from isogloss.reports.alignment_tables import alignment_tables
+from isogloss.reports.bitext_size import size_figures, size_panels, size_tables
 from isogloss.reports.claims import Claim, claims
 from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
-from isogloss.reports.gather import Gathered, measured_beside, rows_of, run_rows
+from isogloss.reports.gather import Gathered, measured_beside, mixed_test_sets, rows_of, run_rows
 from isogloss.reports.likeness import correlation_table, likeness_correlations, likeness_tables
 from isogloss.reports.marks import Marks, difference_tables, marks_of
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
@@ -17,6 +21,8 @@ from isogloss.reports.paths import lines
 from isogloss.reports.plane_figures import plane_figures
 from isogloss.reports.rows import (
     KNOWN_DIAGNOSTICS,
+    AdjustStep,
+    Alignment,
     Delta,
     DistanceBin,
     Distances,
@@ -35,8 +41,9 @@ from isogloss.reports.rows import (
 from isogloss.reports.seeds import gaps, seed_spreads
 from isogloss.reports.state_figures import likeness_figures, map_figures
 from isogloss.reports.state_tables import map_table, ratio_table
+from isogloss.reports.systems import system_tables
 from isogloss.reports.tables import Table, plain_table
-from isogloss.reports.training_figures import fine_tune_figures, pretrain_figure
+from isogloss.reports.training_figures import adjust_figures, fine_tune_figures, pretrain_figure
 from isogloss.reports.words import slug
 
 T = TypeVar("T")
@@ -75,10 +82,37 @@ class Findings:
     maps: list[MapPoint]
     ratios: list[Ratio]
     marks: Marks
+    encoders: Encoders
+    mixed: Mapping[str, str]
+    """Test sets of two languages, each with the plain one beside it."""
 
     def claims(self) -> tuple[Claim, ...]:
-        """Test the paper's claims on these rows."""
-        return claims(self.points, self.scores, self.variances, self.deltas)
+        """Test the claims of the paper on transfer, which knows no adjusted encoders, on the others."""
+        plain = self.originals()
+        return claims(plain.points, plain.scores, plain.variances, plain.deltas)
+
+    def adjustment_claims(self) -> tuple[Claim, ...]:
+        """Test the claims of the paper on adjustment; none where nothing was adjusted or continual."""
+        return adjustment_claims(
+            Evidence(
+                scores=self.scores,
+                distances=self.distances,
+                marks=self.marks,
+                encoders=self.encoders,
+                mixed=self.mixed,
+            )
+        )
+
+    def originals(self) -> "Findings":
+        """Return what is about original encoders and test sets of one language."""
+        plain = self.encoders.is_original
+        return replace(
+            self,
+            scores=[row for row in self.scores if plain(row.encoder) and row.corpus not in self.mixed],
+            points=[row for row in self.points if plain(row.encoder)],
+            variances=[row for row in self.variances if plain(row.encoder) and row.corpus not in self.mixed],
+            deltas=[row for row in self.deltas if plain(row.encoder)],
+        )
 
 
 def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
@@ -91,10 +125,13 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         return rows
 
     scores = read(Score)
-    marks, untested = marks_of(gathered.runs, scores)
+    encoders = encoders_of(gathered)
+    marks, untested = marks_of(gathered.runs, scores, encoders)
     notes.extend(untested)
     found = Findings(
         marks=marks,
+        encoders=encoders,
+        mixed=mixed_test_sets(gathered),
         scores=scores,
         points=read(PathPoint),
         plane=read(PlanePoint),
@@ -109,6 +146,8 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         ratios=read(Ratio),
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
+    notes += [note for run in gathered.finished("adjust") for note in run_rows(run, AdjustStep)[1]]
+    notes += [note for run in gathered.finished("align") for note in run_rows(run, Alignment)[1]]
     notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
     return found, notes
 
@@ -117,6 +156,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
     """Return every section, empty ones included, in reading order."""
     return [
         _scores(found, measured_beside(gathered)),
+        _sizes(found),
         _paths(found),
         _plane(found),
         _deltas(found),
@@ -127,17 +167,36 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _likeness(found),
         _maps(found),
         _ratios(found),
-        _training(gathered),
+        _alignments(gathered),
+        _training(gathered, found.encoders),
         _others(gathered),
     ]
 
 
 def _scores(found: Findings, beside: list[Score]) -> Section:
+    side_by_side = [
+        *system_tables(found.scores, found.encoders, found.marks),
+        *system_tables(beside, found.encoders, found.marks, folded=True),
+    ]
+    own = score_tables([*found.scores, *beside], found.marks)
+    if side_by_side:  # they show the same numbers, and more
+        own = [replace(table, folded=True) for table in own]
     return Section(
         id="scores",
         title="Scores per language",
         text="How each method does on each language. Small differences within the spread mean nothing.",
-        tables=[*score_tables([*found.scores, *beside], found.marks), *difference_tables(found.marks)],
+        tables=[*side_by_side, *own, *difference_tables(found.marks)],
+    )
+
+
+def _sizes(found: Findings) -> Section:
+    curves = size_panels(found.scores, found.encoders)
+    return Section(
+        id="bitext-size",
+        title="The size of the bitext",
+        text="How much parallel text an adjustment takes, and whether more of it goes on helping.",
+        figures=size_figures(curves),
+        tables=size_tables(curves),
     )
 
 
@@ -224,7 +283,7 @@ def _likeness(found: Findings) -> Section:
     return Section(
         id="likeness",
         title="How alike the languages' states are (CKA)",
-        text="Whether languages represented like the source are those that transfer well.",
+        text="Whether the languages that are represented like the source are those that transfer well.",
         figures=likeness_figures(found.likeness),
         tables=(
             *correlation_table(likeness_correlations(found.likeness, found.scores)),
@@ -252,13 +311,23 @@ def _ratios(found: Findings) -> Section:
     )
 
 
-def _training(gathered: Gathered) -> Section:
+def _alignments(gathered: Gathered) -> Section:
+    return Section(
+        id="word-alignment",
+        title="Word alignment",
+        text="How good the links between words are that adjustments and distances were made with.",
+        tables=alignment_tables(gathered.finished("align")),
+    )
+
+
+def _training(gathered: Gathered, encoders: Encoders) -> Section:
     return Section(
         id="training",
         title="Training curves",
         text="Whether the trainings had settled.",
         figures=(
             *pretrain_figure(gathered.finished("pretrain")),
+            *adjust_figures(gathered.finished("adjust"), encoders),
             *fine_tune_figures(gathered.finished("fine-tune")),
         ),
     )

@@ -2,7 +2,7 @@
 
 Paper: "… Cross-Lingual Adjustment …", Fig. 2: original, adjusted, fine-tuned, adjusted and fine-tuned, and
 fine-tuned in continual mode. A stage is told from the columns of a row: the encoder's label ("mini,
-cross-lingual-adjustment on en-es (0a1b2c)"), the task and the method.
+cross-lingual-adjustment on 5000 en-es (0a1b2c)"), the task and the method.
 """
 
 import re
@@ -18,7 +18,9 @@ PLAIN = "source-only"
 
 CONTINUAL = "continual"
 
-_ADJUSTED = re.compile(r"(?P<before>.+), (?P<how>[a-z][a-z-]*) on (?P<pairs>[a-z+-]+) \([0-9a-f]{6}\)")
+_ADJUSTED = re.compile(
+    r"(?P<before>.+), (?P<how>[a-z][a-z-]*) on (?:(?P<size>\d+) )?(?P<pairs>[A-Za-z+-]+) \([0-9a-f]{6}\)"
+)
 
 
 R = TypeVar("R", Distances, DistanceBin)

@@ -171,7 +171,7 @@ def _map_words(key: tuple[str, str, str], maps: Sequence[tuple[str, list[MapPoin
         caption=(
             "Mean-pooled states of parallel sentences on their first two principal components, one mark for "
             "a sentence, the large ones the languages' centroids; the first seed of each method. Components "
-            "are found, and each panel is scaled, for itself: two panels' directions and sizes do not compare."
+            "are found, and each panel is scaled, for itself: directions and sizes of two do not compare."
         ),
         alt=(
             f"Scatter plots ({count(len(maps), 'map')}) of sentences by language. Percent of the variance "

@@ -133,6 +133,7 @@ _LATEX = {
     "²": r"$^2$",
     "α": r"$\alpha$",
     "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
     "δ": r"$\delta$",
     "θ": r"$\theta$",
     "ρ": r"$\rho$",

@@ -1,10 +1,11 @@
-"""Curves of training: the pretraining loss, and the dev score of every fine-tuning by epoch."""
+"""Curves of training: the loss of pretraining and of adjusting, the dev score of fine-tuning by epoch."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from isogloss.core.records import Row, Value
+from isogloss.reports.adjusted import Encoders
 from isogloss.reports.drawing import (
     MARK,
     Figure,
@@ -19,8 +20,8 @@ from isogloss.reports.drawing import (
 )
 from isogloss.reports.gather import Run, run_rows
 from isogloss.reports.paths import grouped
-from isogloss.reports.rows import Epoch, PretrainStep
-from isogloss.reports.words import count, joined, percent
+from isogloss.reports.rows import AdjustStep, Epoch, PretrainStep
+from isogloss.reports.words import count, joined, percent, slug
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,6 +66,50 @@ def pretrain_figure(runs: Sequence[Run]) -> list[Figure]:
         return canvas
 
     return [drawn(words, [_with_run(run, row) for run, _ in curves for row in _raw(run)], paint)]
+
+
+def adjust_figures(runs: Sequence[Run], encoders: Encoders) -> list[Figure]:
+    """Draw the loss of each adjustment by step, a figure for each way of adjusting: losses differ in kind."""
+    ways = grouped(runs, _way)
+    return [figure for way, members in ways.items() for figure in _adjust_figure(way, members, encoders)]
+
+
+def _adjust_figure(way: str, runs: Sequence[Run], encoders: Encoders) -> list[Figure]:
+    curves = [(run, rows) for run in runs if (rows := run_rows(run, AdjustStep)[0])]
+    if not curves:
+        return []
+    made = encoders.by_run(run.id for run, _ in curves)
+    names = encoders.names(one.label for one in made.values())
+    titles = {run.id: names[made[run.id].label] if run.id in made else run.title for run, _ in curves}
+    lasts = [
+        f"{titles[run.id]} ends at {rows[-1].loss:.4g} after {rows[-1].step} steps" for run, rows in curves
+    ]
+    colour = colours(list(titles.values()))
+    words = Words(
+        name=slug("adjusting", way),
+        title=f"Adjusting, {way}",
+        caption="Loss by step (logarithmic), one line per encoder; different sums are no better or worse.",
+        alt=f"Line plot: {joined(lasts)}.",
+    )
+
+    def paint() -> "Canvas":
+        canvas, (axis,) = panels(1, height=2.1, labels=list(colour))
+        for run, rows in curves:
+            steps, losses = [row.step for row in rows], [row.loss for row in rows]
+            name = titles[run.id]
+            axis.plot(steps, losses, marker="." * (len(rows) == 1), color=colour[name], label=name)
+        axis.set_xscale("log")
+        legend(canvas, [axis])
+        axis_labels(canvas, "step", "loss")
+        return canvas
+
+    return [drawn(words, [_with_run(run, row) for run, _ in curves for row in _raw(run)], paint)]
+
+
+def _way(run: Run) -> str:
+    """Name how an encoder was adjusted; "" where the record does not say it."""
+    method = run.record.run.get("method") if run.record else None
+    return str(method.get("kind", "")) if isinstance(method, Mapping) else ""
 
 
 def fine_tune_figures(runs: Sequence[Run]) -> list[Figure]:

@@ -80,7 +80,11 @@ class PairClassification:
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the mean cross entropy over the pairs."""
-        return cross_entropy(self.scores(model, batch).float(), batch.gold)
+        return self.loss_of(self.scores(model, batch), batch)
+
+    def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the loss from the raw outputs."""
+        return cross_entropy(scores.float(), batch.gold)
 
     def decode(
         self, examples: Sequence[SentencePair], rows: Sequence[EncodedRow], scores: Sequence[Tensor]

@@ -130,7 +130,11 @@ class SpanQA:
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the mean over rows and over start and end of the cross entropy among a row's places."""
-        start, end = self.scores(model, batch).float().unbind(dim=1)
+        return self.loss_of(self.scores(model, batch), batch)
+
+    def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the loss from the raw outputs."""
+        start, end = scores.float().unbind(dim=1)
         return (_choice_loss(start, batch, Mark.START) + _choice_loss(end, batch, Mark.END)) / 2
 
     def decode(

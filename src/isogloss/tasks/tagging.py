@@ -92,7 +92,11 @@ class Tagging:
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the mean cross entropy over the scored words."""
-        return cross_entropy(self.scores(model, batch).float(), batch.gold)
+        return self.loss_of(self.scores(model, batch), batch)
+
+    def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the loss from the raw outputs."""
+        return cross_entropy(scores.float(), batch.gold)
 
     def decode(
         self, examples: Sequence[Tagged], rows: Sequence[EncodedRow], scores: Sequence[Tensor]

@@ -96,3 +96,12 @@ class Task(Protocol):
     def majority(self, train_examples: Sequence[Any], test_examples: Sequence[Any]) -> float:
         """Score the baseline that always answers the most frequent label of the training examples."""
         ...
+
+
+@runtime_checkable
+class ScoredTask(Task, Protocol):
+    """A task whose loss is computed from its scores, so that rows of two sides can run in one pass."""
+
+    def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the loss from the raw outputs [label class] at the places of the batch."""
+        ...

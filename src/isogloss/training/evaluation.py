@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -21,6 +21,56 @@ BUDGET = 8192
 
 CALL = 64
 """Subwords a CPU computes in about the time one more batch costs: more padding than that is not worth it."""
+
+
+class Scorer(Protocol):
+    """Examples of one language, ready to score any model of their task."""
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+        ...
+
+    @property
+    def gold(self) -> list[Any]:
+        """What is right, example by example."""
+        ...
+
+    @property
+    def examples(self) -> Sequence[Example]:
+        """The examples."""
+        ...
+
+    @property
+    def rows(self) -> Sequence[EncodedRow]:
+        """Their rows."""
+        ...
+
+    @property
+    def metric(self) -> str:
+        """Name of the task's metric."""
+        ...
+
+    @property
+    def baseline(self) -> float | None:
+        """Score of always saying the commonest label of the training data."""
+        ...
+
+    def score(self, model: Any) -> float:
+        """Return the task's metric for a model."""
+        ...
+
+    def measures(self, model: Any) -> dict[str, float]:
+        """Return the task's metric, first, and what the field reports beside it."""
+        ...
+
+    def predict(self, model: Any) -> list[Any]:
+        """Return what a model predicts for each example, in their order."""
+        ...
+
+    def scores(self, model: Any) -> list[Tensor]:
+        """Return the raw scores [label class] of each row, in their order, in float32 on the CPU."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,20 @@ class AdjustSetting:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TranslationSetting:
+    """What a method that trains a translation model is given."""
+
+    bitext: Mapping[str, list[Translation]]
+    """By pair of languages (en-es): translations, trained on in both directions."""
+    dev: Mapping[str, list[Translation]]
+    """By pair of languages: translations that choose among the weights on the way; none when empty."""
+    folder: Path
+    """A folder of its own, kept until the run is finished."""
+    seed: int
+    tell: Tell = silent
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reads:
     """What a method reads: languages, or pairs such as en-sw for what was translated from en into sw."""
 
@@ -72,4 +86,6 @@ class Setting:
     seed: int
     bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
     """By pair (en-es, the source first): translations with links, where the method reads some."""
+    teacher: str = ""
+    """Folder of the model that labels translations, where the method needs one."""
     tell: Tell = silent

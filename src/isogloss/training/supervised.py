@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -37,6 +38,8 @@ class Trained:
     tokenizer: Any
     rows: list[dict[str, Value]]
     warnings: tuple[str, ...] = ()
+    extras: tuple[Callable[[Path], None], ...] = ()
+    """What writes files of the method's own into the model's folder, beside an ordinary model."""
 
 
 Prepare = Callable[[Setting, Any, dict[str, list[Example]]], tuple[Epochs[Any], Loss]]
@@ -78,7 +81,7 @@ def fine_tune(
     makes a term that is added to that loss.
     """
     checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
-    setting = _settled(setting, checkpoints)
+    setting = settled(setting, checkpoints)
     tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(
         setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
@@ -86,7 +89,7 @@ def fine_tune(
     _check_maps(model, reads, apart=prepare is one_by_one and beside is None)
     train = {language: setting.train(language) for language in reads.train}
     batches, task_loss = prepare(setting, tokenizer, train)
-    selection = _Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
+    selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
     epochs = range(1, setting.optimization.epochs + 1)
     watch = Watch(
         evaluate=lambda done: selection.notes(model, done),
@@ -95,15 +98,15 @@ def fine_tune(
         tell=setting.tell,
         what=f"fine-tuning on {'+'.join(reads.train)}",
     )
-    schedule = _schedule(setting.optimization)
+    schedule = schedule_of(setting.optimization)
     second = beside(setting, model, tokenizer, len(batches)) if beside else Beside()
     every, loss = second.added(batches, task_loss)
     fitted = fit(model, every, loss, schedule=schedule, seed=setting.seed, watch=watch)
-    rows = [*_mark_chosen(fitted.rows), *second.rows]
+    rows = [*mark_chosen(fitted.rows), *second.rows]
     return Trained(model, tokenizer, rows, (*selection.warnings(rows), *second.warnings))
 
 
-def _settled(setting: Setting, checkpoints: Checkpoints) -> Setting:
+def settled(setting: Setting, checkpoints: Checkpoints) -> Setting:
     """Decide the precision once, so that the model is trained and selected in the same."""
     precision = precision_of(setting.optimization.precision, checkpoints)
     return replace(setting, optimization=replace(setting.optimization, precision=precision))
@@ -123,7 +126,8 @@ def _batches(setting: Setting, tokenizer: Any, groups: list[list[Example]]) -> B
     )
 
 
-def _schedule(optimization: Optimization) -> Schedule:
+def schedule_of(optimization: Optimization) -> Schedule:
+    """Say how weights are updated, from a run's fields."""
     return Schedule(
         learning_rate=optimization.learning_rate,
         warmup=optimization.warmup,
@@ -156,7 +160,7 @@ def _check_maps(model: Any, reads: Reads, *, apart: bool) -> None:
     check_languages(model, (*reads.train, *reads.dev))
 
 
-class _Selection:
+class Selection:
     """Dev data, scored after each epoch beside what always saying the commonest label would score."""
 
     def __init__(
@@ -209,7 +213,7 @@ class _Selection:
         return tuple(found)
 
 
-def _mark_chosen(rows: list[Note]) -> list[dict[str, Value]]:
+def mark_chosen(rows: list[Note]) -> list[dict[str, Value]]:
     """Mark the rows of the epoch whose mean dev score was the first to be the highest."""
     epochs: dict[int, list[float]] = {}
     for row in rows:

@@ -13,7 +13,7 @@ def first(found, count=60):
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-@pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])
+@pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
 def test_dev_in_perfect_translation_is_the_other_language_s_dev(corpus, one, other):
     assert first(translated(corpus, f"{one}-{other}", "dev")) == first(examples(corpus, other, "dev"))
 
@@ -24,7 +24,7 @@ def test_every_answer_is_found_again_in_every_perfect_translation(one, other):
     assert list(translated("squad", f"{one}-{other}", "test")) == list(examples("squad", other, "test"))
 
 
-@pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])
+@pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
 def test_perfect_translation_there_and_back_is_what_it_was(corpus):
     assert first(translated(corpus, "qaa-qad-qaa", "train")) == first(examples(corpus, "qaa", "train"))
 
@@ -49,6 +49,32 @@ def test_answers_of_noisy_translations_stand_in_the_passage_and_lost_ones_are_co
             assert one.passage[start : start + len(text)] == text
 
 
+@pytest.mark.parametrize("noise", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("languages", ["qaa-qab", "qaa-qai", "qaa-qab-qaa"])
+def test_noisy_translations_of_sentences_are_trees_with_a_tag_for_each_word(languages, noise):
+    source = first(examples("ud", "qaa", "train"), 80)
+    found = first(translated("ud", languages, "train", noise=noise), 80)
+    assert [one.id for one in found] == [one.id for one in source]
+    for one in found:
+        assert len(one.words) == len(one.tags) == len(one.heads) == len(one.relations)
+        assert [head == 0 for head in one.heads] == [name == "root" for name in one.relations]
+        assert one.heads.count(0) == 1
+        for word in range(1, len(one.words) + 1):
+            above = [word]
+            while above[-1]:
+                above.append(one.heads[above[-1] - 1])
+                assert len(above) <= len(one.words) + 1
+
+
+def test_noisy_translations_of_entities_keep_their_kinds():
+    source = first(examples("wikiann", "qaa", "train"), 80)
+    found = first(translated("wikiann", "qaa-qab", "train", noise=0.1), 80)
+    assert [one.id for one in found] == [one.id for one in source]
+    for one, other in zip(source, found, strict=True):
+        assert len(other.words) == len(other.tags)
+        assert {tag[2:] for tag in other.tags} <= {tag[2:] for tag in one.tags}
+
+
 def test_linked_translation_is_the_translation_and_its_places_are_words():
     translator = Translator("qaa", "qai", noise=0.1)
     for question in first(examples("squad", "qaa", "dev"), 20):
@@ -64,7 +90,7 @@ def test_linked_translation_is_the_translation_and_its_places_are_words():
 @pytest.mark.parametrize(
     ("corpus", "languages", "said"),
     [
-        ("ud", "qaa-qab", "no corpus 'ud'.*Known: pawsx, squad, xnli"),
+        ("text", "qaa-qab", "no corpus 'text'.*Known: pawsx, squad, ud, wikiann, xnli"),
         ("xnli", "qaa", "'qaa' is no pair; expected two as in qaa-qab"),
         ("xnli", "qaa-qtz", "qtz"),
     ],

@@ -1,6 +1,6 @@
 """Say a meaning in a language: words in order, each with its place in the tree, its entity and its keys."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from isogloss.data.languages import concepts as c
@@ -74,6 +74,30 @@ def is_within(node: int, other: int) -> bool:
     while node > other:
         node //= _CHILDREN
     return node == other
+
+
+def rooted(said: Sequence[Word]) -> list[Word]:
+    """Give words of which some may be missing as a tree again.
+
+    What hung on a missing word hangs on the next one above it, and without any above on the first word of
+    the highest: that is the root.
+    """
+    there = {word.node for word in said if word.node}
+    tops = [place for place, word in enumerate(said) if not _above(word.head, there)]
+    root = min(tops, key=lambda place: (said[place].node or _CHILDREN**9, place))
+    node = said[root].node or _CHILDREN**9
+    found = [word._replace(head=_above(word.head, there) or node) for word in said]
+    found[root] = said[root]._replace(node=node, head=0, relation="root")
+    return [
+        word._replace(relation="dep") if word.relation == "root" and word.head else word for word in found
+    ]
+
+
+def _above(node: int, there: Container[int]) -> int:
+    """Return a node, or the next one above it that is there; 0 without one."""
+    while node and node not in there:
+        node //= _CHILDREN
+    return node
 
 
 def is_of_case(key: int) -> bool:

@@ -1,16 +1,21 @@
 """Examples of the built-in languages in translation: labels stay, answers are found again in the passage.
 
 The answer's words lead to theirs in the translation. Where noise dropped them all, or put a word of something
-else among them, the answer is lost, and the question left out.
+else among them, the answer is lost, and the question left out. Words of sentences carry the tags, entities
+and trees that belong to what the translation says: a method that knows no target labels must not look there.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.data.examples import Example, Question, SentencePair
+from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
+from isogloss.data.languages.family import find_language
 from isogloss.data.languages.generating import examples
+from isogloss.data.languages.lexicon import lexicon
+from isogloss.data.languages.rendering import has_spaces
 from isogloss.data.languages.translating import LinkedPlaces, Translator
+from isogloss.data.languages.treebank import parsed, tagged
 
 
 def translated(
@@ -44,6 +49,19 @@ def _pairs(pairs: Iterable[Example], translator: Translator) -> Iterator[Sentenc
             yield replace(pair, first=first, second=second)
 
 
+def _trees(sentences: Iterable[Example], translator: Translator) -> Iterator[ParsedSentence]:
+    spaces = has_spaces(lexicon(find_language(translator.target)))
+    for sentence in sentences:
+        if isinstance(sentence, ParsedSentence):
+            yield parsed(sentence.id, translator.translate_analysed(sentence.words), spaces=spaces)
+
+
+def _tags(sentences: Iterable[Example], translator: Translator) -> Iterator[TaggedSentence]:
+    for sentence in sentences:
+        if isinstance(sentence, TaggedSentence):
+            yield tagged(sentence.id, translator.translate_analysed(sentence.words))
+
+
 def _questions(questions: Iterable[Example], translator: Translator) -> Iterator[Question]:
     for question in questions:
         if isinstance(question, Question):
@@ -72,5 +90,7 @@ _TRANSLATED: Mapping[str, Callable[[Iterable[Example], Translator], Iterator[Exa
     "xnli": _pairs,
     "pawsx": _pairs,
     "squad": _questions,
+    "ud": _trees,
+    "wikiann": _tags,
 }
-"""The corpora whose labels outlive translation."""
+"""The corpora that are there in translation."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, unknown_name
@@ -14,13 +15,20 @@ from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Readin
 from isogloss.data.languages.meaning import Sentence
 from isogloss.data.languages.parsing import parse_items
 from isogloss.data.languages.reading import NAME, Item, items_of, sentences_in, unknown_word
-from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, is_of_case, render, text_of
+from isogloss.data.languages.rendering import (
+    PUNCTUATION,
+    Word,
+    has_spaces,
+    is_of_case,
+    render,
+    rooted,
+    text_of,
+)
 from isogloss.data.languages.running import links_between
 from isogloss.data.languages.scripts import spell
+from isogloss.data.translated_text import Place
 
 Links = tuple[tuple[int, int], ...]
-Place = tuple[int, int]
-"""Where a word begins in a text, and where it ends."""
 
 
 class LinkedPlaces(NamedTuple):
@@ -70,6 +78,10 @@ class Translator:
         """Translate the words of one sentence; give the words and the 0-based links (source, target)."""
         heard, said = self._heard_and_said(words)
         return tuple(word.form.text for word in said), links_between(heard, said)
+
+    def translate_analysed(self, words: Sequence[str]) -> list[Word]:
+        """Translate the words of one sentence; give each with its tag, entity and place in the tree."""
+        return rooted(self._heard_and_said(words)[1])
 
     def translate_linked(self, text: str) -> tuple[str, tuple[LinkedPlaces, ...]]:
         """Translate as ``translate`` does; tell where each word of the text and its translation stand.
@@ -123,6 +135,11 @@ class Translator:
             if kept[place + 1].form.tag != "PUNCT" and draws.chance(self.noise):
                 kept[place], kept[place + 1] = kept[place + 1], kept[place]
         return kept
+
+
+def words_of(text: str, language: str) -> tuple[str, ...]:
+    """Return the words of running text of a built-in language, whether spaces part them or not."""
+    return tuple(chain.from_iterable(sentences_in(text, lexicon(find_language(language)))))
 
 
 def _without_case(word: Word) -> Word:

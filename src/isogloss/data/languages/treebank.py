@@ -16,7 +16,7 @@ def parsed_sentences(words: Lexicon, draws: Draws) -> Iterator[ParsedSentence]:
     """Give sentences with tags, trees and their complete CoNLL-U lines, without end."""
     sampler, number = Sampler(draws, Rates()), 0
     while True:
-        yield _parsed(f"{number}", render(sampler.sentence(), words), spaces=has_spaces(words))
+        yield parsed(f"{number}", render(sampler.sentence(), words), spaces=has_spaces(words))
         number += 1
 
 
@@ -24,13 +24,17 @@ def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
     """Give sentences rich in names with BIO tags (PER, LOC, ORG), without end."""
     sampler, number = Sampler(draws, NEWS), 0
     while True:
-        said = render(sampler.sentence(), words)
-        yield TaggedSentence(
-            id=f"{number}",
-            words=tuple([word.form.text for word in said]),
-            tags=tuple([word.entity for word in said]),
-        )
+        yield tagged(f"{number}", render(sampler.sentence(), words))
         number += 1
+
+
+def tagged(number: str, said: Sequence[Word]) -> TaggedSentence:
+    """Give a sentence with the entities of its words."""
+    return TaggedSentence(
+        id=number,
+        words=tuple([word.form.text for word in said]),
+        tags=tuple([word.entity for word in said]),
+    )
 
 
 def heads_of(said: Sequence[Word]) -> tuple[int, ...]:
@@ -40,7 +44,8 @@ def heads_of(said: Sequence[Word]) -> tuple[int, ...]:
     return tuple([places[word.head] for word in said])
 
 
-def _parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence:
+def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence:
+    """Give a sentence with its tags, its tree and its CoNLL-U lines."""
     texts = tuple([word.form.text for word in said])
     heads = heads_of(said)
     lines = [f"# sent_id = {number}", f"# text = {text_of(texts, spaces=spaces)}"]

@@ -1,0 +1,30 @@
+"""Where sentences end in running text, by punctuation alone, in the scripts of the corpora read here."""
+
+import re
+from itertools import pairwise
+
+_CLOSERS = "\"'”’»)\\]」』】）"
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\[\"'“‘«])(?:\w|[A-Z][a-z]|(?:\w\.)+\w|Mrs|Drs?|Sra?|etc|vgl|bzw|usw|approx|Prof|Gen|Rev|Capt|"
+    r"Jan|Feb|Aug|Sept?|Oct|Nov|Dec|Inc|Ltd|Mme|Mlle)\.$"
+)
+"""What ends in a full stop and rarely ends a sentence: initials, titles, months."""
+
+_WITH_SPACE = re.compile(rf"[.!?…؟۔।॥።][.!?…]*[{_CLOSERS}]*(?=\s)")
+_WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
+
+
+def sentences_in(text: str) -> list[str]:
+    """Split text into sentences, without the white space between them; text that has no end is one."""
+    ends = {match.end() for match in _WITH_SPACE.finditer(text) if _is_end(text, match)}
+    ends |= {match.end() for match in _WITHOUT.finditer(text)}
+    places = [0, *sorted(ends), len(text)]
+    parts = [text[start:end].strip() for start, end in pairwise(places)]
+    return [part for part in parts if part]
+
+
+def _is_end(text: str, match: re.Match[str]) -> bool:
+    after = text[match.end() :].lstrip()
+    if after and after[0].islower():
+        return False
+    return match[0] != "." or not _ABBREVIATION.search(text[max(0, match.end() - 12) : match.end()])

@@ -1,0 +1,203 @@
+"""Manifold mixup in one layer: a translation takes up what its source says.
+
+Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4.1, Eqs 2-5. An encoder
+runs on rows of both sides, [source rows; target rows], in one pass. In one layer both sides go through the
+self-attention sub-layer, its residual and norm included; that gives h_S and h_T (Eq. 2). Then, for target
+rows only, comes a second sub-layer with the same weights: attention from the target to the source (Eq. 3),
+whose residual is the (1-λ) term of Eq. 4, whose norm is the layer's own. The feed-forward follows for all.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.records import writing
+from isogloss.encoders.family import Site
+from isogloss.encoders.table import family_named, family_of, require
+from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"
+"""What is saved beside a model, which is itself an ordinary one."""
+
+NEEDS = "X-Mixup attends to another text with a post-norm layer's own query, key and value matrices"
+
+Residual = Literal["normed", "summed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixup:
+    """Where and how much is mixed."""
+
+    layer: int
+    """The one layer that mixes, counted from 1 (l+1 in the equations)."""
+
+    largest: float = 0.5
+    """λ₀: the largest ratio, or that of all pairs where it is not learned; 0 leaves the model as it is."""
+
+    learned: bool = True
+    """Whether each pair has a ratio of its own (Eq. 5)."""
+
+    residual: Residual = "normed"
+    """What Eq. 4 takes for h_T: what the sub-layer gives, normed (the paper), or summed, before its norm.
+
+    Normed, a ratio near 0 gives the states normed twice; summed, it gives the unmixed layer.
+    """
+
+    ratio: MixupRatio = field(default_factory=MixupRatio, compare=False)
+    """W and b; of no use where the ratio is not learned."""
+
+
+@dataclass
+class Noted:
+    """What a layer that mixed has noted."""
+
+    ratios: Tensor | None = None
+    """[pair]: λ of each pair in the last pass; None before it, and where nothing is mixed."""
+
+
+def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
+    """Raise ModelError for a family that cannot mix, ConfigError for a layer that an encoder has not."""
+    require(family_named(config.model_type, "X-Mixup"), "post-norm", "projections", what=NEEDS)
+    last = config.num_hidden_layers
+    if not 1 <= layer <= last:
+        raise ConfigError(f"X-Mixup: no layer {layer} to mix in: this encoder has the layers 1 to {last}.")
+
+
+@contextmanager
+def mixing(model: "PreTrainedModel", mixup: Mixup, mask: Tensor | None) -> Iterator[Noted]:
+    """Let one layer mix while a model runs on [source rows; target rows], as many of each.
+
+    Row i of the second half is the translation of row i of the first, or the other way round. ``mask`` is
+    that of the rows, 1 at real subwords; None without padding. With ``largest`` 0 nothing is touched.
+    """
+    check_mixup(model.config, mixup.layer)
+    noted = Noted()
+    if mixup.largest == 0:
+        yield noted
+        return
+    site = family_of(model).sites(model)[mixup.layer - 1]
+    layer = _MixingLayer(model, site, mixup, mask, noted)
+    handle = site.module(model, "attention_norm").register_forward_hook(layer.after_norm)
+    try:
+        yield noted
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def last_states(model: "PreTrainedModel") -> Iterator[list[Tensor]]:
+    """Note the last layer's states [row subword dim] of each pass of a post-norm model."""
+    found: list[Tensor] = []
+
+    def note(_module: nn.Module, _inputs: Any, output: Any) -> None:
+        found.append(output if torch.is_tensor(output) else output[0])
+
+    last = family_of(model).sites(model)[-1]
+    handle = last.module(model, "block").register_forward_hook(note)
+    try:
+        yield found
+    finally:
+        handle.remove()
+
+
+@dataclass(frozen=True)
+class _MixingLayer:
+    """The second sub-layer of a layer that mixes."""
+
+    model: "PreTrainedModel"
+    site: Site
+    mixup: Mixup
+    mask: Tensor | None
+    noted: Noted
+
+    def after_norm(self, norm: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
+        """Mix once the self-attention sub-layer is through; the source side goes on unmixed."""
+        source, target = normed.chunk(2)
+        crossed, ratio = self._attend(target, source)
+        own = target if self.mixup.residual == "normed" else inputs[0].chunk(2)[1]
+        ratio = ratio.to(normed.dtype)[:, None, None]
+        mixed = norm.forward(ratio * crossed + (1 - ratio) * own)  # Eq. 4; a call would come back here.
+        return torch.cat((source, mixed.to(normed.dtype)))
+
+    def _attend(self, target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
+        """Return h_T|S = MultiHead(h_T, h_S, h_S) (Eq. 3) and λ of each pair."""
+        module, model = self.site.module, self.model
+        query = self._heads(module(model, "query")(target))
+        key, value = (self._heads(module(model, part)(source)) for part in ("key", "value"))
+        raw = torch.matmul(query, key.transpose(2, 3)) * query.size(-1) ** -0.5
+        real_source, real_target = self._real(raw)
+        weights = log_attention(raw, real_source).exp().to(value.dtype)
+        weights = self._dropout(self.site.attention_dropout)(weights)
+        states = torch.matmul(weights, value).transpose(1, 2).flatten(2)
+        crossed = self._dropout(self.site.output_dropout)(module(model, "attention_output")(states))
+        if self.mixup.learned:
+            entropy = two_way_entropy(raw, target=real_target, source=real_source)
+            ratio = self.mixup.ratio(entropy, self.mixup.largest)
+        else:
+            ratio = crossed.new_full((len(raw),), self.mixup.largest, dtype=torch.float32)
+        self.noted.ratios = ratio.detach()
+        return crossed, ratio
+
+    def _heads(self, states: Float[Tensor, "pair subword dim"]) -> Float[Tensor, "pair head subword part"]:
+        return states.view(*states.shape[:2], self.model.config.num_attention_heads, -1).transpose(1, 2)
+
+    def _real(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        """Tell which subwords of source and target are real."""
+        pairs, _, longest, _ = raw.shape
+        if self.mask is None:
+            every = torch.ones(pairs, longest, dtype=torch.bool, device=raw.device)
+            return every, every
+        source, target = self.mask.bool().chunk(2)
+        return source, target
+
+    def _dropout(self, name: str) -> Callable[[Tensor], Tensor]:
+        return self.model.get_submodule(name) if name else nn.Identity()
+
+
+def save_mixup(mixup: Mixup, folder: Path) -> None:
+    """Write where and how much is mixed into a model's folder."""
+    from safetensors.torch import save_file
+
+    settings = {"layer": mixup.layer, "largest": mixup.largest, "learned": mixup.learned}
+    body = json.dumps({**settings, "residual": mixup.residual}, indent=1) + "\n"
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in mixup.ratio.state_dict().items()}
+    with writing(folder):
+        save_file(weights, folder / WEIGHTS)
+        (folder / SETTINGS).write_text(body, encoding="utf-8")
+
+
+def load_mixup(folder: str | Path) -> Mixup | None:
+    """Read what ``save_mixup`` wrote; None where there is nothing, ModelError where it is damaged."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    folder = Path(folder)
+    if not (folder / SETTINGS).is_file():
+        return None
+    try:
+        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        ratio = MixupRatio()
+        ratio.load_state_dict(load_file(folder / WEIGHTS))
+        return Mixup(
+            layer=int(settings["layer"]),
+            largest=float(settings["largest"]),
+            learned=bool(settings["learned"]),
+            residual=settings["residual"],
+            ratio=ratio,
+        )
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise ModelError(
+            f"{folder}: {SETTINGS} and {WEIGHTS} there are damaged ({type(error).__name__}: {error}). "
+            f"Copy the folder again, or delete it and run again."
+        ) from error

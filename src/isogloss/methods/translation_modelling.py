@@ -1,0 +1,277 @@
+"""A translation model from bitext: an ordinary Marian Transformer, one for all pairs and both directions.
+
+Vaswani et al. (2017), Section 5, in the small; what is to be translated into says a subword before the text
+(Johnson et al. 2017, Section 3). It is saved as a Hugging Face folder that the translators read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.seeds import derive
+from isogloss.data.examples import Translation
+from isogloss.encoders.language_codes import language_subword
+from isogloss.encoders.new_seq2seq import (
+    MarianShape,
+    new_marian,
+    read_translation_tokenizer,
+    train_translation_tokenizer,
+    write_translation_tokenizer,
+)
+from isogloss.encoders.seq2seq import TranslationSubwords, generate, subwords_for
+from isogloss.metrics.chrf import chrf
+from isogloss.tasks.text_stream import subwords_of
+from isogloss.tasks.translating import (
+    TranslationBatch,
+    TranslationRow,
+    collate_translations,
+    translation_loss,
+)
+from isogloss.training.batching import by_length
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Fitted, Note, Watch, fit, precision_of
+from isogloss.training.optimizer import Schedule
+from isogloss.training.precision import scoring
+from isogloss.training.setting import TranslationSetting
+from isogloss.training.supervised import attention_for_training
+
+METRIC = "chrf"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationModelling:
+    """Train one model to translate in both directions of every pair."""
+
+    name: ClassVar[str] = "translation-modelling"
+
+    steps: int = 20000
+    """Updates."""
+
+    batch_subwords: int = 4096
+    """Subwords of one update, padding included: those of the longer side of each pair."""
+
+    layers: int = 3
+    """Transformer layers of the encoder, and as many of the decoder."""
+
+    dim: int = 256
+    """Width of the states."""
+
+    heads: int = 4
+    """Attention heads; must divide dim."""
+
+    feed_forward: int = 1024
+    """Width of the feed-forward layer."""
+
+    vocabulary: int = 12000
+    """Subwords of the vocabulary, which all languages share."""
+
+    vocabulary_lines: int = 200_000
+    """Lines the vocabulary is trained on, the same number of each side of each pair."""
+
+    longest: int = 128
+    """Subwords of the longest text trained on; longer pairs are left out."""
+
+    smoothing: float = 0.1
+    """Share of a label that is spread over the whole vocabulary."""
+
+    dropout: float = 0.1
+    """Dropout of states."""
+
+    learning_rate: float = 1e-3
+    """Highest rate."""
+
+    warmup: float = 0.1
+    """Share of the steps with linear warm-up."""
+
+    weight_decay: float = 0.0
+    """AdamW's decay, on matrices only."""
+
+    dev_sentences: int = 200
+    """Translations of each direction, the first ones, by whose chrF the weights are chosen."""
+
+    evaluations: int = 5
+    """Times on the way, evenly spaced and at the end, that they are translated."""
+
+    precision: str = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
+
+    checkpoint_every: int = 500
+    """Steps between checkpoints; 0 for none."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained."""
+        allowed = {
+            "steps": self.steps >= 1,
+            "heads": self.heads >= 1 and self.dim % self.heads == 0,
+            "longest": self.longest >= 1,
+            "batch_subwords": self.batch_subwords >= self.longest,
+            "smoothing": 0 <= self.smoothing < 1,
+            "vocabulary_lines": self.vocabulary_lines >= 1,
+            "evaluations": self.evaluations >= 1,
+        }
+        for name, fine in allowed.items():
+            if not fine:
+                raise ConfigError(
+                    f"{self.name}: {name} cannot be {getattr(self, name)}. Counts are positive, heads divide "
+                    f"dim ({self.dim}), smoothing is below 1 and batch_subwords at least longest."
+                )
+
+    def train(self, setting: TranslationSetting) -> tuple[Any, Any, Fitted]:
+        """Return the model, its tokenizer, and the rows of the training."""
+        tokenizer = self._tokenizer(setting)
+        pairs = {name: _encoded(setting.bitext[name], tokenizer) for name in setting.bitext}
+        rows, notes = self._rows(pairs, tokenizer)
+        model = new_marian(
+            self._shape(), tokenizer, seed=derive(setting.seed, "model"), attention=attention_for_training()
+        )
+        batches = _PairBatches(rows, self, derive(setting.seed, "order"), tokenizer.pad_token_id)
+        checkpoints = Checkpoints(setting.folder, self.checkpoint_every)
+        precision = precision_of(self.precision, checkpoints)
+        watch = Watch(
+            evaluate=partial(self._notes, model, tokenizer, setting, precision) if setting.dev else None,
+            evaluate_at=tuple(
+                self.steps * part // self.evaluations for part in range(1, self.evaluations + 1)
+            ),
+            checkpoints=checkpoints,
+            tell=setting.tell,
+            what="training a translation model",
+        )
+        loss = partial(translation_loss, smoothing=self.smoothing)
+        fitted = fit(model, batches, loss, schedule=self._schedule(precision), seed=setting.seed, watch=watch)
+        return model, tokenizer, Fitted([*notes, *fitted.rows])
+
+    def _tokenizer(self, setting: TranslationSetting) -> Any:
+        """Train the vocabulary; what an interrupted run has trained already is used as it is."""
+        kept = setting.folder / "tokenizer" / "tokenizer.json"
+        if kept.exists():
+            return read_translation_tokenizer(kept)
+        share = max(1, self.vocabulary_lines // (2 * len(setting.bitext)))
+        lines = (
+            side
+            for pairs in setting.bitext.values()
+            for pair in islice(pairs, share)
+            for side in (pair.first, pair.second)
+        )
+        languages = dict.fromkeys(chain.from_iterable(name.split("-") for name in setting.bitext))
+        tokenizer = train_translation_tokenizer(lines, languages=tuple(languages), size=self.vocabulary)
+        write_translation_tokenizer(tokenizer, kept)
+        return tokenizer
+
+    def _rows(
+        self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Any
+    ) -> tuple[list[TranslationRow], list[Note]]:
+        """Give every pair in both directions, and a note on how many pairs were left out as too long."""
+        rows: list[TranslationRow] = []
+        notes: list[Note] = []
+        for name, sides in pairs.items():
+            fitting = [both for both in sides if max(map(len, both)) < self.longest]
+            first, second = (_prefix(tokenizer, language) for language in name.split("-"))
+            rows += [TranslationRow(np.concatenate([second, one]), other) for one, other in fitting]
+            rows += [TranslationRow(np.concatenate([first, other]), one) for one, other in fitting]
+            notes.append({"language": name, "pairs": len(fitting), "left_out": len(sides) - len(fitting)})
+        if not rows:
+            raise DataError(
+                f"{self.name}: no pair of texts with at most {self.longest} subwords. Raise longest."
+            )
+        return rows, notes
+
+    def _shape(self) -> MarianShape:
+        return MarianShape(
+            layers=self.layers,
+            decoder_layers=self.layers,
+            dim=self.dim,
+            heads=self.heads,
+            feed_forward=self.feed_forward,
+            dropout=self.dropout,
+        )
+
+    def _schedule(self, precision: str) -> Schedule:
+        return Schedule(
+            learning_rate=self.learning_rate,
+            warmup=self.warmup,
+            weight_decay=self.weight_decay,
+            beta2=0.98,
+            epsilon=1e-9,
+            precision=precision,
+        )
+
+    def _notes(
+        self, model: Any, tokenizer: Any, setting: TranslationSetting, precision: str, done: int
+    ) -> list[Note]:
+        """Translate the dev sentences greedily, both ways, and score them."""
+        notes: list[Note] = []
+        for name, pairs in setting.dev.items():
+            texts = [(pair.first, pair.second) for pair in pairs[: self.dev_sentences]]
+            first, second = name.split("-")
+            for way, sides in (((first, second), texts), ((second, first), [one[::-1] for one in texts])):
+                sources, references = zip(*sides, strict=True)
+                subwords = subwords_for(tokenizer, model.config, way)
+                with scoring(model, precision):
+                    written = _translated(model, subwords, sources, self.batch_subwords)
+                where: Note = {"step": done, "language": "-".join(way), "split": "dev", "metric": METRIC}
+                notes.append({**where, "score": chrf(references, written)})
+        return notes
+
+
+_Sides = tuple[np.ndarray, np.ndarray]
+
+
+def _prefix(tokenizer: Any, language: str) -> np.ndarray:
+    return np.array([tokenizer.convert_tokens_to_ids(language_subword(language))], dtype=np.int32)
+
+
+def _encoded(pairs: list[Translation], tokenizer: Any) -> list[_Sides]:
+    """Give both texts of every pair as subwords, with their end."""
+    end = [tokenizer.eos_token_id]
+    lines = chain.from_iterable((pair.first, pair.second) for pair in pairs)
+    rows = (np.array([*ids, *end], dtype=np.int32) for ids in subwords_of(lines, tokenizer))
+    return list(zip(rows, rows, strict=True))
+
+
+def _translated(model: Any, subwords: TranslationSubwords, texts: tuple[str, ...], budget: int) -> list[str]:
+    rows = [row[: subwords.longest] for row in subwords.encode(texts)]
+    written: list[list[int]] = [[] for _ in rows]
+    for batch in by_length([len(row) for row in rows], budget):
+        found = generate(
+            model, [rows[place] for place in batch], first=subwords.direction.first, longest=subwords.longest
+        )
+        for place, row in zip(batch, found, strict=True):
+            written[place] = row
+    return subwords.decode(written)
+
+
+@dataclass(frozen=True)
+class _PairBatches:
+    """Batch i: pairs of similar lengths, from (seed, epoch) alone; every pair about once an epoch."""
+
+    rows: list[TranslationRow]
+    method: TranslationModelling
+    seed: int
+    padding: int
+    _plan: list[tuple[int, list[np.ndarray]]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return self.method.steps
+
+    def __getitem__(self, step: int) -> TranslationBatch:
+        if not self._plan:
+            self._plan.append((0, self._epoch(0)))
+        # Epochs differ by a batch or so, as pairs are cut anew: the first one says how long all are.
+        epoch, place = divmod(step, len(self._plan[0][1]))
+        if self._plan[-1][0] != epoch:
+            self._plan[1:] = [(epoch, self._epoch(epoch))]
+        batches = self._plan[-1][1]
+        chosen = batches[place % len(batches)]
+        return collate_translations([self.rows[row] for row in chosen], padding=self.padding)
+
+    def _epoch(self, epoch: int) -> list[np.ndarray]:
+        rng = np.random.Generator(np.random.PCG64(derive(self.seed, "pairs", epoch)))
+        sizes = np.array([[max(map(len, row)), len(row.text)] for row in self.rows])
+        order = np.lexsort((rng.random(len(sizes)), sizes[:, 1], sizes[:, 0]))
+        batches = by_length([int(size) for size in sizes[order, 0]], self.method.batch_subwords)
+        return [order[batches[place]] for place in rng.permutation(len(batches))]

@@ -1,0 +1,155 @@
+"""X-Mixup: an example and its translation meet half-way, in one layer.
+
+Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4. The mixing itself
+(Eqs 2-5) is in ``encoders/mixup.py`` and ``nn/mixup_ratio.py``, scheduled sampling (Eq. 6) in
+``training/scheduled_sampling.py``, what differs from task to task in ``training/mixup_tasks.py``.
+
+With ``ratio`` 0, without schedule, MSE and KL, it is translate-train on batches that hold an example and its
+translation, weighted by alpha. Without a target it is source-only, to the bit.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, ClassVar, cast
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import cross_entropy, kl_div, log_softmax, mse_loss
+
+from isogloss.core.runs import Count, Share, Weight
+from isogloss.core.seeds import derive
+from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing
+from isogloss.tasks.batch import Batch
+from isogloss.tasks.task import ScoredTask
+from isogloss.training.mixup_tasks import MixupTask, mixup_task
+from isogloss.training.paired_rows import PairedBatch, Side
+from isogloss.training.paired_training import Course, MixedModel, train_on_pairs
+from isogloss.training.scheduled_sampling import Sampling, takes_real
+from isogloss.training.setting import Reads, Setting
+from isogloss.training.supervised import Trained, fine_tune
+
+
+@dataclass(frozen=True, kw_only=True)
+class XMixup:
+    """Train on source examples and their translations, which take up source states in one layer."""
+
+    name: ClassVar[str] = "x-mixup"
+    sides: ClassVar[tuple[str, ...]] = ("source", "target")
+    goes_on: ClassVar[bool] = False
+
+    layer: Count = 0
+    """Layer that mixes, counted from 1; 0 for the paper's: 1 for classification, 4 for tagging, 8 of 12 and
+    16 of 24 for QA, and the same proportion (at least 1) in an encoder of fewer layers."""
+
+    ratio: Share = 0.5
+    """Largest mixup ratio, lambda 0; 0 is without mixup (an ablation of Table 5)."""
+
+    learned_ratio: bool = True
+    """Whether each pair has a ratio of its own, by the entropy of attention; else all have the largest."""
+
+    residual: Residual = "normed"
+    """Target states in Eq. 4: normed (the paper), or summed, as they are before the norm that Eq. 4 applies;
+    then a small ratio changes little."""
+
+    alpha: Share | None = None
+    """Weight of the source side's loss; the target's is the rest. The paper's where none is given: 0.4 for
+    classification, 0.8 for tagging, 0.2 for QA."""
+
+    mse: Weight = 1.0
+    """Weight of the consistency of representations; 0 leaves it out."""
+
+    kl: Weight = 1.0
+    """Weight of the consistency of predictions, in classification only; 0 leaves it out."""
+
+    schedule: bool = True
+    """Whether the source side is more and more its back-translation."""
+
+    decay: Count = 0
+    """k of scheduled sampling, in mini-batches; 0 for the paper's: 1000, for QA 2000."""
+
+    sampling: Sampling = "batch"
+    """Whether a batch or each example for itself draws its source: batch or example."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read source, translations and back-translations; target labels choose nothing."""
+        there = [f"{one}-{other}" for one, other in product(source, target)]
+        back = [f"{one}-{other}-{one}" for one, other in product(source, target)] if self.schedule else []
+        return Reads(train=(*source, *there, *back), dev=source)
+
+    def check(self, task: str, config: Any) -> None:
+        """Raise ConfigError or ModelError for a task, an encoder or a layer with which it cannot be."""
+        check_mixup(config, self._layer(mixup_task(task), config))
+
+    def needs_teacher(self, task: str) -> bool:
+        """Tell whether translations of a task are labelled by a source-only model."""
+        return mixup_task(task).pseudo_labels
+
+    def train(self, setting: Setting) -> Trained:
+        """Train on pairs; the source's dev set, which is never mixed, chooses the epoch."""
+        if not setting.target:
+            return fine_tune(setting, self.reads(setting.source, setting.target))
+        kind = mixup_task(setting.task.name)
+        draw = partial(
+            takes_real,
+            k=self.decay or kind.decay,
+            seed=derive(setting.seed, "schedule"),
+            sampling=self.sampling,
+        )
+        course = Course(
+            mixup=partial(self._mixup, kind),
+            loss=partial(self.loss, cast("ScoredTask", setting.task)),
+            real=draw if self.schedule else _always,
+            back=self.schedule,
+            pseudo=kind.pseudo_labels,
+        )
+        return train_on_pairs(setting, course)
+
+    def loss(self, task: ScoredTask, model: MixedModel, batch: PairedBatch) -> Tensor:
+        """Return the loss of Eq. 7 of pairs that run through the model in one pass."""
+        kind = mixup_task(task.name)
+        alpha = kind.alpha if self.alpha is None else self.alpha
+        with mixing(model.network, model.mixup, batch.both.mask), last_states(model.network) as states:
+            source, target = batch.split(task.scores(model.network, batch.both))
+        loss = alpha * _task_loss(task, source, batch.source)  # Eq. 8
+        loss = loss + (1 - alpha) * _task_loss(task, target, batch.target)
+        if self.mse:
+            r_source, r_target = mean_states(states[-1], batch.both).chunk(2)
+            loss = loss + self.mse * mse_loss(r_source, r_target)
+        if self.kl and kind.one_answer:
+            loss = loss + self.kl * divergence(source, target)
+        return loss
+
+    def _mixup(self, kind: MixupTask, config: Any) -> Mixup:
+        layer = self._layer(kind, config)
+        check_mixup(config, layer)
+        return Mixup(layer=layer, largest=self.ratio, learned=self.learned_ratio, residual=self.residual)
+
+    def _layer(self, kind: MixupTask, config: Any) -> int:
+        return self.layer or kind.layer_of(config.num_hidden_layers)
+
+
+def _task_loss(task: ScoredTask, scores: Tensor, side: Side) -> Tensor:
+    """Return the task's own loss, or the cross entropy with pseudo-labels."""
+    if side.soft is None:
+        return task.loss_of(scores, side.batch)
+    return cross_entropy(scores.float(), side.soft)
+
+
+def mean_states(states: Float[Tensor, "row subword dim"], batch: Batch) -> Float[Tensor, "row dim"]:
+    """Return r: the mean of the last layer's states over real subwords."""
+    states = states.float()
+    if batch.mask is None:
+        return states.mean(dim=1)
+    real = batch.mask.unsqueeze(2)
+    return (states * real).sum(dim=1) / real.sum(dim=1)
+
+
+def divergence(source: Float[Tensor, "pair class"], target: Float[Tensor, "pair class"]) -> Float[Tensor, ""]:
+    """Return the mean of KL(p_S‖p_T) over pairs, from raw outputs."""
+    p_source, p_target = (log_softmax(scores.float(), dim=-1) for scores in (source, target))
+    return kl_div(p_target, p_source, reduction="batchmean", log_target=True)
+
+
+def _always(_step: int, count: int) -> list[bool]:
+    return [True] * count

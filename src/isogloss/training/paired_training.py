@@ -1,0 +1,197 @@
+"""Training on pairs of an example and its translation: what is read, batched and selected.
+
+As ``supervised`` is for examples alone; the epoch is chosen on the source's dev set, as everywhere else
+where target labels are thought unknown.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.seeds import derive
+from isogloss.data.examples import Example
+from isogloss.data.matching import matched
+from isogloss.encoders import load_tokenizer
+from isogloss.encoders.mixup import Mixup, save_mixup
+from isogloss.training.batching import Batches, Bucketed
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Watch, fit
+from isogloss.training.paired_rows import Labelled, PairedBatch, PairedRow, collate_sides, paired_rows
+from isogloss.training.pseudo_labels import pseudo_labels
+from isogloss.training.setting import Setting
+from isogloss.training.supervised import (
+    Selection,
+    Trained,
+    attention_for_training,
+    mark_chosen,
+    schedule_of,
+    settled,
+)
+
+
+class MixedModel(nn.Module):
+    """A model, and what mixes in one of its layers; both are trained."""
+
+    def __init__(self, network: Any, mixup: Mixup) -> None:
+        super().__init__()
+        self.network, self.mixup = network, mixup
+        self.ratio = mixup.ratio if mixup.learned and mixup.largest else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What a method decides about a training on pairs."""
+
+    mixup: Callable[[Any], Mixup]
+    """From the encoder's configuration to where and how much is mixed."""
+    loss: Callable[[MixedModel, PairedBatch], Tensor]
+    """From the model and a batch, on the model's device, to one number."""
+    real: Callable[[int, int], list[bool]]
+    """From a step and the number of its pairs: whether each has the real source, not its back-translation."""
+    back: bool
+    """Whether back-translations are read."""
+    pseudo: bool
+    """Whether translations have pseudo-labels, by the setting's teacher."""
+
+
+def train_on_pairs(setting: Setting, course: Course) -> Trained:
+    """Train on each source language's examples beside their translations into each target language.
+
+    A batch holds one pair of languages; examples without a translation are left out, with a warning.
+    """
+    checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
+    setting = settled(setting, checkpoints)
+    tokenizer = load_tokenizer(setting.start)
+    network = setting.task.head(
+        setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
+    )
+    model = MixedModel(network, course.mixup(network.config))
+    train = {language: setting.train(language) for language in setting.source}
+    reading = _Reading(setting, tokenizer, course)
+    batches = _batches(setting, course, reading.groups(train), padding=tokenizer.pad_token_id)
+    steps = batches.plan.steps_per_epoch
+    selection = Selection(setting, tokenizer, train, setting.source, steps_per_epoch=steps)
+    watch = Watch(
+        evaluate=lambda done: selection.notes(network, done),
+        evaluate_at=tuple(range(steps, len(batches) + 1, steps)),
+        checkpoints=checkpoints,
+        tell=setting.tell,
+        what=f"fine-tuning on {'+'.join(setting.source)} beside {'+'.join(setting.target)}",
+    )
+    schedule, loss = schedule_of(setting.optimization), partial(_placed, course.loss)
+    rows = mark_chosen(fit(model, batches, loss, schedule=schedule, seed=setting.seed, watch=watch).rows)
+    warnings = (*reading.warnings, *selection.warnings(rows))
+    return Trained(network, tokenizer, rows, warnings, extras=(partial(save_mixup, model.mixup),))
+
+
+def _placed(
+    loss: Callable[[MixedModel, PairedBatch], Tensor], model: MixedModel, batch: PairedBatch
+) -> Tensor:
+    return loss(model, batch.to(next(model.parameters()).device))
+
+
+class _Reading:
+    """From examples and their translations to rows; notes what is left out."""
+
+    def __init__(self, setting: Setting, tokenizer: Any, course: Course) -> None:
+        self.setting, self.tokenizer, self.course = setting, tokenizer, course
+        self.warnings: list[str] = []
+
+    def groups(self, train: dict[str, list[Example]]) -> list[list[PairedRow]]:
+        """Give the pairs of each source language with each target language."""
+        return [self.rows(train[one], one, other) for one, other in product(train, self.setting.target)]
+
+    def rows(self, examples: list[Example], source: str, target: str) -> list[PairedRow]:
+        """Pair a source language's examples with their translations into a target language."""
+        there = f"{source}-{target}"
+        pairs = matched(examples, self.setting.train(there), names=(source, there), partial=True)
+        if len(pairs) < len(examples):
+            self.warnings.append(
+                f"{len(examples) - len(pairs)} of {len(examples)} examples of {source} have no translation "
+                f"with the same label in {there} and were left out."
+            )
+        originals, translations = ([pair[side] for pair in pairs] for side in (0, 1))
+        return paired_rows(
+            map(Labelled, self._encoded(originals)),
+            self._labelled(translations),
+            self._labelled(*self._back(originals, source, target)),
+        )
+
+    def _back(self, originals: list[Example], source: str, target: str) -> tuple[list[Example], list[int]]:
+        """Give the back-translations that are there, each with the number of its original."""
+        if not self.course.back:
+            return [], []
+        name = f"{source}-{target}-{source}"
+        numbers = {example.id: number for number, example in enumerate(originals)}
+        pairs = matched(originals, self.setting.train(name), names=(source, name), partial=True)
+        return [back for _, back in pairs], [numbers[original.id] for original, _ in pairs]
+
+    def _labelled(self, examples: list[Any], numbers: list[int] | None = None) -> list[Labelled]:
+        """Encode translated examples; ``numbers`` are theirs, where they are not all that were asked for."""
+        if self.course.pseudo:
+            examples = [
+                replace(example, tags=()) for example in examples
+            ]  # A translation's tags are not known.
+        rows = self._encoded(examples)
+        soft = self._soft(examples)
+        found = [Labelled(row, soft[row.example][list(row.words)] if soft else None) for row in rows]
+        if numbers is None:
+            return found
+        return [replace(one, row=replace(one.row, example=numbers[one.example])) for one in found]
+
+    def _soft(self, examples: list[Any]) -> list[Tensor]:
+        if not self.course.pseudo or not examples:
+            return []
+        how = self.setting
+        if not how.teacher:
+            raise ConfigError(
+                f"x-mixup: {how.task.name} needs a model trained on the source alone, which labels the "
+                f"translations; found none. Make a source-only run and name its folder (Setting.teacher)."
+            )
+        return pseudo_labels(how.task, how.teacher, examples, how.optimization)
+
+    def _encoded(self, examples: Sequence[Any]) -> list[Any]:
+        how = self.setting.optimization
+        return self.setting.task.encode(examples, self.tokenizer, limit=how.limit, overlap=how.overlap)
+
+
+def _batches(
+    setting: Setting, course: Course, groups: list[list[PairedRow]], *, padding: int
+) -> "_PairedBatches":
+    how = setting.optimization
+    plan = Bucketed(
+        groups=groups,
+        length=len,
+        size=how.batch_size,
+        epochs=how.epochs,
+        seed=derive(setting.seed, "order"),
+        make=list,
+    )
+    make = partial(collate_sides, padding=padding, labels=len(setting.task.labels))
+    return _PairedBatches(plan, course.real, make)
+
+
+@dataclass(frozen=True)
+class _PairedBatches(Batches[PairedBatch]):
+    """Batches of pairs; each step decides which source its pairs have."""
+
+    plan: Bucketed[PairedRow, list[PairedRow]]
+    real: Callable[[int, int], list[bool]]
+    make: Callable[[Sequence[Labelled], Sequence[Labelled]], PairedBatch]
+
+    def __len__(self) -> int:
+        return len(self.plan)
+
+    def __getitem__(self, step: int) -> PairedBatch:
+        pairs = self.plan[step]
+        real = self.real(step, len(pairs))
+        sources = [
+            pair.source if is_real or pair.back is None else pair.back
+            for pair, is_real in zip(pairs, real, strict=True)
+        ]
+        return self.make(sources, [pair.target for pair in pairs])

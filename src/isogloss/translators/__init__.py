@@ -1,0 +1,35 @@
+"""Floor 5: one translator per file.
+
+Translations that exist already need no translator: corpora read them, in XTREME's translate-train and
+translate-test layouts, as examples of a pair such as ``en-sw``.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Protocol
+
+from isogloss.data.translated_text import Translated
+from isogloss.translators.built_in import BuiltIn
+from isogloss.translators.ctranslate2 import CTranslate2
+from isogloss.translators.seq2seq import Seq2Seq
+from isogloss.translators.setting import TranslateSetting
+
+
+class Translator(Protocol):
+    """A way to translate texts; its fields are its hyper-parameters."""
+
+    name: ClassVar[str]
+    needs_model: ClassVar[bool]
+    """Whether the setting must name a model's folder."""
+
+    def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
+        """Give one translation, in one line, for each text, in order; that of an empty text is empty.
+
+        What is kept in the setting's folder is not translated again.
+        """
+        ...
+
+
+_ALL: tuple[type[Translator], ...] = (Seq2Seq, CTranslate2, BuiltIn)
+TRANSLATORS: dict[str, type[Translator]] = {translator.name: translator for translator in _ALL}
+
+__all__ = ["TRANSLATORS", "TranslateSetting", "Translated", "Translator"]

@@ -1,0 +1,300 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.encoders import family_of, load_model, load_with_new_head, offer_explicit_attention, save_model
+from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
+from isogloss.nn.mixup_ratio import MixupRatio
+
+FAMILIES = ("bert", "xlm-roberta", "distilbert")
+LENGTHS = ((5, 7), (6, 4), (3, 3))
+"""Subwords of source and target of three pairs."""
+
+
+@pytest.fixture(params=FAMILIES)
+def folder(request):
+    return request.getfixturevalue(f"{request.param.replace('-', '_')}_folder")
+
+
+def mixup(layer=2, **changes):
+    ratio = MixupRatio()
+    with torch.no_grad():
+        ratio.weight.fill_(-0.5)
+        ratio.bias.fill_(1.0)
+    return Mixup(layer=layer, ratio=ratio, **changes)
+
+
+def pairs(lengths=LENGTHS, *, more=0):
+    """Rows [sources; targets] of random subwords, padded to the longest and ``more``."""
+    longest = max(max(pair) for pair in lengths) + more
+    ordered = [one for one, _ in lengths] + [other for _, other in lengths]
+    rows = torch.full((len(ordered), longest), 1)  # Padding is what stands there: the mask must hide it.
+    for number, length in enumerate(ordered):
+        generator = torch.Generator().manual_seed(1000 * number + length)
+        rows[number, :length] = torch.randint(5, 40, (length,), generator=generator)
+    mask = torch.arange(longest) < torch.tensor(ordered)[:, None]
+    return rows, mask.long()
+
+
+def states(model, rows, mask, how=None):
+    given = {"input_ids": rows, "attention_mask": mask}
+    if how is None:
+        return model.base_model(**given).last_hidden_state
+    with mixing(model, how, mask):
+        return model.base_model(**given).last_hidden_state
+
+
+def hooks(model):
+    return sum(len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules())
+
+
+def real(found, mask):
+    return found[mask.bool()]
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("attention", ["sdpa", "eager", "explicit"])
+def test_without_a_ratio_the_model_is_unmixed_to_the_bit(folder, attention, training):
+    attention = offer_explicit_attention() if attention == "explicit" else attention
+    model = load_model(folder, attention=attention).train(training)
+    rows, mask = pairs()
+    torch.manual_seed(0)
+    plain = states(model, rows, mask)
+    torch.manual_seed(0)
+    assert torch.equal(states(model, rows, mask, mixup(largest=0.0)), plain)
+
+
+@pytest.mark.parametrize("layer", [1, 2, 3])
+def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, layer):
+    model = load_model(folder)
+    rows, mask = pairs()
+    plain, mixed = states(model, rows, mask), states(model, rows, mask, mixup(layer))
+    assert torch.equal(mixed[:3], plain[:3])
+    assert not torch.allclose(real(mixed, mask)[14:], real(plain, mask)[14:], atol=1e-2)
+
+
+@pytest.mark.parametrize("residual", ["normed", "summed"])
+@pytest.mark.parametrize("learned", [True, False])
+def test_the_layer_computes_the_equations(folder, residual, learned):
+    """Eqs 2-5 by hand, pair by pair without padding, one head after the other."""
+    model = load_model(folder).double()
+    how = mixup(residual=residual, learned=learned)
+    how.ratio.double()
+    rows, mask = pairs()
+    site = family_of(model).sites(model)[how.layer - 1]
+    norm, seen = site.module(model, "attention_norm"), []
+    with mixing(model, how, mask) as noted:
+        handle = norm.register_forward_hook(lambda _, __, output: seen.append(output))  # After the mixing.
+        model.base_model(input_ids=rows, attention_mask=mask)
+        handle.remove()
+    for number, (source_length, target_length) in enumerate(LENGTHS):
+        h_s, _ = attended(model, norm, rows[number, :source_length])
+        h_t, summed = attended(model, norm, rows[3 + number, :target_length])
+        crossed, entropy = by_hand(model, site, h_t, h_s)
+        share = 1 / (1 + math.exp(-(-0.5 * entropy + 1.0))) if learned else 1.0
+        ratio = 0.5 * share
+        own = h_t if residual == "normed" else summed
+        expected = nn.functional.layer_norm(
+            ratio * crossed + (1 - ratio) * own, norm.normalized_shape, norm.weight, norm.bias, norm.eps
+        )
+        assert noted.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
+        assert torch.allclose(seen[0][3 + number, :target_length], expected, rtol=0, atol=1e-9)
+
+
+def attended(model, norm, subwords):
+    """Give one text's states after the self-attention sub-layer, and before its norm."""
+    seen = []
+    handle = norm.register_forward_hook(lambda _, inputs, output: seen.append((output[0], inputs[0][0])))
+    model.base_model(input_ids=subwords[None])
+    handle.remove()
+    return seen[0]
+
+
+def by_hand(model, site, h_t, h_s):
+    """Return MultiHead(h_T, h_S, h_S) and H(A)+H(Aᵀ)."""
+    heads = model.config.num_attention_heads
+    query, key, value = (
+        site.module(model, part)(states).chunk(heads, dim=-1)
+        for part, states in (("query", h_t), ("key", h_s), ("value", h_s))
+    )
+    parts, entropy = [], 0.0
+    for q, k, v in zip(query, key, value, strict=True):
+        raw = q @ k.T / math.sqrt(q.shape[1])
+        there, back = raw.softmax(dim=1), raw.T.softmax(dim=1)
+        parts.append(there @ v)
+        for weights in (there, back):
+            entropy -= (weights * weights.log()).sum(dim=1).mean().item() / heads
+    return site.module(model, "attention_output")(torch.cat(parts, dim=1)), entropy
+
+
+def test_padding_changes_nothing(folder):
+    model, how = load_model(folder).double(), mixup()
+    how.ratio.double()
+    rows, mask = pairs()
+    wide, wide_mask = pairs(more=6)
+    with mixing(model, how, mask) as noted:
+        narrow = model.base_model(input_ids=rows, attention_mask=mask).last_hidden_state
+    with mixing(model, how, wide_mask) as noted_wide:
+        padded = model.base_model(input_ids=wide, attention_mask=wide_mask).last_hidden_state
+    assert torch.allclose(real(padded, wide_mask), real(narrow, mask), rtol=0, atol=1e-10)
+    assert torch.allclose(noted_wide.ratios, noted.ratios, rtol=0, atol=1e-12)
+    assert noted.ratios.std() > 0
+
+
+def test_a_pair_is_mixed_the_same_alone_and_among_others(folder):
+    model, how = load_model(folder), mixup()
+    rows, mask = pairs()
+    together = states(model, rows, mask, how)
+    for number, lengths in enumerate(LENGTHS):
+        longest = max(lengths)
+        own = [number, 3 + number]
+        alone = states(model, rows[own, :longest], mask[own, :longest], how)
+        for row, length in enumerate(lengths):
+            assert torch.allclose(alone[row, :length], together[own[row], :length], atol=2e-5)
+
+
+@pytest.mark.parametrize("residual", ["normed", "summed"])
+def test_gradients_are_those_of_finite_differences(folder, residual):
+    """Along a random direction of all weights at once, those of the ratio included."""
+    model, how = load_model(folder).double(), mixup(residual=residual)
+    how.ratio.double()
+    rows, mask = pairs()
+    weights = [*model.parameters(), *how.ratio.parameters()]
+    generator = torch.Generator().manual_seed(0)
+    steps = [torch.randn(weight.shape, generator=generator, dtype=torch.float64) for weight in weights]
+    wanted = torch.randn(len(rows), 32, generator=generator, dtype=torch.float64)
+
+    def loss():
+        return (states(model, rows, mask, how)[:, 0] * wanted).sum()
+
+    def moved(size):
+        with torch.no_grad():
+            for weight, step in zip(weights, steps, strict=True):
+                weight.add_(step, alpha=size)
+        return loss().item()
+
+    loss().backward()
+    slope = sum(
+        float((weight.grad * step).sum())
+        for weight, step in zip(weights, steps, strict=True)
+        if weight.grad is not None
+    )
+    assert all(weight.grad.abs() > 0 for weight in how.ratio.parameters())
+    size = 1e-6
+    up = moved(size)
+    down = moved(-2 * size)
+    assert (up - down) / (2 * size) == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+def test_a_small_ratio_is_near_the_unmixed_layer_only_where_the_residual_is_summed(folder):
+    model = load_model(folder)
+    with torch.no_grad():  # A norm that was trained is not its own square.
+        for site in family_of(model).sites(model):
+            site.module(model, "attention_norm").weight.mul_(torch.linspace(0.5, 2, 32))
+    rows, mask = pairs()
+    plain = real(states(model, rows, mask), mask)
+
+    def near(residual):
+        how = mixup(largest=1e-7, residual=residual)
+        return torch.allclose(real(states(model, rows, mask, how), mask), plain, atol=1e-4)
+
+    assert near("summed")
+    assert not near("normed")
+
+
+def test_dropout_is_the_layers_own(folder):
+    """In training the second attention drops what the first does: here everything."""
+    model, how = load_model(folder), mixup(layer=3)
+    site = family_of(model).sites(model)[2]
+    rows, mask = pairs()
+    attention = model.get_submodule(site.attention_dropout)
+    names = [name for name in (site.attention_dropout, site.output_dropout) if name]
+    plain = states(model, rows, mask, how)
+    for name in names:
+        part = model.get_submodule(name)
+        rate, part.p = part.p, 1.0
+        assert torch.equal(states(model, rows, mask, how), plain)  # Not in evaluation …
+        part.train()
+        found = states(model, rows, mask, how)
+        assert not torch.allclose(real(found, mask)[14:], real(plain, mask)[14:], atol=1e-3)  # … in training.
+        part.eval()
+        part.p = rate
+    assert attention.p == rate
+
+
+def test_no_hook_remains(folder):
+    model = load_model(folder)
+    before = hooks(model)
+    rows, mask = pairs()
+    states(model, rows, mask, mixup())
+    with last_states(model):
+        pass
+    with pytest.raises(RuntimeError, match="stop"), mixing(model, mixup(), mask), last_states(model):
+        assert hooks(model) == before + 2
+        raise RuntimeError("stop")
+    assert hooks(model) == before
+
+
+def test_last_states_are_the_encoders_output_under_a_head(folder):
+    model = load_with_new_head(folder, "AutoModelForSequenceClassification", labels=("a", "b"), seed=0)
+    rows, mask = pairs()
+    with mixing(model, mixup(), mask), last_states(model) as found:
+        model(input_ids=rows, attention_mask=mask)
+    assert torch.equal(found[0], states(model, rows, mask, mixup()))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("deberta_v2_folder", r"deberta-v2 projects distances .*Use bert or camembert or distilbert"),
+        (
+            "modernbert_folder",
+            r"modernbert normalises before attention .*Use bert or camembert or distilbert",
+        ),
+    ],
+)
+def test_other_families_are_refused_with_the_reason(name, said, request):
+    model = load_model(request.getfixturevalue(name))
+    rows, mask = pairs()
+    with pytest.raises(ModelError, match=said), mixing(model, mixup(), mask):
+        model(input_ids=rows, attention_mask=mask)
+
+
+@pytest.mark.parametrize("layer", [0, 4])
+def test_a_layer_that_is_not_there_is_refused(bert_folder, layer):
+    with pytest.raises(ConfigError, match=f"no layer {layer} to mix in: this encoder has the layers 1 to 3"):
+        check_mixup(load_model(bert_folder).config, layer)
+
+
+def test_what_is_saved_is_read_again_beside_an_ordinary_model(folder, tmp_path):
+    from transformers import AutoModel
+
+    model, how = load_model(folder), mixup(largest=0.3, learned=False, residual="summed")
+    tokenizer = nn.Identity()
+    tokenizer.save_pretrained = lambda _: None
+    save_model(model, tokenizer, tmp_path / "model", extras=(lambda place: save_mixup(how, place),))
+    found = load_mixup(tmp_path / "model")
+    assert found == how
+    assert {name: one.item() for name, one in found.ratio.named_parameters()} == pytest.approx(
+        {"weight": -0.5, "bias": 1.0}
+    )
+    again = AutoModel.from_pretrained(tmp_path / "model")
+    rows, mask = pairs()
+    assert torch.equal(states(again, rows, mask), states(model, rows, mask))
+
+
+def test_a_model_without_mixup_has_none_and_a_damaged_one_is_an_error(tmp_path):
+    assert load_mixup(tmp_path) is None
+    save_mixup(mixup(), tmp_path)
+    assert replace(load_mixup(tmp_path), layer=3) == mixup(layer=3)
+    (tmp_path / "mixup.json").write_text('{"layer": 2}', encoding="utf-8")
+    with pytest.raises(ModelError, match=r"mixup.json and mixup.safetensors there are damaged .*run again"):
+        load_mixup(tmp_path)
+    save_mixup(mixup(), tmp_path)
+    (tmp_path / "mixup.safetensors").write_bytes(b"no")
+    with pytest.raises(ModelError, match="damaged"):
+        load_mixup(tmp_path)

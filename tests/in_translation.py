@@ -1,0 +1,105 @@
+"""Made-up examples with their made-up translations: a language's words are those of English, spelled anew."""
+
+import random
+from dataclasses import replace
+
+from isogloss.core.runs import Optimization
+from isogloss.data.examples import Question, SentencePair, TaggedSentence
+from isogloss.tasks import TASKS
+from isogloss.training.setting import Setting
+from made_up import TEXT
+
+WORDS = sorted({word for word in TEXT.split() if word.isalpha()})
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def spelled(words, language):
+    """Translate words; "en-de-en" is English again, one word poorer."""
+    if language == "en":
+        return tuple(words)
+    if language.count("-") == 2:
+        return tuple(words[1:]) or tuple(words)
+    shift = sum(map(ord, language))
+    return tuple(WORDS[(WORDS.index(word) + shift) % len(WORDS)] for word in reversed(words))
+
+
+def drawn(count, seed, shortest=2, longest=7):
+    rng = random.Random(seed)
+    return [tuple(rng.choices(WORDS, k=rng.randint(shortest, longest))) for _ in range(count)]
+
+
+def pairs(language, count=24, *, seed=0):
+    """Pairs whose label is told by the first text's length."""
+    firsts, seconds = drawn(count, seed), drawn(count, seed + 100)
+    return [
+        SentencePair(
+            id=str(number),
+            first=" ".join(spelled(first, language)),
+            second=" ".join(spelled(second, language)),
+            label=LABELS[len(first) % 3],
+        )
+        for number, (first, second) in enumerate(zip(firsts, seconds, strict=True))
+    ]
+
+
+def sentences(language, count=24, *, seed=0, longest=7):
+    tags = {"e": "DET", "t": "NOUN", "s": "NOUN", "y": "ADV", "d": "VERB"}
+    return [
+        TaggedSentence(
+            id=str(number),
+            words=spelled(words, language),
+            tags=tuple(tags.get(word[-1], "X") for word in spelled(words, language)),
+        )
+        for number, words in enumerate(drawn(count, seed, longest=longest))
+    ]
+
+
+def questions(language, count=24, *, seed=0):
+    """The answer is the passage's second word; a few are lost in translation."""
+    found = []
+    for number, words in enumerate(drawn(count, seed, shortest=4)):
+        passage = spelled(words, language)
+        begin = len(passage[0]) + 1
+        answers = ((begin, passage[1]),)
+        if language == "en" or number % 8:
+            found.append(
+                Question(
+                    id=str(number),
+                    passage=" ".join(passage),
+                    question=" ".join(passage[:2]),
+                    answers=answers,
+                )
+            )
+    return found
+
+
+READ = {"nli": pairs, "upos": sentences, "qa": questions}
+
+
+def setting(task, start, folder, *, seed=0, teacher="", target=("de",), **optimization):
+    how = {
+        "epochs": 2,
+        "learning_rate": 1e-3,
+        "batch_size": 4,
+        "limit": 40,
+        "overlap": 8,
+        "precision": "float32",
+        "checkpoint_every": 3,
+    }
+    read = READ[task]
+    return Setting(
+        task=TASKS[task],
+        start=str(start),
+        train=read,
+        dev=lambda language: read(language, 12, seed=7),
+        source=("en",),
+        target=target,
+        optimization=Optimization(**(how | optimization)),
+        folder=folder,
+        seed=seed,
+        teacher=str(teacher),
+    )
+
+
+def without_tags(examples):
+    return [replace(one, tags=()) for one in examples]

@@ -1,0 +1,184 @@
+"""A translation model is trained, resumed, saved, read by transformers, by seq2seq and by CTranslate2."""
+
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import Translation
+from isogloss.data.languages import translations
+from isogloss.encoders import save_model
+from isogloss.encoders.new_seq2seq import read_translation_tokenizer
+from isogloss.methods.translation_modelling import TranslationModelling, _PairBatches
+from isogloss.tasks.translating import TranslationRow, collate_translations, translation_loss
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.setting import TranslationSetting
+from isogloss.translators import TRANSLATORS, TranslateSetting
+
+SMALL = TranslationModelling(
+    steps=12,
+    batch_subwords=256,
+    layers=1,
+    dim=32,
+    heads=2,
+    feed_forward=64,
+    vocabulary=300,
+    longest=40,
+    learning_rate=5e-3,
+    dev_sentences=4,
+    evaluations=2,
+    precision="float32",
+    checkpoint_every=5,
+)
+
+
+def bitext(count: int = 150, split: str = "train") -> dict[str, list[Translation]]:
+    return {
+        pair: list(islice(translations(*pair.split("-"), split), count)) for pair in ("qaa-qab", "qaa-qac")
+    }
+
+
+def setting(folder: Path, **changes: Any) -> TranslationSetting:
+    given = {"bitext": bitext(), "dev": bitext(5, "dev"), "folder": folder, "seed": 1, **changes}
+    return TranslationSetting(**given)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
+    return SMALL.train(setting(tmp_path_factory.mktemp("trained")))
+
+
+@pytest.fixture(scope="module")
+def folder(trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model, tokenizer, _ = trained
+    place = tmp_path_factory.mktemp("saved") / "model"
+    save_model(model, tokenizer, place)
+    return place
+
+
+def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
+    rows = [row for row in trained[2].rows if "score" in row]
+    assert [(row["step"], row["language"]) for row in rows] == [
+        (step, way) for step in (6, 12) for way in ("qaa-qab", "qab-qaa", "qaa-qac", "qac-qaa")
+    ]
+    assert all(row["metric"] == "chrf" and 0 <= row["score"] <= 1 for row in rows)
+
+
+def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained) -> None:
+    model, tokenizer, _ = trained
+    padding = tokenizer.pad_token_id
+    assert padding == len(tokenizer) - 1
+    assert not model.model.shared.weight[padding].any()
+    assert model.lm_head.weight.data_ptr() == model.model.shared.weight.data_ptr()
+
+
+def test_an_interrupted_training_ends_with_the_weights_of_an_uninterrupted_one(
+    trained, tmp_path, monkeypatch
+) -> None:
+    kept = Checkpoints.save
+
+    def stop(self: Checkpoints, *state: Any) -> None:
+        kept(self, *state)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoints, "save", stop)
+    with pytest.raises(KeyboardInterrupt):
+        SMALL.train(setting(tmp_path))
+    monkeypatch.undo()
+    model, tokenizer, fitted = SMALL.train(setting(tmp_path))
+    whole, its, theirs = trained
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), whole.parameters(), strict=True))
+    assert tokenizer.get_vocab() == its.get_vocab()
+    assert fitted.rows == theirs.rows
+
+
+def test_the_saved_tokenizer_is_the_one_trained(trained, folder) -> None:
+    from transformers import AutoTokenizer
+
+    text = "fodu zonfuposa ﬁ tuyindoga ."
+    loaded = AutoTokenizer.from_pretrained(folder)
+    again = read_translation_tokenizer(folder / "tokenizer.json")
+    assert loaded(text)["input_ids"] == again(text)["input_ids"] == trained[1](text)["input_ids"]
+    assert loaded(text)["input_ids"][-1] == loaded.eos_token_id
+
+
+def test_one_folder_serves_every_direction_in_transformers_and_ctranslate2(folder, tmp_path) -> None:
+    pytest.importorskip("ctranslate2")
+    texts = [pair.first for pair in bitext(6, "dev")["qaa-qab"]]
+    for target in ("qab", "qac"):
+        same = [
+            one == other for one, other in zip(*both(folder, texts, target, tmp_path / target), strict=True)
+        ]
+        assert sum(same) >= len(texts) - 1  # A tie may fall the other way.
+
+
+def test_the_loss_of_a_batch_does_not_depend_on_its_padding(trained) -> None:
+    model, tokenizer, _ = trained
+    rows = [
+        TranslationRow(np.array([2, 9, 8, 0]), np.array([9, 0])),
+        TranslationRow(np.array([2, 9, 0]), np.array([7] * 9 + [0])),
+    ]
+    apart = [collate_translations([row], padding=tokenizer.pad_token_id) for row in rows]
+    together = collate_translations(rows, padding=tokenizer.pad_token_id)
+    with torch.no_grad():
+        means = torch.stack([translation_loss(model, batch) for batch in apart])
+        whole = translation_loss(model, together)
+    weights = torch.tensor([2.0, 10.0])
+    assert torch.allclose((means * weights).sum() / 12, whole, atol=1e-5)
+
+
+def test_every_pair_comes_once_an_epoch_within_the_budget() -> None:
+    rows = [TranslationRow(np.array([number] * (1 + number % 7)), np.array([0])) for number in range(50)]
+    batches = _PairBatches(rows, replace(SMALL, batch_subwords=40), seed=3, padding=99)
+    count = len(batches._epoch(0))
+    seen = [batches[step].text for step in range(count)]
+    assert sorted(int(text[row, 0]) for text in seen for row in range(len(text))) == list(range(50))
+    assert all(text.numel() <= 40 for text in seen)
+    assert torch.equal(batches[1].text, seen[1])
+
+
+def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
+    method = replace(SMALL, steps=1, longest=9, evaluations=1)
+    _, _, fitted = method.train(setting(tmp_path, dev={}))
+    told = fitted.rows[0]
+    assert told["language"] == "qaa-qab"
+    assert told["pairs"] > 0 < told["left_out"]
+    assert told["pairs"] + told["left_out"] == 150
+    with pytest.raises(DataError, match="Raise longest"):
+        replace(method, longest=1).train(setting(tmp_path / "none", dev={}))
+
+
+def test_numbers_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ConfigError, match="heads cannot be 3"):
+        TranslationModelling(heads=3)
+
+
+@pytest.mark.slow
+def test_a_model_learns_to_translate_built_in_languages(tmp_path) -> None:
+    pairs = {"qaa-qab": list(islice(translations("qaa", "qab", "train"), 4000))}
+    dev = {"qaa-qab": list(islice(translations("qaa", "qab", "dev"), 50))}
+    method = replace(
+        SMALL, steps=600, dim=64, feed_forward=128, vocabulary=600, batch_subwords=1024, dev_sentences=50
+    )
+    model, tokenizer, fitted = method.train(setting(tmp_path, bitext=pairs, dev=dev))
+    last = [row["score"] for row in fitted.rows if "score" in row][-2:]
+    assert min(last) > 0.35
+    save_model(model, tokenizer, tmp_path / "model")
+    ours, theirs = both(tmp_path / "model", [one.first for one in dev["qaa-qab"]], "qab", tmp_path / "out")
+    assert len(set(ours)) > 25
+    assert sum(one == other for one, other in zip(ours, theirs, strict=True)) >= len(ours) - 1
+
+
+def both(model: Path, texts: list[str], target: str, place: Path) -> tuple[list[str], list[str]]:
+    """Translate from qaa with transformers and with CTranslate2."""
+    where = TranslateSetting(source="qaa", target=target, model=str(model), folder=place, precision="float32")
+    found = [
+        [one.text for one in TRANSLATORS[name]().translate(texts, replace(where, folder=place / name))]
+        for name in ("seq2seq", "ctranslate2")
+    ]
+    return found[0], found[1]

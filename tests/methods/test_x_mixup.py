@@ -1,0 +1,374 @@
+"""X-Mixup: each equation against a naive one, each switch, and what training must not depend on."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+import isogloss
+from in_translation import READ, pairs, sentences, setting, without_tags
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.data.sources import Sources
+from isogloss.encoders import load_encoder_config, load_tokenizer, save_model
+from isogloss.encoders.mixup import Mixup, load_mixup, mixing
+from isogloss.methods.source_only import SourceOnly
+from isogloss.methods.x_mixup import XMixup
+from isogloss.tasks import TASKS
+from isogloss.training import paired_training
+from isogloss.training.evaluation import evaluation
+from isogloss.training.mixup_tasks import MIXUP_TASKS
+from isogloss.training.paired_evaluation import beside_translations
+from isogloss.training.paired_rows import Labelled, collate_sides, paired_rows
+from isogloss.training.paired_training import MixedModel
+from isogloss.training.pseudo_labels import pseudo_labels
+
+NEUTRAL = XMixup(ratio=0.0, mse=0.0, kl=0.0, schedule=False)
+
+
+def weights(trained):
+    return dict(trained.model.named_parameters())
+
+
+def equal(one, other):
+    one, other = weights(one), weights(other)
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def saved(trained, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for write in trained.extras:
+        write(folder)
+    return load_mixup(folder)
+
+
+@pytest.fixture
+def train(bert_folder, tmp_path, teacher):
+    """Train a method on a task in a folder of its own."""
+
+    def run(method, task="nli", *, name="", start=None, **changes):
+        folder = tmp_path / (name or f"{method}{task}{changes}".replace("/", "")[:200])
+        return method.train(
+            setting(task, start or bert_folder, folder, teacher=teacher if task == "upos" else "", **changes)
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def teacher(bert_folder, tmp_path_factory):
+    """A source-only tagger's folder."""
+    folder = tmp_path_factory.mktemp("teacher")
+    trained = SourceOnly().train(setting("upos", bert_folder, folder / "work", target=()))
+    save_model(trained.model, trained.tokenizer, folder / "model")
+    return folder / "model"
+
+
+def batch_of(task, tokenizer, *, soft=None):
+    """The first five examples beside their translations, in one batch."""
+    read = {"nli": pairs, "upos": sentences}[task]
+    rows = [
+        TASKS[task].encode(read(language, 5), tokenizer, limit=40, overlap=8) for language in ("en", "en-de")
+    ]
+    targets = [Labelled(row, soft[row.example] if soft else None) for row in rows[1]]
+    paired = paired_rows(map(Labelled, rows[0]), targets)
+    return collate_sides(
+        [one.source for one in paired],
+        [one.target for one in paired],
+        padding=tokenizer.pad_token_id,
+        labels=len(TASKS[task].labels),
+    )
+
+
+def mixed_model(task, folder, **changes):
+    return MixedModel(TASKS[task].head(folder, seed=0), Mixup(layer=2, **changes))
+
+
+def test_without_a_target_it_is_plain_fine_tuning_to_the_bit(train):
+    assert equal(train(XMixup(), target=()), train(SourceOnly(), target=()))
+
+
+def test_the_loss_is_the_equation(bert_folder):
+    """Eqs 7 and 8 with loops over what the mixed model says of each pair."""
+    task, model = TASKS["nli"], mixed_model("nli", bert_folder)
+    batch = batch_of("nli", load_tokenizer(bert_folder))
+    network, mask = model.network, batch.both.mask
+    with torch.no_grad(), mixing(network, model.mixup, mask):
+        states = network.base_model(**batch.both.inputs()).last_hidden_state
+    with torch.no_grad(), mixing(network, model.mixup, mask):
+        p = task.scores(network, batch.both).softmax(dim=1).tolist()
+    gold = batch.source.batch.gold.tolist()
+    assert gold == batch.target.batch.gold.tolist()
+    source = -sum(math.log(p[n][gold[n]]) for n in range(5)) / 5
+    target = -sum(math.log(p[5 + n][gold[n]]) for n in range(5)) / 5
+    kl = sum(s * math.log(s / t) for n in range(5) for s, t in zip(p[n], p[5 + n], strict=True)) / 5
+    r = [states[n, : int(mask[n].sum())].mean(dim=0) for n in range(10)]
+    mse = sum(float((r[n] - r[5 + n]).square().mean()) for n in range(5)) / 5
+    for method, expected in (
+        (XMixup(), 0.4 * source + 0.6 * target + mse + kl),
+        (XMixup(alpha=0.9), 0.9 * source + 0.1 * target + mse + kl),
+        (XMixup(mse=0.0), 0.4 * source + 0.6 * target + kl),
+        (XMixup(kl=0.0), 0.4 * source + 0.6 * target + mse),
+        (XMixup(kl=0.0, mse=0.0), 0.4 * source + 0.6 * target),
+        (XMixup(kl=0.25, mse=3.0), 0.4 * source + 0.6 * target + 3 * mse + 0.25 * kl),
+    ):
+        assert method.loss(task, model, batch).item() == pytest.approx(expected, abs=2e-5)
+    assert kl > 0
+    assert mse > 0
+
+
+def test_in_tagging_the_targets_labels_are_probabilities_and_there_is_no_kl(bert_folder, teacher):
+    task, model = TASKS["upos"], mixed_model("upos", bert_folder, largest=0.0)
+    translations = without_tags(sentences("en-de", 5))
+    how = setting("upos", bert_folder, teacher).optimization
+    soft = pseudo_labels(task, str(teacher), translations, how)
+    batch = batch_of("upos", load_tokenizer(bert_folder), soft=soft)
+    with torch.no_grad():
+        source, target = batch.split(task.scores(model.network, batch.both))
+    logs, total = target.log_softmax(dim=1), 0.0
+    for place, labels in enumerate(torch.cat(soft).float()):
+        total -= float((labels * logs[place]).sum()) / len(target)
+    expected = 0.8 * cross_entropy(source, batch.source.batch.gold).item() + 0.2 * total
+    for method in (XMixup(mse=0.0), XMixup(mse=0.0, kl=0.0)):
+        assert method.loss(task, model, batch).item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_pseudo_labels_are_the_teachers_probabilities(bert_folder, teacher):
+    task, examples = TASKS["upos"], without_tags(sentences("en-de", 6, longest=60))
+    how = setting("upos", bert_folder, teacher).optimization
+    soft = pseudo_labels(task, str(teacher), examples, how)
+    prepared = evaluation(task, examples, load_tokenizer(teacher), how)
+    assert len(prepared.rows) > len(examples)  # Windows: each word's are from the one that owns it.
+    predicted = prepared.predict(task.head(teacher, seed=0))
+    for labels, tags, example in zip(soft, predicted, examples, strict=True):
+        assert [task.labels[n] for n in labels.argmax(dim=1).tolist()] == list(tags)
+        assert labels.shape == (len(example.words), 17)
+        assert torch.allclose(labels.float().sum(dim=1), torch.ones(len(labels)), atol=5e-3)
+
+
+@pytest.mark.parametrize("task", ["nli", "upos", "qa"])
+def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(bert_folder, task):
+    tokenizer = load_tokenizer(bert_folder)
+    read = setting(task, bert_folder, bert_folder).train
+    ids = {one.id for one in read("en-de")}
+    sides = [
+        TASKS[task].encode([one for one in read(code) if one.id in ids], tokenizer, limit=40, overlap=8)[:6]
+        for code in ("en", "en-de")
+    ]
+    sources, targets = (list(map(Labelled, side)) for side in sides)
+    labels = len(TASKS[task].labels)
+    batch = collate_sides(sources, targets, padding=tokenizer.pad_token_id, labels=labels)
+    ours = MixedModel(TASKS[task].head(bert_folder, seed=0), Mixup(layer=1, largest=0.0)).train()
+    plain = TASKS[task].head(bert_folder, seed=0).train()
+    torch.manual_seed(0)
+    loss = replace(NEUTRAL, alpha=0.25).loss(TASKS[task], ours, batch)
+    loss.backward()
+    torch.manual_seed(0)
+    scores = TASKS[task].scores(plain, batch.both)
+    middle = len(batch.source.batch.columns)
+    parts = (scores[:middle], batch.source.batch), (scores[middle:], batch.target.batch)
+    by_hand = 0.25 * TASKS[task].loss_of(*parts[0]) + 0.75 * TASKS[task].loss_of(*parts[1])
+    by_hand.backward()
+    assert torch.equal(loss, by_hand)
+    theirs = dict(plain.named_parameters())
+    for name, weight in ours.network.named_parameters():
+        same = theirs[name].grad
+        assert (weight.grad is None and same is None) or torch.equal(weight.grad, same)
+    assert [name for name, _ in ours.named_parameters() if not name.startswith("network.")] == []
+
+
+@pytest.mark.parametrize("task", ["nli", "upos", "qa"])
+def test_without_a_ratio_the_layer_decides_nothing(train, task):
+    one, other = (train(replace(NEUTRAL, layer=layer), task) for layer in (1, 3))
+    assert equal(one, other)
+    assert one.rows == other.rows
+
+
+@pytest.mark.parametrize(
+    ("task", "sampling"), [("nli", "example"), ("nli", "batch"), ("upos", "example"), ("qa", "batch")]
+)
+def test_a_training_that_was_interrupted_ends_as_if_it_was_not(train, tmp_path, monkeypatch, task, sampling):
+    method = XMixup(decay=3, sampling=sampling)
+    whole, calls = train(method, task, name="whole"), []
+    made = paired_training._PairedBatches.__getitem__
+
+    def stopping(batches, step):
+        calls.append(step)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return made(batches, step)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(paired_training._PairedBatches, "__getitem__", stopping)
+        train(method, task, name="x")
+    again = train(method, task, name="x")
+    assert equal(again, whole)
+    assert again.rows == whole.rows
+    before, after = saved(whole, tmp_path / "a"), saved(again, tmp_path / "b")
+    assert torch.equal(before.ratio.weight, after.ratio.weight)
+    assert torch.equal(before.ratio.bias, after.ratio.bias)
+
+
+def test_every_switch_makes_another_model_and_every_seed(train):
+    plain = train(XMixup(decay=3), epochs=1)
+    changed = [
+        {"ratio": 0.0}, {"ratio": 0.2}, {"learned_ratio": False}, {"schedule": False}, {"mse": 0.0},
+        {"kl": 0.0}, {"alpha": 0.5}, {"layer": 2}, {"sampling": "example"}, {"residual": "summed"},
+    ]  # fmt: skip
+    for change in changed:
+        assert not equal(train(replace(XMixup(decay=3), **change), epochs=1), plain), change
+    assert not equal(train(XMixup(decay=3), seed=1, epochs=1), plain)
+    assert equal(train(XMixup(decay=3), name="again", epochs=1), plain)
+
+
+def test_the_sources_are_real_at_first_and_translated_back_at_last(train, monkeypatch):
+    seen = []
+    loss = XMixup.loss
+
+    def noting(self, task, model, batch):
+        seen.append(batch.source.batch.subwords)
+        return loss(self, task, model, batch)
+
+    monkeypatch.setattr(XMixup, "loss", noting)
+    train(XMixup(decay=2), name="decays")
+    decaying = list(seen)
+    seen.clear()
+    train(XMixup(schedule=False), name="stays")
+    same = [torch.equal(one, other) for one, other in zip(decaying, seen, strict=True)]
+    assert same[0]
+    assert not same[-1]
+
+
+def test_back_translations_are_read_for_the_schedule_alone():
+    reads = XMixup().reads(("en",), ("de", "sw"))
+    assert reads.train == ("en", "en-de", "en-sw", "en-de-en", "en-sw-en")
+    assert reads.dev == ("en",)
+    assert XMixup(schedule=False).reads(("en",), ("de",)).train == ("en", "en-de")
+
+
+def test_tags_of_translations_are_never_looked_at(train, monkeypatch):
+    plain = train(XMixup(decay=3), "upos", name="plain")
+
+    def lying(language, *args, **more):
+        found = sentences(language, *args, **more)
+        return without_tags(found) if "-" in language else found
+
+    monkeypatch.setitem(READ, "upos", lying)
+    assert equal(train(XMixup(decay=3), "upos", name="lying"), plain)
+
+
+def test_tagging_needs_a_teacher_of_the_same_labels(bert_folder, tmp_path):
+    with pytest.raises(ConfigError, match=r"upos needs a model trained on the source alone.*Setting.teacher"):
+        XMixup().train(setting("upos", bert_folder, tmp_path))
+    with pytest.raises(ModelError, match=r"no model of upos: found the labels LABEL_0.*source-only run"):
+        XMixup().train(setting("upos", bert_folder, tmp_path, teacher=bert_folder))
+    assert XMixup().needs_teacher("ner")
+    assert not XMixup().needs_teacher("nli")
+
+
+def test_examples_without_a_translation_are_left_out_and_told_of(train):
+    told = train(XMixup(), "qa").warnings[0]
+    assert told.startswith("3 of 24 examples of en have no translation with the same label in en-de")
+    assert not any("no translation" in one for one in train(XMixup()).warnings)
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta", "distilbert"])
+@pytest.mark.parametrize("task", ["nli", "upos", "qa"])
+def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
+    request, tmp_path, family, task, teacher
+):
+    start = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
+    given = setting(task, start, tmp_path / "work", teacher=teacher, learning_rate=1e-2)
+    trained = XMixup().train(given)
+    found = saved(trained, tmp_path / "model")
+    assert found.layer == {"nli": 1, "upos": 1, "qa": 2}[task]
+    assert found.ratio.weight.item() != 0
+    read = given.dev
+    own = evaluation(given.task, read("de"), trained.tokenizer, given.optimization)
+    scorer = beside_translations(own, read("en"), trained.tokenizer, given.optimization, mixup=found)
+    ratios = scorer.ratios(trained.model)
+    assert ratios.shape == (len(read("de")),)
+    assert bool(((ratios > 0) & (ratios < 0.5)).all())
+    assert ratios.std() > 0
+    assert 0 <= scorer.score(trained.model) <= 1
+
+
+@pytest.mark.parametrize("family", ["deberta_v2", "modernbert"])
+def test_families_that_cannot_mix_are_refused_before_training(request, tmp_path, family):
+    start = request.getfixturevalue(f"{family}_folder")
+    with pytest.raises(ModelError, match="Use bert or camembert or distilbert"):
+        XMixup().check("nli", load_encoder_config(start))
+    with pytest.raises(ModelError, match="Use bert or camembert or distilbert"):
+        XMixup().train(setting("nli", start, tmp_path))
+
+
+def test_tasks_and_layers_it_cannot_do_are_refused(bert_folder):
+    config = load_encoder_config(bert_folder)
+    with pytest.raises(
+        ConfigError, match=r"found task 'parsing'; it is defined for ner, nli, paraphrase, qa"
+    ):
+        XMixup().check("parsing", config)
+    with pytest.raises(ConfigError, match="no layer 4 to mix in"):
+        XMixup(layer=4).check("nli", config)
+    XMixup(layer=3).check("nli", config)
+
+
+@pytest.mark.parametrize(
+    ("task", "layers"),
+    [
+        ("nli", {1: 1, 3: 1, 4: 1, 6: 1, 12: 1, 24: 1}),
+        ("upos", {1: 1, 3: 1, 4: 1, 6: 2, 12: 4, 24: 4}),
+        ("qa", {1: 1, 3: 2, 4: 3, 6: 4, 12: 8, 24: 16}),
+    ],
+)
+def test_layers_are_the_papers_and_keep_their_proportion(task, layers):
+    assert {count: MIXUP_TASKS[task].layer_of(count) for count in layers} == layers
+
+
+def test_defaults_are_those_of_table_10():
+    assert {name: (one.alpha, one.decay) for name, one in MIXUP_TASKS.items()} == {
+        "nli": (0.4, 1000),
+        "paraphrase": (0.4, 1000),
+        "upos": (0.8, 1000),
+        "ner": (0.8, 1000),
+        "qa": (0.2, 2000),
+    }
+    assert XMixup().ratio == 0.5
+
+
+@pytest.mark.slow
+def test_it_trains_on_the_built_in_languages_and_predicts_beside_translations(tmp_path):
+    """NLI in two languages: trained, saved, loaded by transformers, scored with and without mixing."""
+    from transformers import AutoModelForSequenceClassification
+
+    read, shipped = Sources(), Path(isogloss.__file__).parent / "shipped"
+
+    def examples(split, count):
+        return lambda language: read.examples("xnli", language, split, examples=count)
+
+    given = replace(
+        setting("nli", shipped, tmp_path / "work", learning_rate=5e-4, batch_size=32, limit=128),
+        train=examples("train", 300),
+        dev=examples("dev", 100),
+        source=("qaa",),
+        target=("qab",),
+    )
+    trained = XMixup(decay=100).train(given)
+    losses = [row["loss"] for row in trained.rows if "loss" in row]
+    assert all(math.isfinite(one) for one in losses)
+    save_model(trained.model, trained.tokenizer, tmp_path / "model", extras=trained.extras)
+    loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path / "model")
+    assert all(
+        torch.equal(one, dict(loaded.named_parameters())[name]) for name, one in weights(trained).items()
+    )
+    there, back = given.dev("qab"), given.dev("qab-qaa")
+    how = load_mixup(tmp_path / "model")
+    plain = evaluation(given.task, there, trained.tokenizer, given.optimization)
+    scorer = beside_translations(plain, back, trained.tokenizer, given.optimization, mixup=how)
+    ratios = scorer.ratios(loaded)
+    assert ratios.std() > 0
+    assert bool(((ratios > 0) & (ratios < 0.5)).all())
+    assert scorer.predict(loaded) == scorer.predict(trained.model)
+    assert len(plain.predict(loaded)) == len(scorer.predict(loaded)) == 100

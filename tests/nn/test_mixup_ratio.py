@@ -1,0 +1,111 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.nn.mixup_ratio import MixupRatio, attention_entropy, log_attention, two_way_entropy
+
+SHAPES = st.tuples(*[st.integers(1, high) for high in (3, 3, 6, 6)], st.integers(0, 2**31 - 1))
+
+
+def drawn(shape, *, pad=(0, 0)):
+    """Raw weights and masks; the last ``pad`` subwords of target and source are padding full of noise."""
+    pairs, heads, target, source, seed = shape
+    generator = torch.Generator().manual_seed(seed)
+    raw = torch.randn(
+        pairs, heads, target + pad[0], source + pad[1], generator=generator, dtype=torch.float64
+    )
+    masks = [
+        (torch.arange(real + more) < real).expand(pairs, -1)
+        for real, more in zip((target, source), pad, strict=True)
+    ]
+    return 3 * raw, *masks
+
+
+def naive_entropy(raw):
+    """Eq. 5 with loops: raw [head query key] without padding."""
+    total = 0.0
+    for head in raw.tolist():
+        for query in head:
+            top = max(query)
+            weights = [math.exp(one - top) for one in query]
+            shares = [one / sum(weights) for one in weights]
+            total -= sum(one * math.log(one) for one in shares if one > 0) / len(head)
+    return total / len(raw)
+
+
+@given(SHAPES)
+def test_entropy_is_the_mean_over_heads_and_subwords_of_each_distributions_entropy(shape):
+    raw, target, source = drawn(shape)
+    found = attention_entropy(log_attention(raw, source), queries=target, keys=source)
+    assert found.tolist() == pytest.approx([naive_entropy(one) for one in raw], abs=1e-12)
+
+
+@given(SHAPES)
+def test_both_ways_are_normalised_for_themselves(shape):
+    raw, target, source = drawn(shape)
+    both = [naive_entropy(one) + naive_entropy(one.transpose(1, 2)) for one in raw]
+    assert two_way_entropy(raw, target=target, source=source).tolist() == pytest.approx(both, abs=1e-12)
+
+
+@given(SHAPES, st.tuples(st.integers(0, 4), st.integers(0, 4)))
+def test_padding_changes_nothing(shape, pad):
+    raw, target, source = drawn(shape, pad=pad)
+    real = raw[:, :, : shape[2], : shape[3]]
+    whole = torch.ones(shape[0], shape[2], dtype=torch.bool), torch.ones(shape[0], shape[3], dtype=torch.bool)
+    alone = two_way_entropy(real, target=whole[0], source=whole[1])
+    padded = two_way_entropy(raw, target=target, source=source)
+    assert torch.allclose(padded, alone, rtol=0, atol=1e-12)
+
+
+@given(SHAPES)
+def test_even_attention_has_the_largest_entropy_and_sure_attention_none(shape):
+    raw, target, source = drawn(shape)
+    largest = math.log(shape[2]) + math.log(shape[3])
+    even = two_way_entropy(torch.zeros_like(raw), target=target, source=source)
+    assert even.tolist() == pytest.approx([largest] * shape[0], abs=1e-12)
+    assert bool((two_way_entropy(raw, target=target, source=source) <= largest + 1e-9).all())
+    sure = torch.eye(4, dtype=torch.float64).expand(1, 1, 4, 4) * 1e4
+    ones = torch.ones(1, 4, dtype=torch.bool)
+    assert two_way_entropy(sure, target=ones, source=ones).item() == 0
+
+
+def test_gradients_are_those_of_finite_differences_and_padding_has_none():
+    raw, target, source = drawn((2, 2, 3, 4, 0), pad=(2, 1))
+    raw.requires_grad_()
+    ratio = MixupRatio().double()
+    with torch.no_grad():
+        ratio.weight.fill_(-0.7)
+        ratio.bias.fill_(0.4)
+
+    def λ(raw, weight, bias):  # noqa: PLC2401 (the paper's letter)
+        entropy = two_way_entropy(raw, target=target, source=source)
+        return torch.func.functional_call(ratio, {"weight": weight, "bias": bias}, (entropy, 0.5))
+
+    assert torch.autograd.gradcheck(λ, (raw, ratio.weight, ratio.bias))
+    λ(raw, ratio.weight, ratio.bias).sum().backward()
+    assert bool((raw.grad[:, :, 3:] == 0).all())
+    assert bool((raw.grad[:, :, :, 4:] == 0).all())
+    assert bool((raw.grad[:, :, :3, :4] != 0).any())
+
+
+@given(st.floats(0, 20), st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 1))
+def test_the_ratio_is_the_equation(entropy, weight, bias, largest):
+    ratio = MixupRatio().double()
+    with torch.no_grad():
+        ratio.weight.fill_(weight)
+        ratio.bias.fill_(bias)
+    expected = largest / (1 + math.exp(-(entropy * weight + bias)))
+    found = ratio(torch.tensor([entropy], dtype=torch.float64), largest)
+    assert found.item() == pytest.approx(expected, abs=1e-12)
+    assert 0 <= found.item() <= largest
+
+
+def test_the_ratio_begins_in_the_middle_and_its_first_gradient_tells_pairs_apart():
+    ratio = MixupRatio()
+    entropy = torch.tensor([1.0, 5.0])
+    assert ratio(entropy, 0.5).tolist() == [0.25, 0.25]
+    (ratio(entropy, 0.5) * torch.tensor([1.0, -1.0])).sum().backward()
+    assert ratio.weight.grad.item() == pytest.approx(0.5 * 0.25 * (1 - 5))

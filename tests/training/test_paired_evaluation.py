@@ -1,0 +1,150 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from in_translation import pairs, questions, sentences, setting
+from isogloss.encoders import load_tokenizer
+from isogloss.encoders.mixup import Mixup, mixing
+from isogloss.nn.mixup_ratio import MixupRatio
+from isogloss.tasks import TASKS
+from isogloss.tasks.batch import collate
+from isogloss.training.evaluation import evaluation
+from isogloss.training.paired_evaluation import beside_translations
+
+READ = {"nli": pairs, "upos": sentences, "qa": questions}
+
+
+def mixup(**changes):
+    ratio = MixupRatio()
+    with torch.no_grad():
+        ratio.weight.fill_(-0.5)
+        ratio.bias.fill_(1.0)
+    return Mixup(layer=2, ratio=ratio, **changes)
+
+
+@pytest.fixture(params=["nli", "upos", "qa"])
+def task(request):
+    return TASKS[request.param]
+
+
+@pytest.fixture
+def how(bert_folder, tmp_path):
+    return setting("nli", bert_folder, tmp_path).optimization
+
+
+@pytest.fixture
+def tokenizer(bert_folder):
+    return load_tokenizer(bert_folder)
+
+
+@pytest.fixture
+def model(task, bert_folder):
+    return task.head(bert_folder, seed=0)
+
+
+def close(one, other, atol=1e-5):
+    return len(one) == len(other) and all(
+        torch.allclose(a, b, atol=atol) for a, b in zip(one, other, strict=True)
+    )
+
+
+def beside(task, tokenizer, how, examples, translations, **changes):
+    own = evaluation(task, examples, tokenizer, how)
+    return beside_translations(own, translations, tokenizer, how, mixup=mixup(**changes))
+
+
+def by_hand(task, model, tokenizer, how, example, translation):
+    """Run one pair alone; give the scores of the translation, of the example, and λ."""
+    rows = [
+        replace(row, gold=())
+        for one in (translation, example)
+        for row in task.encode([one], tokenizer, limit=how.limit, overlap=how.overlap)
+    ]
+    batch = collate(rows, padding=tokenizer.pad_token_id)
+    with torch.no_grad(), mixing(model, mixup(), batch.mask) as noted:
+        scores = task.scores(model, batch)
+    before = int((batch.rows == 0).sum())
+    return scores[:before], scores[before:], noted.ratios.item()
+
+
+def test_each_example_is_scored_beside_its_own_translation(task, model, tokenizer, how):
+    examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
+    scorer = beside(task, tokenizer, how, examples, translations[::-1])
+    found, ratios = scorer.scores(model), scorer.ratios(model)
+    assert scorer.warnings == ()
+    there = {one.id: one for one in translations}
+    for example, scores, ratio in zip(examples, found, ratios.tolist(), strict=True):
+        of_source, of_target, expected = by_hand(task, model, tokenizer, how, example, there[example.id])
+        assert ratio == pytest.approx(expected, abs=1e-5)
+        if task.name == "nli":
+            mean = (of_source.softmax(dim=1) + of_target.softmax(dim=1)) / 2
+            assert torch.allclose(scores.exp(), mean, atol=1e-5)
+        else:
+            assert torch.allclose(scores, of_target, atol=1e-4)
+    assert ratios.std() > 0
+
+
+def test_without_translations_it_is_plain_evaluation_with_a_warning(task, model, tokenizer, how):
+    examples = READ[task.name]("de", 9)
+    scorer, plain = beside(task, tokenizer, how, examples, []), evaluation(task, examples, tokenizer, how)
+    assert close(scorer.scores(model), plain.scores(model), atol=0)
+    assert scorer.predict(model) == plain.predict(model)
+    assert scorer.measures(model) == plain.measures(model)
+    assert (scorer.score(model), scorer.metric) == (plain.score(model), plain.metric)
+    assert bool(scorer.ratios(model).isnan().all())
+    assert scorer.warnings == (
+        f"{len(examples)} of {len(examples)} examples have no translation into the source language and are "
+        "predicted unmixed. Translate them for what X-Mixup was trained for.",
+    )
+
+
+def test_examples_without_a_translation_run_among_others_that_have_one(task, model, tokenizer, how):
+    examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
+    some = [one for one in translations if int(one.id) % 3]
+    mixed = beside(task, tokenizer, how, examples, translations).scores(model)
+    plain = evaluation(task, examples, tokenizer, how).scores(model)
+    scorer = beside(task, tokenizer, how, examples, some)
+    for example, found, with_all, without in zip(examples, scorer.scores(model), mixed, plain, strict=True):
+        assert torch.allclose(found, with_all if int(example.id) % 3 else without, atol=1e-5)
+    ratios = scorer.ratios(model)
+    assert [not int(one.id) % 3 for one in examples] == ratios.isnan().tolist()
+
+
+def test_without_a_ratio_the_target_side_is_that_of_the_plain_model(task, model, tokenizer, how):
+    examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
+    scorer = beside(task, tokenizer, how, examples, translations, largest=0.0)
+    plain = evaluation(task, examples, tokenizer, how).scores(model)
+    assert scorer.ratios(model).tolist() == [0.0] * len(examples)
+    if task.name == "nli":
+        there = evaluation(task, translations, tokenizer, how).scores(model)
+        plain = [
+            ((one.softmax(dim=1) + other.softmax(dim=1)) / 2).log()
+            for one, other in zip(plain, there, strict=True)
+        ]
+    assert close(scorer.scores(model), plain)
+
+
+def test_a_constant_ratio_is_that_of_every_pair(task, model, tokenizer, how):
+    examples = READ[task.name]("de", 9)
+    scorer = beside(task, tokenizer, how, examples, READ[task.name]("en", 9), largest=0.25, learned=False)
+    assert scorer.ratios(model).tolist() == [0.25] * len(examples)
+
+
+def test_labels_of_examples_and_translations_are_not_looked_at(model, task, tokenizer, how):
+    field = {"nli": {"label": ""}, "upos": {"tags": ()}, "qa": {"answers": ()}}[task.name]
+    examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
+    labelled = beside(task, tokenizer, how, examples, translations)
+    bare = beside(
+        task, tokenizer, how, *([replace(one, **field) for one in some] for some in (examples, translations))
+    )
+    assert close(labelled.scores(model), bare.scores(model), atol=0)
+
+
+def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, how):
+    task, examples = TASKS["upos"], sentences("de", 6, longest=90)
+    scorer = beside(task, tokenizer, how, examples, sentences("en", 6, longest=90)[1:])
+    model = task.head(bert_folder, seed=0)
+    assert len(scorer.rows) > len(examples) + 1
+    assert [len(tags) for tags in scorer.predict(model)] == [len(one.words) for one in examples]
+    assert scorer.ratios(model).isnan().tolist() == [True, *[False] * 5]

@@ -1,0 +1,37 @@
+"""The built-in languages' translator as one of the table."""
+
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.data.languages import Translator, translations
+from isogloss.translators import TRANSLATORS, TranslateSetting
+
+
+def setting(folder: Path, source: str = "qaa", target: str = "qab") -> TranslateSetting:
+    return TranslateSetting(source=source, target=target, folder=folder)
+
+
+@pytest.mark.parametrize("target", ["qab", "qaf"])
+def test_it_translates_as_the_languages_do_with_words_and_links(target: str, tmp_path: Path) -> None:
+    texts = [pair.first for pair, _ in zip(translations("qaa", target, "dev"), range(20), strict=False)]
+    found = list(TRANSLATORS["built-in"](noise=0.1).translate(texts, setting(tmp_path, target=target)))
+    assert [one.text for one in found] == [
+        Translator("qaa", target, noise=0.1).translate(text) for text in texts
+    ]
+    for text, one in zip(texts, found, strict=True):
+        assert "".join(one.words) == "".join(one.text.split())
+        assert all(text[i:j].strip() and one.text[k:m].strip() for (i, j), (k, m) in one.links)
+
+
+def test_real_languages_and_wrong_rates_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'en' is no built-in language"):
+        list(TRANSLATORS["built-in"]().translate(["x"], setting(tmp_path, source="en")))
+    with pytest.raises(ConfigError, match="noise is 2"):
+        TRANSLATORS["built-in"](noise=2.0)
+
+
+def test_an_empty_text_stays_empty(tmp_path: Path) -> None:
+    (found,) = TRANSLATORS["built-in"]().translate([" "], setting(tmp_path))
+    assert found.text == ""

@@ -1,0 +1,129 @@
+"""Laws of all translators that use a model: a line for a line, whatever the batch, the order or a restart."""
+
+from pathlib import Path
+
+import pytest
+import tiny_models
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.translators import TRANSLATORS, TranslateSetting, chunks
+
+TEXTS = [
+    "the cat sat on the mat",
+    "what happened",
+    "",
+    "a dog ran over the hills. Anna saw it in Rome! Cat sat",
+    "  \t ",
+    "yesterday",
+    "the cat sat on the mat",
+]
+LONG = " ".join(["the cat sat on the mat and it rained there, slowly"] * 4)
+
+pytestmark = pytest.mark.parametrize("name", ["seq2seq", "ctranslate2"])
+
+
+@pytest.fixture(autouse=True)
+def _installed(name: str) -> None:
+    if name == "ctranslate2":
+        pytest.importorskip("ctranslate2")
+
+
+def test_every_text_gives_one_line_and_an_empty_one_an_empty_one(translate, name) -> None:
+    found = translate(TEXTS, name)
+    assert [bool(one.text) for one in found] == [bool(text.strip()) for text in TEXTS]
+    assert not any("\n" in one.text or "\r" in one.text for one in found)
+    assert found[0] == found[6]
+    assert len({one.text for one in found}) > 2
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_translation_does_not_depend_on_the_texts_beside_it(translate, name, beams) -> None:
+    together = translate([*TEXTS, LONG], name, beams=beams)
+    alone = translate([*TEXTS, LONG], name, beams=beams, batch_subwords=1)
+    backwards = translate([*TEXTS, LONG][::-1], name, beams=beams, batch_subwords=64)
+    assert together == alone == backwards[::-1]
+
+
+def test_a_text_of_several_lines_is_translated_into_one(translate, name) -> None:
+    assert translate(["what\nhappened\r\n there"], name) == translate(["what happened there"], name)
+
+
+def test_sentences_are_translated_one_by_one(translate, name) -> None:
+    whole, *parts = translate(
+        [TEXTS[3], "a dog ran over the hills.", "Anna saw it in Rome!", "Cat sat"], name
+    )
+    assert whole.text == " ".join(part.text for part in parts)
+    assert whole.cuts == 0
+
+
+def test_an_overlong_text_is_cut_and_counted(translate, name) -> None:
+    found = translate([LONG, "what happened"], name)
+    assert [one.cuts > 0 for one in found] == [True, False]
+    assert translate(["cat" * 100], name)[0].cuts > 0
+
+
+def test_a_restart_gives_what_an_uninterrupted_translation_gives(
+    translate, name, tmp_path, monkeypatch, marian_folder
+) -> None:
+    monkeypatch.setattr(chunks, "CHUNK", 2)
+    whole = translate(TEXTS, name, folder=tmp_path / "whole")
+    cut_short = tmp_path / "cut"
+    setting = TranslateSetting(
+        source="en", target="es", model=str(marian_folder), folder=cut_short, precision="float32"
+    )
+    begun = TRANSLATORS[name]().translate(TEXTS, setting)
+    assert [next(begun) for _ in range(3)] == whole[:3]
+    begun.close()
+    kept = {path: path.stat().st_mtime_ns for path in cut_short.glob("chunk-*")}
+    assert len(kept) == 2
+    assert translate(TEXTS, name, folder=cut_short) == whole
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    names = {path.name: path.read_bytes() for path in cut_short.glob("chunk-*")}
+    assert names == {path.name: path.read_bytes() for path in (tmp_path / "whole").glob("chunk-*")}
+
+
+def test_the_language_asked_for_decides(translate, name, tmp_path) -> None:
+    both = tiny_models.marian(tmp_path / "model", languages=("es", "fr"))
+    first, second = (translate(TEXTS, name, model=both, target=target) for target in ("es", "fr"))
+    assert first != second
+    with pytest.raises(ModelError, match=r"knows no language 'de'.*>>de<<, >>deu<<"):
+        translate(TEXTS, name, model=both, target="de")
+
+
+@pytest.mark.parametrize("codes", [("eng_Latn", "spa_Latn"), ("__en__", "__es__")])
+def test_models_told_on_both_sides_translate(translate, name, codes, tmp_path) -> None:
+    model = tiny_models.m2m(tmp_path / "model", codes)
+    found = translate(TEXTS, name, model=model)
+    assert [bool(one.text) for one in found] == [bool(text.strip()) for text in TEXTS]
+    assert not any(code in one.text for one in found for code in codes)
+    theirs = translate(TEXTS, "seq2seq", model=model)
+    assert sum(one == other for one, other in zip(found, theirs, strict=True)) >= len(TEXTS) - 1
+
+
+@pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+def test_models_with_marians_own_tokenizer_translate(translate, name, tmp_path) -> None:
+    pytest.importorskip("sentencepiece")
+    model = tiny_models.slow_marian(tmp_path / "made")
+    found = translate(TEXTS, name, model=model)
+    assert [bool(one.text) for one in found] == [bool(text.strip()) for text in TEXTS]
+    theirs = translate(TEXTS, "seq2seq", model=model)
+    assert sum(one == other for one, other in zip(found, theirs, strict=True)) >= len(TEXTS) - 1
+
+
+def test_counts_that_cannot_be_are_refused(name) -> None:
+    with pytest.raises(ConfigError, match=f"{name}: beams is 0; it must be 1 or more"):
+        TRANSLATORS[name](beams=0)
+    with pytest.raises(ConfigError, match="longest is 3; it must be 8 or more"):
+        TRANSLATORS[name](longest=3)
+
+
+def test_a_folder_without_weights_or_tokenizer_is_refused(translate, name, marian_folder, tmp_path) -> None:
+    import shutil
+
+    model = Path(shutil.copytree(marian_folder, tmp_path / "model"))
+    (model / "model.safetensors").rename(model / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r"pickle.*AutoModelForSeq2SeqLM"):
+        translate(["what"], name, model=model)
+    (model / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match="no tokenizer"):
+        translate(["what"], name, model=model)
