@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ CALL = 64
 """Subwords a CPU computes in about the time one more batch costs: more padding than that is not worth it."""
 
 
+@runtime_checkable
 class Scorer(Protocol):
     """Examples of one language, ready to score any model of their task."""
 

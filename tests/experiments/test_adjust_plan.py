@@ -1,0 +1,180 @@
+"""[[adjust]], [align], tasks and teachers become runs that others need, each once; mistakes are found first."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.runs import Adjust, Align, FineTune, Measure, needs, run_id
+from isogloss.experiments.encoders import encoder_label
+from isogloss.experiments.reading import splits_read
+from isogloss.experiments.running import plan_recipe
+
+RECIPE = """
+title = "Adjust"
+encoder = "shipped"
+
+[[adjust]]
+name = "cross-lingual-adjustment"
+bitext = "bitext"
+pairs = ["qaa-qad", "qaa-qab"]
+examples = [20, 40]
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qad"]
+seeds = [0]
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "continual"
+bitext = "bitext"
+encoders = ["original"]
+
+[[measure]]
+name = "scores"
+
+[[measure]]
+name = "word-distance"
+corpus = "bitext"
+split = "test"
+languages = ["qaa", "qad"]
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    def runs(text=RECIPE, **changes):
+        path = tmp_path / "adjust.toml"
+        path.write_text(text)
+        named = {key.replace("__", "."): value for key, value in changes.items()}
+        return plan_recipe(str(path), out=tmp_path / "runs", changes=named).runs
+
+    return runs
+
+
+@pytest.fixture
+def refused(plan):
+    def message(**changes):
+        with pytest.raises(ConfigError) as error:
+            plan(**changes)
+        return str(error.value)
+
+    return message
+
+
+def of(kind, runs):
+    return [run for run in runs if isinstance(run, kind)]
+
+
+def test_each_size_makes_an_encoder_and_aligns_each_pair_once(plan):
+    runs = plan()
+    adjusted = of(Adjust, runs)
+    assert [[one.examples for one in run.aligned] for run in adjusted] == [[20, 20], [40, 40]]
+    assert [one.languages for one in adjusted[0].aligned] == ["qaa-qad", "qaa-qab"]
+    assert len({encoder_label(one) for one in adjusted}) == 2
+    assert "on 20 qaa-qad+qaa-qab" in encoder_label(adjusted[0])
+    # Two sizes of two pairs, all of one pair for continual learning, and a test set for the distances.
+    assert Counter((one.split, one.examples) for one in of(Align, runs)) == {
+        ("train", 20): 2,
+        ("train", 40): 2,
+        ("train", 0): 1,
+        ("test", 0): 1,
+    }
+
+
+def test_what_is_needed_stands_before_what_needs_it(plan):
+    seen = set()
+    for run in plan():
+        assert all(run_id(part) in seen for part in needs(run))
+        seen.add(run_id(run))
+
+
+def test_methods_keep_to_the_encoders_they_name(plan):
+    found = Counter(run.method.name for run in of(FineTune, plan()))
+    assert found == {"source-only": 3, "continual": 1}
+    (continual,) = (run for run in of(FineTune, plan()) if run.method.name == "continual")
+    assert [one.languages for one in continual.aligned] == ["qaa-qad"]
+
+
+def test_states_are_looked_at_in_every_encoder_and_model(plan):
+    looked_at = [run for run in of(Measure, plan()) if run.diagnostic.name == "word-distance"]
+    assert Counter(run.subjects[0].name for run in looked_at) == {"pretrained": 1, "adjust": 2, "fine-tune": 4}
+    assert all([one.languages for one in run.aligned] == ["qaa-qad"] for run in looked_at)
+
+
+def test_an_adjustment_may_start_where_another_ended(plan):
+    first = {"name": "contrastive-alignment", "bitext": "bitext", "pairs": ["qaa-qad"], "examples": 9}
+    second = {**first, "name": "procrustes", "start": "pulled", "label": "both"}
+    one, two = of(Adjust, plan(adjust=[{**first, "label": "pulled"}, second]))
+    assert two.encoder == one
+
+
+def test_a_small_split_is_aligned_with_the_statistics_of_the_training_split(plan):
+    (test,) = (run for run in of(Align, plan()) if run.split == "test")
+    assert [one.split for one in splits_read(test)] == ["train", "test"]
+    by_states = plan(align={"name": "encoder"})
+    (test,) = (run for run in of(Align, by_states) if run.split == "test")
+    assert [one.split for one in splits_read(test)] == ["test"]
+    assert test.encoder is not None
+
+
+def test_a_grid_of_tasks_takes_each_on_the_corpora_that_have_it(plan):
+    changes = {"grid__corpus": ["ud", "wikiann", "xnli"], "grid__task": ["upos", "ner", "nli"], "adjust": []}
+    assert {run.task for run in of(FineTune, plan(**changes))} == {"upos", "ner", "nli"}
+    some = [{"name": "scores", "tasks": ["nli"], "inputs": "mixed"}]
+    looked_at = of(Measure, plan(**changes, measure=some))
+    assert {run.subjects[0].task for run in looked_at} == {"nli"}
+
+
+def test_translations_are_labelled_by_the_source_only_model_of_the_grid(plan):
+    methods = [{"name": "source-only"}, {"name": "x-mixup"}]
+    measured = [{"name": "scores", "inputs": "paired"}]
+    runs = of(FineTune, plan(adjust=[], grid__method=methods, measure=measured))
+    plain, mixed = sorted(runs, key=lambda run: run.method.name)
+    assert mixed.teacher == plain
+    assert needs(mixed) == (plain,)
+    only = of(FineTune, plan(adjust=[], grid__method=methods[1:], measure=measured))
+    assert {run_id(run) for run in only} == {run_id(run) for run in runs}
+    nli = plan(adjust=[], grid__corpus="xnli", grid__task="nli", grid__method=methods, measure=measured)
+    assert all(run.teacher is None for run in of(FineTune, nli))
+    # Only models that mix are looked at with their inputs in pairs.
+    assert [run.subjects[0].method.name for run in of(Measure, nli)] == ["x-mixup"]
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({"adjust__0__name": "cross-lingual-adjustmint"}, "Did you mean 'cross-lingual-adjustment'?"),
+        ({"adjust__0__alhpa": 1}, "adjust[0]: alhpa: adjustment cross-lingual-adjustment has no such field"),
+        ({"adjust__0__start": "orginal"}, "no encoder of this recipe 'orginal'. Did you mean 'original'?"),
+        ({"adjust__0__pairs": ["qaa"]}, "'qaa' is no pair of languages"),
+        ({"adjust__0__pairs": []}, "pairs: the list is empty"),
+        ({"adjust__0__examples": [5, 5]}, "examples: 5 is named twice"),
+        ({"adjust__0__bitext": "ud"}, "bitext: corpus 'ud' holds"),
+        ({"adjust__0__label": "original", "adjust__0__examples": 5}, "'original' is there already"),
+        ({"adjust__0__precision": "float8"}, "adjust[0]: precision"),
+        ({"align": {"name": "fats-align"}}, "Did you mean 'fast-align'?"),
+        ({"align": {"symetrization": "union"}}, "Did you mean 'symmetrization'?"),
+        ({"grid__method__1__encoders": ["adjusted"]}, "encoders: no encoder of this recipe 'adjusted'"),
+        ({"grid__task": ["upos", "nli"]}, "no corpus of this grid has labels for 'nli'"),
+        ({"grid__task": "nli"}, "'ud' has no labels for 'nli'"),
+        ({"measure__0__tasks": ["ner"]}, "no task of the grid 'ner'"),
+        ({"measure__1__corpus": ""}, "word-distance needs bitext"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_made(refused, changes, said):
+    assert said in refused(**changes)
+
+
+def test_the_example_for_the_built_in_languages_is_what_it_says():
+    path = Path(__file__).parents[2] / "examples/adjust.toml"
+    runs = plan_recipe(str(path)).runs
+    sizes = [run.aligned[0].examples for run in of(Adjust, runs)]
+    assert sizes == [1000, 5000, 10000, 30000, 100000, 10000]
+    assert {run.seed for run in of(FineTune, runs)} == {0, 1, 2, 3, 4}

@@ -1,0 +1,147 @@
+"""Alignments, adjusted encoders and what is trained and measured with them, made from a recipe."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import DataError
+from isogloss.core.runs import Adjust, Align
+from isogloss.data.files import disk_file
+from isogloss.data.pharaoh import read_pharaoh
+from isogloss.data.sources import Sources
+from isogloss.experiments.aligning import AlignmentWanted, align_bitext
+from isogloss.experiments.bitext_runs import LINKS
+
+RECIPE = """
+title = "Adjust"
+encoder = "shipped"
+
+[align]
+name = "given"
+
+[[adjust]]
+name = "cross-lingual-adjustment"
+bitext = "bitext"
+pairs = ["qaa-qad"]
+examples = 24
+batch_size = 8
+
+[grid]
+corpus = "wikiann"
+source = "qaa"
+targets = ["qad"]
+seeds = [0]
+examples = 16
+dev_examples = 8
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 8 }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "continual"
+bitext = "bitext"
+pairs = 2
+encoders = ["original"]
+
+[[measure]]
+name = "scores"
+examples = 8
+
+[[measure]]
+name = "word-distance"
+corpus = "bitext"
+split = "dev"
+examples = 20
+
+[[measure]]
+name = "cka"
+corpus = "bitext"
+examples = 20
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adjust")
+    (folder / "adjust.toml").write_text(RECIPE)
+    return isogloss.run(folder / "adjust.toml", out=folder / "runs", jobs=1)
+
+
+def of(made, kind):
+    return [record for record in made.records if record.kind == kind]
+
+
+@pytest.mark.slow
+def test_everything_a_recipe_asks_for_is_made(made):
+    assert made.outcome.failed == {}
+    assert len(of(made, Adjust.name)) == 1
+    assert len(of(made, "fine-tune")) == 3
+    words = [one for one in of(made, "measure") if one.title.startswith("word-distance")]
+    assert len(words) == 2 + 3  # two encoders, and those within three models
+    assert all(row["related_pairs"] > 0 for one in words for row in one.rows if "auc" in row)
+
+
+@pytest.mark.slow
+def test_links_are_read_back_and_gold_is_scored(made):
+    (record,) = (one for one in of(made, Align.name) if one.rows[0]["pairs"] == 24)
+    assert record.rows[0]["aer"] == 0  # The links that were given are the gold ones.
+    pairs = Sources().examples("bitext", "qaa-qad", "train", examples=24)
+    found = list(read_pharaoh(disk_file(made.out / record.id / LINKS), pairs))
+    assert [one.links for one in found] == [tuple(sorted(pair.links)) for pair in pairs]
+
+
+@pytest.mark.slow
+def test_an_adjusted_encoder_is_an_ordinary_folder_that_isogloss_uses(made):
+    from transformers import AutoModel
+
+    (record,) = of(made, Adjust.name)
+    model = AutoModel.from_pretrained(made.out / record.id / "model")
+    shipped = AutoModel.from_pretrained(Path(isogloss.__file__).parent / "shipped")
+    moved = [
+        name for name, one in model.named_parameters() if not one.equal(shipped.get_parameter(name).data)
+    ]
+    assert any("layer.3" in name for name in moved)
+
+
+@pytest.mark.slow
+def test_a_second_call_makes_nothing(made):
+    again = isogloss.run(made.out.parent / "adjust.toml", out=made.out, jobs=1)
+    assert again.outcome.made == []
+
+
+def test_bitext_is_aligned_by_itself_once(tmp_path):
+    wanted = AlignmentWanted(
+        bitext="bitext", pairs=("qaa-qab", "qab-qaa"), aligner={"name": "given"}, split="dev", examples=5
+    )
+    told = []
+    first, back = align_bitext(wanted, out=tmp_path, tell=told.append)
+    assert (first.row["pairs"], first.row["aer"]) == (5, 0)
+    there = [sorted(line.split()) for line in first.links.read_text().splitlines()]
+    turned = [
+        sorted("-".join(reversed(link.split("-"))) for link in line.split())
+        for line in back.links.read_text().splitlines()
+    ]
+    assert there == turned
+    before = first.links.stat().st_mtime_ns
+    assert align_bitext(wanted, out=tmp_path)[0].links.stat().st_mtime_ns == before
+
+
+def test_links_of_another_bitext_are_no_links(tmp_path):
+    wanted = AlignmentWanted(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
+    (made,) = align_bitext(wanted, out=tmp_path)
+    pairs = Sources().examples("bitext", "qaa-qab", "train", examples=4)
+    with pytest.raises(DataError, match="3 lines of links for 4 pairs"):
+        list(read_pharaoh(disk_file(made.links), pairs))
+
+
+def test_the_record_of_an_alignment_says_what_was_aligned(tmp_path):
+    wanted = AlignmentWanted(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
+    (made,) = align_bitext(wanted, out=tmp_path)
+    record = json.loads((made.links.parent / "record.json").read_text())
+    assert record["kind"] == Align.name
+    assert record["run"]["aligner"] == {"kind": "given"}
+    assert record["run"]["languages"] == "qaa-qab"
+    assert record["id"] == made.links.parent.name
