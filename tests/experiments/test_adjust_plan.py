@@ -104,7 +104,11 @@ def test_methods_keep_to_the_encoders_they_name(plan):
 
 def test_states_are_looked_at_in_every_encoder_and_model(plan):
     looked_at = [run for run in of(Measure, plan()) if run.diagnostic.name == "word-distance"]
-    assert Counter(run.subjects[0].name for run in looked_at) == {"pretrained": 1, "adjust": 2, "fine-tune": 4}
+    assert Counter(run.subjects[0].name for run in looked_at) == {
+        "pretrained": 1,
+        "adjust": 2,
+        "fine-tune": 4,
+    }
     assert all([one.languages for one in run.aligned] == ["qaa-qad"] for run in looked_at)
 
 

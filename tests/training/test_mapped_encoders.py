@@ -16,6 +16,7 @@ from isogloss.methods.few_shot import FewShot
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_map import LanguageMap
 from isogloss.training.evaluation import evaluation
 from isogloss.training.supervised import fine_tune, one_by_one
@@ -123,6 +124,8 @@ def test_two_languages_in_one_step_are_refused(make_setting, mapped):
         Continual(alpha=1.0).train(setting)
     with pytest.raises(ConfigError, match="reads two languages in one step"):
         fine_tune(setting, on("en"), prepare=lambda *_: None)
+    with pytest.raises(ConfigError, match="reads two languages in one step"):
+        XMixup().train(setting)
 
 
 def test_what_goes_on_from_such_a_model_has_its_maps(make_setting, mapped, tmp_path):

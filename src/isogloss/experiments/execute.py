@@ -260,9 +260,9 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     """Encode one language's examples with the tokenizer and lengths of the models looked at."""
     model = _looked_at(run)
     task = TASKS[model.task]
-    inputs = run.inputs or AS_THEY_ARE
+    inputs = AS_THEY_ARE if run.inputs in (None, PAIRED) else run.inputs
     examples = examples_of(
-        AS_THEY_ARE if inputs == PAIRED else inputs,
+        inputs,
         language,
         source_of(model),
         lambda code: _examples(shop, run, code, run.split, run.examples),

@@ -27,6 +27,7 @@ class Batches(Protocol[Made]):
     def __getitem__(self, step: int, /) -> Made: ...
 
 
+@runtime_checkable
 class Epochs(Batches[Made], Protocol[Made]):
     """Batches that come back in every epoch."""
 

@@ -28,6 +28,7 @@ from isogloss.training.supervised import (
     Selection,
     Trained,
     attention_for_training,
+    check_maps,
     mark_chosen,
     schedule_of,
     settled,
@@ -70,6 +71,7 @@ def train_on_pairs(setting: Setting, course: Course) -> Trained:
     network = setting.task.head(
         setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
+    check_maps(network, setting.source, apart=False)
     model = MixedModel(network, course.mixup(network.config))
     train = {language: setting.train(language) for language in setting.source}
     reading = _Reading(setting, tokenizer, course)

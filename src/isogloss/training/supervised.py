@@ -86,7 +86,7 @@ def fine_tune(
     model = setting.task.head(
         setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
-    _check_maps(model, reads, apart=prepare is one_by_one and beside is None)
+    check_maps(model, (*reads.train, *reads.dev), apart=prepare is one_by_one and beside is None)
     train = {language: setting.train(language) for language in reads.train}
     batches, task_loss = prepare(setting, tokenizer, train)
     selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
@@ -149,7 +149,7 @@ def _loss(task: Task, model: Any, spoken: tuple[str, Batch]) -> Tensor:
         return task.loss(model, batch.to(next(model.parameters()).device))
 
 
-def _check_maps(model: Any, reads: Reads, *, apart: bool) -> None:
+def check_maps(model: Any, languages: tuple[str, ...], *, apart: bool) -> None:
     """Refuse, before anything trains, what an encoder with language maps cannot read."""
     if language_maps_of(model) is not None and not apart:
         raise ConfigError(
@@ -157,7 +157,7 @@ def _check_maps(model: Any, reads: Reads, *, apart: bool) -> None:
             "whose states it would see unmapped. Take one that reads one language a batch (source-only, "
             "target-only, bilingual, few-shot, translate-train), or an encoder without maps."
         )
-    check_languages(model, (*reads.train, *reads.dev))
+    check_languages(model, languages)
 
 
 class Selection:
