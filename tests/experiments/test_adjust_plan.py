@@ -1,4 +1,4 @@
-"""[[adjust]], [align], tasks and teachers become runs that others need, each once; mistakes are found first."""
+"""Adjustments, alignments, tasks and teachers become runs that others need; mistakes are found first."""
 
 from collections import Counter
 from pathlib import Path
