@@ -42,7 +42,7 @@ def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
 
 
 def test_a_second_call_makes_nothing(tiny_runs, monkeypatch):
-    monkeypatch.setattr(execute.Workshop, "make", None)
+    monkeypatch.setattr(engine, "make", None)
     outcome = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs, jobs=2).outcome
     assert (outcome.made, len(outcome.done), outcome.failed) == ([], RUNS, {})
 

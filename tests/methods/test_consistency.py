@@ -85,7 +85,7 @@ def test_without_weight_it_is_plain_training_on_the_pairs(setting):
         rows = row_pairs(setting, tokenizer, train["en"], train["en-de"], "en-de")
         return paired_batches(setting, tokenizer, [rows]), NLI.loss
 
-    by_hand = fine_tune(setting("hand"), Reads(train=("en", "en-de"), dev=("en",)), plain)
+    by_hand = fine_tune(setting("hand"), Reads(train=("en", "en-de"), dev=("en",)), prepare=plain)
     ours = Consistency(weight=0.0).train(setting("ours"))
     assert equal(ours, by_hand)
     assert ours.rows == by_hand.rows

@@ -53,7 +53,7 @@ def test_sentences_are_contrasted_by_their_means(bert_folder):
     tokenizer, model = load_tokenizer(bert_folder), load_model(bert_folder)
     ours = ContrastiveAlignment(level="sentence")._loss(model, batch_of(bert_folder, pairs, "sentences"))
     x, y = (
-        sentence_states(model, tokenizer, [getattr(p, side) for p in pairs], precision="float32")
+        sentence_states(model, tokenizer, [getattr(p, side) for p in pairs], precision="float32")[0]
         for side in ("first", "second")
     )
     expected = bidirectional_contrast(x, y, torch.eye(4, dtype=torch.bool), temperature=0.1)
