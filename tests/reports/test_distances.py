@@ -198,3 +198,19 @@ def test_old_and_new_rows_of_retrieval_are_shown_together(tmp_path):
     assert "CSLS 10" in html
     assert "12.5 ± 0.0" in html
     assert "50.0" in html
+
+
+def test_stages_of_several_sizes_are_named_by_size():
+    def sized(size, number):
+        return adjusted(f"{size} en-es", number)
+
+    rows = [row(0.8), row(0.95, sized(10000, "ffffff")), row(0.9, sized(5000, "abc123"))]
+    rows += [row(0.7, sized(10000, "ffffff"), "nli", "source-only", 0)]
+    labels = [stage.label for stage in by_stage(summaries(rows))]
+    assert labels == [
+        "original",
+        "adjusted (5,000)",
+        "adjusted (10,000)",
+        "nli: adjusted (10,000) + fine-tuned",
+    ]
+    assert origin(sized(5000, "abc123")).pairs == {"en-es"}

@@ -5,6 +5,7 @@ Paper: "The Impact of Cross-Lingual Adjustment …", Section 5.3.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -98,11 +99,14 @@ def _figure(members: Sequence[Panel], number: int) -> Figure:
     colour = _colours(members, codes)
     labels = {code: language(code) + (" ★" if colour[code] == SOURCE else "") for code in colour}
 
+    markers = dict(zip(colour, cycle(MARKERS), strict=False))
+
     def paint() -> "Canvas":
         canvas, axes = panels(len(members), height=2.1, labels=[*labels.values(), _ORIGINAL])
         for axis, name, panel in zip(axes, names, members, strict=True):
-            for place, curve in enumerate(panel.curves):
-                _draw(axis, curve, colour[curve.language], labels[curve.language], MARKERS[place % 8])
+            for curve in panel.curves:
+                code = curve.language
+                _draw(axis, curve, colour[code], labels[code], markers[code])
             head(axis, name)
         _sizes(axes, [size for panel in members for curve in panel.curves for size, _ in curve.points])
         legend(canvas, axes)

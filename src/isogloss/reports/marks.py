@@ -112,7 +112,7 @@ def _references(labels: Sequence[str], encoders: Encoders) -> tuple[list[Against
     }
     against: list[Against] = []
     for base in dict.fromkeys(reference.values()):
-        own = {label for label, one in reference.items() if one == base}
+        own = {label for label, one in reference.items() if one == base and label != base}
         against.append((Baseline(encoder=base), _of(own)))
     bases = dict.fromkeys(reference.values())
     return against, next(iter(bases)) if len(bases) == 1 else "the original encoder"

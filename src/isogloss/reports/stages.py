@@ -6,8 +6,8 @@ cross-lingual-adjustment on 5000 en-es (0a1b2c)"), the task and the method.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from isogloss.reports.paths import grouped
@@ -33,6 +33,10 @@ class Origin:
 
     base: str
     pairs: frozenset[str] = frozenset()
+    how: str = ""
+    """The last adjustment."""
+    size: int = 0
+    """Translations of each pair in the last adjustment; 0 where the label does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,10 @@ class Stage:
     method: str = ""
     adjusted: bool = False
     number: int = 1
+    how: str = ""
+    """How it was adjusted, where stages differ in that."""
+    size: int = 0
+    """On how many translations, where stages differ in that."""
 
     @property
     def original(self) -> bool:
@@ -56,14 +64,18 @@ class Stage:
     def label(self) -> str:
         """The stage in words, as in "nli: adjusted + fine-tuned"."""
         tuned = {"": "", PLAIN: "fine-tuned"}.get(self.method, self.method)
-        parts = [f"adjusted ({self.number})" if self.number > 1 else "adjusted"] if self.adjusted else []
+        size = f"{self.size:,}" if self.size else ""
+        about = [self.how, size, str(self.number) if self.number > 1 else ""]
+        made = f"adjusted ({', '.join(filter(None, about))})" if any(about) else "adjusted"
+        parts = [made] if self.adjusted else []
         words = " + ".join([*parts, *filter(None, [tuned])]) or "original"
         return f"{self.task}: {words}" if self.task else words
 
     @property
     def order(self) -> tuple[object, ...]:
         """Sort key: encoders first, then by task; continual mode last."""
-        return self.task, self.method.startswith(CONTINUAL), self.method, self.adjusted, self.number
+        about = (self.how, self.size, self.number)
+        return self.task, self.method.startswith(CONTINUAL), self.method, self.adjusted, *about
 
 
 def origin(encoder: str) -> Origin:
@@ -72,7 +84,8 @@ def origin(encoder: str) -> Origin:
     if not match:
         return Origin(encoder)
     before = origin(match["before"])
-    return Origin(before.base, before.pairs | {*match["pairs"].split("+")})
+    pairs = before.pairs | {*match["pairs"].split("+")}
+    return Origin(before.base, pairs, match["how"], int(match["size"] or 0))
 
 
 def by_stage(rows: Sequence[R]) -> dict[Stage, dict[str, list[R]]]:
@@ -82,12 +95,12 @@ def by_stage(rows: Sequence[R]) -> dict[Stage, dict[str, list[R]]]:
     other pairs is left out.
     """
     found: dict[Stage, dict[str, list[R]]] = {}
+    kind = _kinds(rows)
     for (first, second), members in grouped(rows, lambda row: (row.first, row.second)).items():
         own = [row for row in members if _is_own(origin(row.encoder), first, second)]
-        for (task, method, adjusted), group in grouped(own, _kind).items():
+        for stage, group in grouped(own, kind).items():
             for number, same in enumerate(grouped(group, lambda row: row.encoder).values(), start=1):
-                stage = Stage(task, method, adjusted, number)
-                found.setdefault(stage, {})[f"{first}–{second}"] = same
+                found.setdefault(replace(stage, number=number), {})[f"{first}–{second}"] = same
     return dict(sorted(found.items(), key=lambda item: item[0].order))
 
 
@@ -95,5 +108,15 @@ def _is_own(made: Origin, first: str, second: str) -> bool:
     return not made.pairs or bool(made.pairs & {f"{first}-{second}", f"{second}-{first}"})
 
 
-def _kind(row: Distances | DistanceBin) -> tuple[str, str, bool]:
-    return row.task, row.method, bool(origin(row.encoder).pairs)
+def _kinds(rows: Sequence[Distances | DistanceBin]) -> Callable[[Distances | DistanceBin], Stage]:
+    """Return what tells the stage of a row, but its number; names are what not all adjustments share."""
+    made = {row.encoder: origin(row.encoder) for row in rows}
+    several_ways = len({one.how for one in made.values() if one.pairs}) > 1
+    several_sizes = len({one.size for one in made.values() if one.pairs}) > 1
+
+    def kind(row: Distances | DistanceBin) -> Stage:
+        one = made[row.encoder]
+        how, size = one.how if several_ways else "", one.size if several_sizes else 0
+        return Stage(row.task, row.method, bool(one.pairs), how=how, size=size)
+
+    return kind

@@ -104,13 +104,16 @@ def _board(about: About, family: Family, scores: Sequence[Score], encoders: Enco
 
 
 def target_mean(scores: Sequence[Score], targets: Sequence[str]) -> Spread | None:
-    """Return the mean over targets, spread over the seeds that have them all; None without any such seed."""
+    """Return the mean over targets, spread over the seeds that have them all.
+
+    None without such a seed, and where there is one target alone.
+    """
     means = []
     for own in grouped(scores, lambda score: score.seed).values():
         by_language = grouped(
             [one for one in own if not one.target or one.on_own_target], lambda one: one.language
         )
-        if targets and all(code in by_language for code in targets):
+        if len(targets) > 1 and all(code in by_language for code in targets):
             means.append(fmean(fmean(one.score for one in by_language[code]) for code in targets))
     return spread(means) if means else None
 
@@ -185,9 +188,10 @@ def _caption(board: Board, encoders: Encoders) -> str:
     reference = f"{board.names[board.reference.encoder]} / {board.reference.method}"
     mark = f" {MARK} p < {LEVEL} against {reference} ({how}; Holm over languages)." if tests else ""
     missing = "" if tests else " No marks: there is nothing to test, or no predictions were kept."
+    untested = " Means over targets are not tested." if any(line.mean for line in board.lines) else ""
     return (
         f"{board.about[4]} in percent, mean ± standard deviation over {n}. ★ marks the source language."
-        f"{adjusted}{mark}{missing} Means over targets are not tested. Bold: best of a column."
+        f"{adjusted}{mark}{missing}{untested} Bold: best of a column."
     )
 
 

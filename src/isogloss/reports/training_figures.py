@@ -99,6 +99,8 @@ def _adjust_figure(way: str, runs: Sequence[Run], encoders: Encoders) -> list[Fi
             name = titles[run.id]
             axis.plot(steps, losses, marker="." * (len(rows) == 1), color=colour[name], label=name)
         axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        axis.minorticks_off()
         legend(canvas, [axis])
         axis_labels(canvas, "step", "loss")
         return canvas
