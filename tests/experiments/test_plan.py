@@ -445,10 +445,6 @@ def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(pla
             },
             "grid.method[1]: start: 'source-only' is not trained for target 'qad'.",
         ),
-        (
-            {"grid__method": [{"name": "translate-train"}]},
-            "grid: the built-in languages: no train split of corpus 'wikiann' for language 'qaa-qab'.",
-        ),
         ({"measure__0__corpus": "wikiann:de"}, "measure[0]: corpus 'wikiann' has no choice after a"),
         ({"measure__0__corpus": "mlqa:"}, "measure[0]: corpus 'mlqa:': 'mlqa:' is no corpus; expected names"),
         ({"measure__0__corpus": "mlqa:de"}, "measure[0]: corpus 'mlqa:de' holds qa, not ner."),
