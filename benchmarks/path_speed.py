@@ -11,6 +11,7 @@ from foreign import trainer
 from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.interpolation import COARSE, Interpolation
 from isogloss.diagnostics.look import Look, Subject
+from isogloss.encoders import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
 from isogloss.training.supervised import attention_for_training
@@ -88,7 +89,8 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         evaluation=lambda _: evaluation(
             UPOS, material.sentences, material.tokenizer, material.optimization(precision)
         ),
-        lines=lambda _: [],
+        encoder=lambda subject: (load_model(subject.folder), material.tokenizer),
+        bitext=lambda _: [],
     )
     rows = Interpolation(alphas=alphas).measure(look)
     return Walk(name, precision, time.process_time() - start, [float(row["score"]) for row in rows])
