@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,11 @@ def test_two_at_once_do_not_get_in_each_others_way(whole):
 def test_an_interruption_is_one_line_and_leaves_no_process(whole):
     folder, undisturbed = whole
     words = command(folder, "interrupted", "processes")
-    running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # What a shell runs in the background ignores Ctrl-C, and so would this process if the tests run there.
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    running = subprocess.Popen(
+        words, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heeds
+    )
     wait_until(lambda: in_training(folder / "interrupted"))
     children = descendants(running.pid)
     os.killpg(running.pid, signal.SIGINT)  # What a terminal does at Ctrl-C.
