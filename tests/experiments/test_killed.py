@@ -110,7 +110,11 @@ def test_an_interruption_is_one_line_and_leaves_no_process(whole):
     # What a shell runs in the background ignores Ctrl-C, and so would this process if the tests run there.
     heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     running = subprocess.Popen(
-        words, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heeds
+        words,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heeds,  # noqa: PLW1509
     )
     wait_until(lambda: in_training(folder / "interrupted"))
     children = descendants(running.pid)
