@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from isogloss.aligners.layer_states import check_layer, default_layer, subword_states
+from isogloss.aligners.layer_states import default_layer, subword_states
 from isogloss.core.errors import ConfigError
 from isogloss.encoders.loading import load_model, load_tokenizer
 from isogloss.encoders.words import SplitWords, split_words
@@ -49,9 +49,14 @@ def test_default_layer_is_the_eighth_of_twelve():
     assert [default_layer(layers) for layers in (12, 24, 6, 4, 1)] == [8, 16, 4, 3, 1]
 
 
-def test_layers_are_counted_from_either_end():
-    assert [check_layer(layer, 4) for layer in (0, 4, -1, -5)] == [0, 4, 4, 0]
-    with pytest.raises(
-        ConfigError, match=r"no layer 5: this encoder has 4 layers: use 0 \(the embeddings\) to 4"
-    ):
-        check_layer(5, 4)
+def test_layers_are_counted_from_either_end(bert_folder):
+    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    splits, last = split_words(SENTENCES[:1], tokenizer), model.config.num_hidden_layers
+
+    def states(layer):
+        return subword_states(model, tokenizer, splits, layer=layer, precision="float32")[0]
+
+    assert torch.equal(states(-1), states(last))
+    assert torch.equal(states(-last - 1), states(0))
+    with pytest.raises(ConfigError, match=rf"no layer {last + 1}: this encoder has {last} layers: use 0"):
+        states(last + 1)

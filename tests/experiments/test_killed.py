@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.records import RECORD
+from isogloss.experiments.workshop import WORK
 
 RECIPE = """
 title = "Ten seconds"
@@ -62,7 +63,7 @@ def whole(tmp_path_factory):
 
 def in_training(out: Path) -> bool:
     """Tell whether a model is half trained."""
-    return any(out.glob("*/work/checkpoint-*"))
+    return any(out.glob(f"*/{WORK}/checkpoint-*"))
 
 
 def in_plane(out: Path) -> bool:

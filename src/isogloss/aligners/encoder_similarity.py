@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from isogloss.aligners.layer_states import check_layer, default_layer, subword_states
+from isogloss.aligners.layer_states import default_layer, subword_states
 from isogloss.aligners.matching import Matching, cosine_similarities, distorted, linked
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
@@ -62,7 +62,7 @@ class EncoderSimilarity:
         tokenizer = load_tokenizer(setting.encoder)
         model = load_model(setting.encoder).to(device())
         layers = model.config.num_hidden_layers
-        layer = default_layer(layers) if self.layer is None else check_layer(self.layer, layers)
+        layer = default_layer(layers) if self.layer is None else self.layer
         found: list[Aligned] = []
         for start in range(0, len(setting.pairs), BLOCK):
             block = setting.pairs[start : start + BLOCK]

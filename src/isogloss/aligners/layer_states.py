@@ -8,12 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError
 from isogloss.encoders import family_of
 from isogloss.encoders.windows import Window, windows
 from isogloss.encoders.words import SplitWords, special_subwords
-from isogloss.training.batching import by_length
-from isogloss.training.evaluation import BUDGET, CALL
+from isogloss.training.encoder_states import check_layers
+from isogloss.training.evaluation import in_batches
 from isogloss.training.precision import scoring
 
 States = Float[Tensor, "subword dim"]
@@ -27,23 +26,15 @@ def default_layer(layers: int) -> int:
     return max(1, round(layers * 2 / 3))
 
 
-def check_layer(layer: int, layers: int) -> int:
-    """Return a layer counted from 0 (the embeddings) up; ConfigError when there is none."""
-    if not -layers - 1 <= layer <= layers:
-        raise ConfigError(
-            f"no layer {layer}: this encoder has {layers} layers: use 0 (the embeddings) to {layers}, "
-            f"or -1 (the last)."
-        )
-    return layer % (layers + 1)
-
-
 def subword_states(
     model: Any, tokenizer: Any, sentences: Sequence[SplitWords], *, layer: int, precision: str
 ) -> list[States]:
     """Return for each sentence the states of its subwords, special ones left out, in float32.
 
-    They stay on the model's device. Layer 0 is the embeddings.
+    They stay on the model's device. Layer 0 is the embeddings, -1 the last; ConfigError when there is none.
     """
+    check_layers(model, [layer])
+    layer %= model.config.num_hidden_layers + 1
     opening, closing = special_subwords(tokenizer)
     limit = tokenizer.model_max_length - 2
     overlap = min(OVERLAP, limit // 2)
@@ -57,7 +48,7 @@ def subword_states(
     parts: list[Tensor] = [torch.empty(0)] * len(places)
     lengths = [window.stop - window.start + 2 for _, window in places]
     with scoring(model, precision) as device:
-        for group in by_length(lengths, BUDGET, padding=None if torch.cuda.is_available() else CALL):
+        for group in in_batches(lengths):
             rows = [
                 [opening, *sentences[number].subwords[window.start : window.stop], closing]
                 for number, window in (places[place] for place in group)

@@ -1,5 +1,5 @@
 """Floor 7: names to objects, errors to exit codes; no logic."""
 
-from isogloss.cli.app import main
+from isogloss.cli.ending import main
 
 __all__ = ["main"]

@@ -1,6 +1,6 @@
 """From texts to rows of subwords, in batches of similar length, and back to one line for each text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from isogloss.core.errors import ConfigError
@@ -62,7 +62,7 @@ def prompt_for(prompt: str, setting: TranslateSetting) -> str:
     return prompt
 
 
-def refuse_too_small(where: str, **numbers: int) -> None:
+def refuse_too_small(where: str, numbers: Mapping[str, int]) -> None:
     """Raise ConfigError at a count that is not positive; a piece must hold more than its language and end."""
     least = {"longest": SHORTEST}
     for name, number in numbers.items():

@@ -37,9 +37,8 @@ class Seq2Seq:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be done."""
-        refuse_too_small(
-            self.name, beams=self.beams, longest=self.longest, batch_subwords=self.batch_subwords
-        )
+        sizes = {"beams": self.beams, "longest": self.longest, "batch_subwords": self.batch_subwords}
+        refuse_too_small(self.name, sizes)
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
         """Give one translation for each text, in order."""
