@@ -174,7 +174,9 @@ def show(
 def list_(
     what: Annotated[
         str,
-        typer.Argument(help="tasks, corpora, languages, encoders, methods, diagnostics, recipes or runs."),
+        typer.Argument(
+            help="tasks, corpora, languages, encoders, methods, aligners, diagnostics, recipes or runs."
+        ),
     ],
     folder: Folder = Path("runs/quickstart"),
     as_json: Json = False,
