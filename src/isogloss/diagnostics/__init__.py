@@ -24,7 +24,7 @@ class Diagnostic(Protocol):
     """What one measurement looks at: a "model", the models of a "cell" (its field ``between``), the
     "scores" of a model, the scores of all "seeds", an "encoder"; or, one after the other, every encoder and
     the encoder within every model: their "states" on bitext, or their "words" on bitext whose words are
-    aligned."""
+    aligned; or every encoder with its masked-LM head, on raw "text"."""
 
     def measure(self, look: Look) -> list[Row]:
         """Return rows of numbers."""
