@@ -1,0 +1,99 @@
+"""Gates: what is drawn has the probabilities of the closed form, and gradients are those of differences."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.nn.hard_concrete import (
+    CLOSED_BELOW,
+    STRETCH,
+    TEMPERATURE,
+    log_alpha_for,
+    open_probability,
+    sample,
+    settled,
+)
+
+logits = st.floats(-12, 12)
+DRAWS = 200_000
+
+
+def drawn(log_alpha, *, count=DRAWS, seed=0):
+    many = torch.full((count,), float(log_alpha), dtype=torch.float64)
+    return sample(many, torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("log_alpha", [-4.0, -1.5, 0.0, 0.7, 3.0])
+def test_the_closed_form_is_the_share_of_open_gates_among_many(log_alpha):
+    expected = float(open_probability(torch.tensor(log_alpha, dtype=torch.float64)))
+    found = float((drawn(log_alpha) > 0).double().mean())
+    assert found == pytest.approx(expected, abs=5 * math.sqrt(expected * (1 - expected) / DRAWS))
+
+
+@pytest.mark.parametrize("log_alpha", [-1.0, 0.0, 2.0])
+def test_both_ends_are_drawn_as_often_as_each_other_says(log_alpha):
+    """A gate at 1 is one at 0 seen from the other side: s and 1 - s, log α and -log α."""
+    fully_open = float((drawn(log_alpha) == 1).double().mean())
+    closed = float((drawn(-log_alpha, seed=1) == 0).double().mean())
+    assert fully_open == pytest.approx(closed, abs=0.006)
+    assert 0.01 < fully_open < 0.99
+
+
+def test_the_closed_form_is_that_of_the_paper():
+    low, high = STRETCH
+    x = torch.linspace(-5, 5, 11, dtype=torch.float64)
+    expected = torch.sigmoid(x - TEMPERATURE * math.log(-low / high))
+    torch.testing.assert_close(open_probability(x), expected)
+    assert STRETCH == (-0.1, 1.1)
+    assert pytest.approx(2 / 3) == TEMPERATURE
+
+
+@given(logits, st.integers(0, 2**62))
+def test_gates_lie_between_0_and_1_and_the_same_seed_draws_the_same(log_alpha, seed):
+    first, second = (drawn(log_alpha, count=50, seed=seed) for _ in range(2))
+    assert torch.equal(first, second)
+    assert bool(((first >= 0) & (first <= 1)).all())
+
+
+@given(logits)
+def test_a_settled_gate_is_symmetric_and_closed_exactly_below_the_threshold(log_alpha):
+    x = torch.tensor(log_alpha, dtype=torch.float64)
+    assert float(settled(x) + settled(-x)) == pytest.approx(1)
+    if abs(log_alpha - CLOSED_BELOW) > 1e-9:
+        assert (float(settled(x)) == 0) == (log_alpha < CLOSED_BELOW)
+
+
+@given(logits, logits)
+def test_a_higher_parameter_never_closes_a_gate(one, other):
+    low, high = (torch.tensor(x, dtype=torch.float64) for x in sorted((one, other)))
+    assert settled(low) <= settled(high)
+    assert open_probability(low) <= open_probability(high)
+
+
+@given(st.floats(0.001, 0.999))
+def test_a_probability_and_its_parameter_are_each_others_inverse(probability):
+    log_alpha = torch.tensor(log_alpha_for(probability), dtype=torch.float64)
+    assert float(open_probability(log_alpha)) == pytest.approx(probability)
+
+
+def test_gradients_are_those_of_differences():
+    x = torch.linspace(-2, 2, 9, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(open_probability, (x,))
+    assert torch.autograd.gradcheck(settled, (x,))
+
+    def same_draw(parameters):
+        return sample(parameters, torch.Generator().manual_seed(3))
+
+    assert torch.autograd.gradcheck(same_draw, (x,))
+    inside = (same_draw(x) > 0) & (same_draw(x) < 1)
+    (slopes,) = torch.autograd.grad(same_draw(x).sum(), x)
+    assert torch.equal(slopes > 0, inside)
+
+
+def test_extreme_parameters_draw_numbers():
+    for log_alpha in (-80.0, 80.0):
+        gates = sample(torch.full((1000,), log_alpha), torch.Generator().manual_seed(0))
+        assert gates.tolist() == [float(log_alpha > 0)] * 1000
