@@ -63,16 +63,3 @@ def task_losses(
             with autocast(device, precision):
                 loss = task.loss(model, batch)
             yield loss * (len(part) / len(rows))
-
-
-def drawn_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Draw, several times, the numbers below ``count`` of two batches of a size that share none.
-
-    Where there are enough, no two draws share any either.
-    """
-    rng = np.random.Generator(np.random.PCG64(derive(seed, "apart")))
-    if 2 * size * draws <= count:
-        order = rng.permutation(count)[: 2 * size * draws].reshape(draws, 2, size)
-        return [(first, second) for first, second in order]
-    orders = [rng.permutation(count)[: 2 * size] for _ in range(draws)]
-    return [(order[:size], order[size:]) for order in orders]

@@ -23,7 +23,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.core.records import Value
-from isogloss.core.runs import Positive
 from isogloss.encoders import family_of
 from isogloss.encoders.family import encoder_prefix
 
@@ -38,21 +37,6 @@ Gradient = dict[str, Tensor]
 
 Losses = Callable[[str, int], Iterable[Tensor]]
 """From a language and the number of its batch to its loss in parts; the gradient is that of their sum."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Conflict:
-    """How gradient conflict is watched while a model trains; the training stays as it is, to the bit."""
-
-    every: Positive = 10
-    """Steps between two measurements."""
-
-    batch: Positive = 4096
-    """Rows each gradient is accumulated over: blocks of text, or labelled examples. A measurement of two
-    languages takes four gradients, so large batches take longer than the training."""
-
-    layers: bool = False
-    """Whether each layer is kept too, not only the kinds of modules and the whole."""
 
 
 @dataclass(frozen=True)
