@@ -5,6 +5,7 @@ from typing import ClassVar, Protocol
 from isogloss.core.records import Row
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.deltas import Deltas
+from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
 from isogloss.diagnostics.interpolation import Interpolation, Plane
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mixup_ratio import MixupRatio
@@ -46,6 +47,8 @@ _ALL: tuple[type[Diagnostic], ...] = (
     Cka,
     RepresentationMap,
     MixupRatio,
+    GradientConflict,
+    TaskGradientConflict,
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 

@@ -85,7 +85,7 @@ def method_label(run: FineTune) -> str:
     changed = [
         f"{one.name}={getattr(method, one.name)}"
         for one in fields(method)
-        if getattr(method, one.name) != one.default
+        if getattr(method, one.name) != one.default and not one.metadata.get("watches")
     ]
     name = f"{method.name} ({', '.join(changed)})" if changed else str(method.name)
     return f"{name} after {method_label(run.start)}" if run.start else name

@@ -5,10 +5,11 @@ pair: en-sw is what was written in en and translated into sw, labels carried ove
 source-only, to the bit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import ClassVar
 
+from isogloss.training.drawn_conflict import WATCHES, Conflict
 from isogloss.training.setting import Reads, Setting
 from isogloss.training.supervised import Trained, fine_tune
 
@@ -24,6 +25,9 @@ class TranslateTrain:
     with_source: bool = True
     """Whether the source examples themselves are trained on too."""
 
+    conflict: Conflict | None = field(default=None, metadata=WATCHES)
+    """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
+
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations; target labels choose nothing: they are thought unknown."""
         translated = tuple(f"{one}-{other}" for one, other in product(source, target))
@@ -31,4 +35,5 @@ class TranslateTrain:
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on all of them, one language a batch."""
-        return fine_tune(setting, self.reads(setting.source, setting.target))
+        reads = self.reads(setting.source, setting.target)
+        return fine_tune(setting, reads, conflict=self.conflict)
