@@ -20,6 +20,9 @@ TEMPERATURE = 2 / 3
 PRECISE, MOST_STEPS = 1e-6, 60
 """How near an asked share is met, and the steps after which what is met is near enough."""
 
+ROUNDING = 1e-9
+"""What a share may be exceeded by: 1 - 0.3 is a little less than 0.7."""
+
 _LOW, _HIGH = STRETCH
 _SHIFT = TEMPERATURE * math.log(-_LOW / _HIGH)
 
@@ -91,3 +94,11 @@ def _shift(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], kep
         newton = shift - missed / slope if slope > 0 else low
         shift = newton if low < newton < high else (low + high) / 2
     return shift
+
+
+def largest_kept(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"], kept: float) -> float:
+    """Return the log α above which lie the largest ones that have at most a share of all parameters."""
+    order = log_alpha.argsort(descending=True)
+    so_far = sizes[order].double().cumsum(dim=0)
+    count = int((so_far <= kept * so_far[-1] * (1 + ROUNDING)).sum())
+    return float(log_alpha[order[count]]) if count < len(order) else -math.inf

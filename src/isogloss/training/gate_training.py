@@ -5,10 +5,12 @@ the gates' parameters π; L is masked language modelling on the language's text,
 gated parameters that is kept. In place of λ a sparsity can be asked for. Then all π are shifted by one number
 so that the expected sparsity is the one asked for, in every update, and only how gates differ is learned.
 Where that settles, ∂L/∂πᵢ is the same multiple of ∂‖·‖₀/∂πᵢ for all gates: as with the one λ that leads to
-this sparsity, and nobody has to look for it.
+this sparsity, and nobody has to look for it. In the end the gates with the largest π are kept, as many
+as were asked for (without a sparsity, all whose settled gate is not 0), and the others pruned.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,14 +23,25 @@ from isogloss.core.progress import Tell, silent
 from isogloss.core.seeds import derive
 from isogloss.encoders.gates import GateGroup, frozen, gated
 from isogloss.encoders.language_maps import of_language
-from isogloss.nn.hard_concrete import kept_share, log_alpha_for, sample, shifted
+from isogloss.nn.hard_concrete import (
+    CLOSED_BELOW,
+    kept_share,
+    largest_kept,
+    log_alpha_for,
+    sample,
+    shifted,
+)
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
+from isogloss.training.batch_losses import text_losses
 from isogloss.training.fit import Watch, fit
 from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import scoring
 
 SPREAD = 0.01
 """Standard deviation of the gates' parameters at the start (Louizos et al.'s code)."""
+
+LARGEST = math.log(sys.float_info.max)
+"""Cross entropy whose perplexity is a number still."""
 
 Blocks = Sequence[np.ndarray]
 """Rows of text, as subwords."""
@@ -41,20 +54,23 @@ class GateTraining:
     steps: int
     rows: int
     """Rows of text of one update."""
-    learning_rate: float
-    sparsity: float | None
-    """Share of the gated parameters that shall be pruned; None lets ``penalty`` decide."""
-    penalty: float
+    learning_rate: float = 0.1
+    sparsity: float = 0.5
+    """Share of the gated parameters that shall be pruned, below 1; 0 lets ``penalty`` decide."""
+    penalty: float = 0.0
     """λ: what keeping everything costs, in nats a hidden subword."""
-    settle: float
+    settle: float = 0.5
     """Share of the steps after which the whole sparsity is asked for; before, it rises."""
-    start: float
+    start: float = 0.95
     """Probability that a gate is open before the first update."""
     precision: str = "auto"
 
 
 class Gates(nn.Module):
     """The gates over a model, all in one row, group after group."""
+
+    sizes: Tensor
+    """Parameters of each gate."""
 
     def __init__(self, groups: Sequence[GateGroup], *, start: float, seed: int) -> None:
         super().__init__()
@@ -67,8 +83,16 @@ class Gates(nn.Module):
 
     def by_group(self, row: Tensor) -> dict[str, Tensor]:
         """Cut numbers, one for each gate, into the groups."""
-        parts = row.split([group.size for group in self.groups])
+        parts = torch.split(row, [group.size for group in self.groups])
         return {group.name: part.view(group.shape) for group, part in zip(self.groups, parts, strict=True)}
+
+
+@dataclass(frozen=True)
+class Learned:
+    """log α of every group's gates, and the log α above which a gate is kept."""
+
+    log_alpha: dict[str, Tensor]
+    above: float
 
 
 @dataclass(frozen=True)
@@ -108,8 +132,8 @@ def learn_gates(
     *,
     seed: int,
     tell: Tell = silent,
-) -> dict[str, Tensor]:
-    """Return log α of every group's gates, learned on a language's text; the model stays as it is.
+) -> Learned:
+    """Return gates learned on a language's text; the model stays as it is.
 
     Everything random comes from the seed. There are no checkpoints: a training takes minutes.
     """
@@ -136,25 +160,21 @@ def learn_gates(
             seed=seed,
             watch=Watch(tell=tell, what=f"gates of {language}"),
         )
-    return gates.by_group(asked_for(gates, how, 1.0).detach().cpu())
+    log_alpha = asked_for(gates, how, 1.0).detach()
+    above = largest_kept(log_alpha, gates.sizes, 1 - how.sparsity) if how.sparsity else CLOSED_BELOW
+    return Learned(gates.by_group(log_alpha.cpu()), above)
 
 
 def asked_for(gates: Gates, how: GateTraining, done: float) -> Tensor:
-    """Return log α of all gates, shifted to the sparsity that is asked for when a share of the steps is done."""
-    if how.sparsity is None:
+    """Return log α of all gates, shifted to the sparsity asked for when a share of the steps is done."""
+    if not how.sparsity:
         return gates.log_alpha
     part = min(1.0, done / how.settle) if how.settle else 1.0
     return shifted(gates.log_alpha, gates.sizes, how.start + part * (1 - how.sparsity - how.start))
 
 
-def masked_lm_perplexity(
-    model: Any, language: str, batches: Sequence[MaskedBatch], *, precision: str
-) -> float:
-    """Return e to the mean cross entropy at the hidden places; inf where it is too large to say."""
-    total = hidden = 0.0
-    with of_language(model, language), scoring(model, precision):
-        for batch in batches:
-            total += float(masked_lm_loss(model, batch)) * len(batch.gold)
-            hidden += len(batch.gold)
-    mean = total / hidden
-    return math.exp(mean) if mean < math.log(np.finfo(np.float64).max) else math.inf
+def text_perplexity(model: Any, language: str, batches: Sequence[MaskedBatch], *, precision: str) -> float:
+    """Return e to the mean cross entropy at the hidden places of a language's text; inf if too large."""
+    with scoring(model, precision):
+        mean = float(torch.stack(list(text_losses(model, language, batches, precision=precision))).sum())
+    return math.exp(mean) if mean < LARGEST else math.inf
