@@ -11,10 +11,13 @@ from isogloss.nn.hard_concrete import (
     CLOSED_BELOW,
     STRETCH,
     TEMPERATURE,
+    kept_share,
+    largest_kept,
     log_alpha_for,
     open_probability,
     sample,
     settled,
+    shifted,
 )
 
 logits = st.floats(-12, 12)
@@ -97,3 +100,66 @@ def test_extreme_parameters_draw_numbers():
     for log_alpha in (-80.0, 80.0):
         gates = sample(torch.full((1000,), log_alpha), torch.Generator().manual_seed(0))
         assert gates.tolist() == [float(log_alpha > 0)] * 1000
+
+
+# An asked share
+
+
+gates = st.lists(st.tuples(st.floats(-20, 20), st.integers(1, 500)), min_size=1, max_size=30)
+
+
+def split(drawn):
+    log_alpha, sizes = zip(*drawn, strict=True)
+    return (torch.tensor(part, dtype=torch.float64) for part in (log_alpha, sizes))
+
+
+@given(gates, st.floats(0.01, 0.99))
+def test_shifted_gates_keep_the_share_that_was_asked_for_and_their_differences(drawn, kept):
+    log_alpha, sizes = split(drawn)
+    found = shifted(log_alpha, sizes, kept)
+    assert float(kept_share(found, sizes)) == pytest.approx(kept, abs=1e-5)
+    torch.testing.assert_close(found - found[0], log_alpha - log_alpha[0])
+
+
+@given(gates, st.floats(0.01, 0.99))
+def test_no_gradient_changes_the_share_of_shifted_gates(drawn, kept):
+    log_alpha, sizes = split(drawn)
+    log_alpha.requires_grad_()
+    (slopes,) = torch.autograd.grad(kept_share(shifted(log_alpha, sizes, kept), sizes), log_alpha)
+    torch.testing.assert_close(slopes, torch.zeros_like(slopes), atol=1e-9, rtol=0)
+
+
+def test_gradients_through_the_shift_are_those_of_differences():
+    log_alpha = torch.tensor([-1.5, 0.2, 0.9, 3.0], dtype=torch.float64, requires_grad=True)
+    sizes = torch.tensor([1.0, 5.0, 2.0, 2.0], dtype=torch.float64)
+    weights = torch.tensor([0.3, -1.0, 2.0, 0.5], dtype=torch.float64)
+
+    def number(parameters):
+        return (shifted(parameters, sizes, 0.4) * weights).sum()
+
+    (found,) = torch.autograd.grad(number(log_alpha), log_alpha)
+    step = 1e-3
+    for place in range(4):
+        ends = log_alpha.detach().repeat(2, 1)
+        ends[0, place] += step
+        ends[1, place] -= step
+        expected = float(number(ends[0]) - number(ends[1])) / (2 * step)
+        assert float(found[place]) == pytest.approx(expected, abs=0.01)
+
+
+@given(gates, st.floats(0, 1))
+def test_the_largest_that_are_kept_are_no_more_than_asked_and_one_more_would_be(drawn, kept):
+    log_alpha, sizes = split(drawn)
+    above = largest_kept(log_alpha, sizes, kept)
+    chosen, total = log_alpha > above, float(sizes.sum())
+    assert float(sizes[chosen].sum()) <= kept * total * (1 + 1e-6)
+    if bool(chosen.all()):
+        return
+    assert float(log_alpha[~chosen].max()) == pytest.approx(above)
+    assert float(sizes[log_alpha >= above].sum()) > kept * total
+
+
+def test_all_are_kept_where_all_are_asked_for():
+    assert largest_kept(torch.tensor([1.0, -2.0]), torch.ones(2), 1.0) == -math.inf
+    ten = torch.arange(10.0)
+    assert largest_kept(ten, torch.ones(10), 1 - 0.3) == 2.0
