@@ -219,7 +219,7 @@ def test_what_cannot_be_learned_is_refused_at_once(field):
 
 
 def test_an_unknown_kind_of_gate_is_refused_at_once():
-    with pytest.raises(ConfigError, match="no kind of gate 'heads'. Did you mean 'head'"):
+    with pytest.raises(ConfigError, match=r"no kind of gate 'heads'\. Did you mean 'head'"):
         LanguageGates(attention="heads")
 
 

@@ -258,7 +258,7 @@ def test_an_unknown_kind_is_an_error_that_names_the_nearest():
     with pytest.raises(ConfigError, match=r"gates: attention: no kind of gate 'heads'. Did you mean 'head'"):
         GateKinds(attention="heads")
     with pytest.raises(
-        ConfigError, match="feed_forward: no kind of gate 'head'. Known: neuron, none, row, weight"
+        ConfigError, match=r"feed_forward: no kind of gate 'head'\. Known: neuron, none, row, weight"
     ):
         GateKinds(feed_forward="head")
 

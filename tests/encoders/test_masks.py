@@ -132,4 +132,4 @@ def test_a_pruned_encoder_can_be_fine_tuned(bert_folder, tmp_path, make_setting)
     trained = SourceOnly().train(make_setting(encoder=tmp_path / "pruned", epochs=6, learning_rate=5e-3))
     scores = [row["score"] for row in trained.rows if "score" in row]
     assert scores
-    assert max(scores) > 0.5
+    assert max(scores) > scores[0] + 0.05
