@@ -99,6 +99,7 @@ LOOKS_AT = {
     "encoder": "encoder",
     "states": "encoder, and for the encoder within each fine-tuned model, on translations",
     "words": "encoder, and for the encoder within each fine-tuned model, on translations with aligned words",
+    "text": "encoder, with its masked-LM head, on raw text",
 }
 
 

@@ -27,8 +27,8 @@ from isogloss.encoders import (
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, subwords_of, write_stream
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.drawn_conflict import Conflict, Observe, block_pool, observer
-from isogloss.training.fit import Fitted, Watch, fit, precision_of
+from isogloss.training.drawn_conflict import Conflict, block_pool, observer
+from isogloss.training.fit import Fitted, Observer, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import TextSetting
 
@@ -123,30 +123,25 @@ class MaskedLanguageModelling:
         )
         batches = _TextBatches(self, streams, translations, masking, derive(setting.seed, "text"))
         checkpoints = Checkpoints(setting.folder, self.checkpoint_every)
-        observe = self._observe(model, dict(zip(setting.languages, streams, strict=True)), masking, setting)
-        watch = Watch(
-            observe=observe,
-            observe_at=self.conflict.steps(self.steps) if self.conflict else (),
-            checkpoints=checkpoints,
-            tell=setting.tell,
-            what="pretraining",
-        )
+        by_language = dict(zip(setting.languages, streams, strict=True))
+        observers = self._observers(model, by_language, masking, setting)
+        watch = Watch(observers=observers, checkpoints=checkpoints, tell=setting.tell, what="pretraining")
         schedule = self._schedule()
         fitted = fit(model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, watch=watch)
         set_dropout(model.config, setting.architecture.dropout)
         return model, tokenizer, fitted
 
-    def _observe(
+    def _observers(
         self, model: Any, streams: dict[str, TextStream], masking: Masking, setting: TextSetting
-    ) -> Observe | None:
-        """Return what watches gradient conflict, on blocks of text as they are trained on."""
+    ) -> tuple[Observer, ...]:
+        """Return who watches gradient conflict, on blocks of text as they are trained on."""
         if self.conflict is None:
-            return None
+            return ()
         precision = precision_of(self.precision, Checkpoints(setting.folder, self.checkpoint_every))
         pool = block_pool(
             model, streams, masking, block=self.block, budget=self.batch_subwords, precision=precision
         )
-        return observer(self.conflict, model, pool, seed=setting.seed)
+        return (observer(self.conflict, model, pool, seed=setting.seed),)
 
     def _schedule(self) -> Schedule:
         return Schedule(

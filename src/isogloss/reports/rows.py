@@ -279,6 +279,8 @@ class DistanceBin:
 class PretrainStep:
     """The loss of masked language modelling at one step; language "" is all of them."""
 
+    another_with: ClassVar[tuple[str, ...]] = ("cosine",)
+
     diagnostic: ClassVar[str] = "pretrain"
     step: int
     subwords: int | None = None
@@ -325,7 +327,7 @@ class Epoch:
     there is one more for each pair.
     """
 
-    another_with: ClassVar[tuple[str, ...]] = ("rate", "pair")
+    another_with: ClassVar[tuple[str, ...]] = ("rate", "pair", "cosine")
 
     diagnostic: ClassVar[str] = "fine-tune"
     epoch: int
@@ -338,21 +340,8 @@ class Epoch:
     chosen: bool = False
 
 
-KNOWN_DIAGNOSTICS = frozenset(
-    (
-        Score.diagnostic,
-        PathPoint.diagnostic,
-        PlanePoint.diagnostic,
-        Delta.diagnostic,
-        SeedSpread.diagnostic,
-        Gap.diagnostic,
-        Retrieval.diagnostic,
-        Distances.diagnostic,
-        Likeness.diagnostic,
-        MapPoint.diagnostic,
-        Ratio.diagnostic,
-    )
-)
+_OWN = (Score, PathPoint, PlanePoint, Delta, SeedSpread, Gap, Retrieval, Distances, Likeness, MapPoint, Ratio)
+KNOWN_DIAGNOSTICS = frozenset(kind.diagnostic for kind in _OWN)
 """The diagnostics with a section of their own."""
 
 T = TypeVar("T")

@@ -36,18 +36,24 @@ Loss = Callable[[Any, Any], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Observer:
+    """Someone who looks at a training now and then, and chooses nothing."""
+
+    look: Callable[[int], list[Note]]
+    """Called with the number of finished steps; what it returns joins the rows."""
+    every: int
+    """Steps between two looks; there is one more after the last step."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Watch:
-    """What happens beside the updates: selection on dev data, checkpoints, progress."""
+    """What happens beside the updates: selection on dev data, observations, checkpoints, progress."""
 
     evaluate: Callable[[int], list[Note]] | None = None
     """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
     evaluate_at: tuple[int, ...] = ()
     """Steps after which it is called."""
-    observe: Callable[[int], list[Note]] | None = None
-    """Called with the number of finished steps; its rows join the others. It chooses nothing: the weights
-    are those of a training without it, to the bit."""
-    observe_at: tuple[int, ...] = ()
-    """Steps after which it is called."""
+    observers: tuple[Observer, ...] = ()
     checkpoints: Checkpoints | None = None
     tell: Tell = silent
     what: str = "training"
@@ -134,8 +140,7 @@ class _Fit:
                 self._look(done, total, seen)
             if evaluated:
                 self._evaluate(done)
-            if done in self.watch.observe_at:
-                self._observe(done)
+            self._observe(done, total)
             if kept:
                 self._keep(done)
 
@@ -189,13 +194,13 @@ class _Fit:
             self.best_score = score
             self.best = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
 
-    def _observe(self, done: int) -> None:
-        if self.watch.observe is None:
-            return
-        self.model.eval()
-        self.rows += self.watch.observe(done)
-        self.model.train()
-        self.optimizer.zero_grad(set_to_none=True)
+    def _observe(self, done: int, total: int) -> None:
+        for one in self.watch.observers:
+            if done % one.every == 0 or done == total:
+                self.model.eval()
+                self.rows += one.look(done)
+                self.model.train()
+                self.optimizer.zero_grad(set_to_none=True)
 
     def _is_checkpoint(self, done: int, total: int) -> bool:
         keep = self.watch.checkpoints
