@@ -148,6 +148,7 @@ examples = 40
 attention = "head"
 feed_forward = "neuron"
 steps = 2
+draws = 2
 batch_subwords = 64
 block = 16
 """

@@ -62,7 +62,7 @@ class LanguageGates:
     penalty: Weight = 0.0
     """λ of Eq. 1 where no sparsity is asked for: what keeping all gated parameters costs, in nats."""
 
-    draws: Positive = 2
+    draws: Positive = 3
     """Times each language's gates are learned; two or more give the control."""
 
     steps: Positive = 300
