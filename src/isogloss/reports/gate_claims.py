@@ -12,7 +12,7 @@ from isogloss.metrics.correlation import spearman
 from isogloss.metrics.significance import paired_t_test
 from isogloss.reports.claims import Claim
 from isogloss.reports.comparison import LEVEL
-from isogloss.reports.gates import KINDS, MaskLikeness, Part
+from isogloss.reports.gate_tables import KINDS, MaskLikeness, Part
 from isogloss.reports.gradients import number, own_cosine
 from isogloss.reports.paths import grouped
 

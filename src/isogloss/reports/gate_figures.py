@@ -17,7 +17,7 @@ from isogloss.reports.drawing import (
     panels,
     whole_numbers,
 )
-from isogloss.reports.gates import KINDS, Alike, MaskLikeness, alike_over_draws, with_encoder
+from isogloss.reports.gate_tables import KINDS, Alike, MaskLikeness, alike_over_draws, with_encoder
 from isogloss.reports.gradients import number
 from isogloss.reports.paths import grouped
 from isogloss.reports.words import joined, slug

@@ -13,7 +13,7 @@ from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
 from isogloss.reports.gate_claims import gate_claims
 from isogloss.reports.gate_figures import gate_figures
-from isogloss.reports.gates import GATES, Masks, gate_tables, masks_of
+from isogloss.reports.gate_tables import GATES, Masks, gate_tables, masks_of
 from isogloss.reports.gather import Gathered, measured_beside, mixed_test_sets, rows_of, run_rows
 from isogloss.reports.gradient_claims import gradient_claims
 from isogloss.reports.gradient_figures import conflict_figures

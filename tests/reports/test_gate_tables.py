@@ -8,7 +8,7 @@ from synthetic_runs import measure, write_plan, write_run
 from isogloss.reports import write_report
 from isogloss.reports.gate_claims import gate_claims
 from isogloss.reports.gate_figures import gate_figures
-from isogloss.reports.gates import MaskLikeness, Masks, SpecificGates, alike_over_draws, gate_tables
+from isogloss.reports.gate_tables import MaskLikeness, Masks, SpecificGates, alike_over_draws, gate_tables
 from isogloss.reports.rows import typed
 
 CODES = ("en", "fr", "ru")
@@ -135,7 +135,7 @@ def test_tables_have_the_control_on_the_diagonal_and_corrected_cosines_in_bracke
 
 
 def everything():
-    from isogloss.reports.gates import MaskKept, MaskPerplexity
+    from isogloss.reports.gate_tables import MaskKept, MaskPerplexity
 
     kinds = {"perplexity": MaskPerplexity, "expected": MaskKept, "prunes": SpecificGates}
     parted = {name: [typed(kind, row) for row in others() if name in row] for name, kind in kinds.items()}
