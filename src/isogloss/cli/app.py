@@ -209,6 +209,24 @@ def predict(
         Path | None, typer.Option("--out", help="File to write, whole or not at all; else standard output.")
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add probabilities.")] = False,
+    translations: Annotated[
+        str,
+        typer.Option(
+            "--translations",
+            metavar="FILE",
+            help="For x-mixup: the inputs in the model's source language, in their order; an empty line for one "
+            "without.",
+        ),
+    ] = "",
+    translator: Annotated[
+        str,
+        typer.Option(
+            "--translator", help="For x-mixup: translate the inputs; built-in, seq2seq, ctranslate2."
+        ),
+    ] = "",
+    model: Annotated[
+        str, typer.Option("--model", help="The translator's model: a folder, or its name on the hub.")
+    ] = "",
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -218,11 +236,12 @@ def predict(
     CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
-    from isogloss.cli.using import print_predictions
+    from isogloss.cli.using import Translating, print_predictions
     from isogloss.using.predicting import How
 
     how = How(format=format_, language=language, scores=scores, as_json=as_json)
-    print_predictions(run, file, how, out=out, quiet=quiet)
+    translating = Translating(translations=translations, translator=translator, model=model)
+    print_predictions(run, file, how, translating=translating, out=out, quiet=quiet)
 
 
 @app.command()
