@@ -212,20 +212,15 @@ def predict(
     translations: Annotated[
         str,
         typer.Option(
-            "--translations",
-            metavar="FILE",
-            help="For x-mixup: the inputs in the model's source language, in their order; an empty line for one "
-            "without.",
+            "--translations", metavar="FILE", help="For x-mixup: the inputs in its source language."
         ),
     ] = "",
     translator: Annotated[
         str,
-        typer.Option(
-            "--translator", help="For x-mixup: translate the inputs; built-in, seq2seq, ctranslate2."
-        ),
+        typer.Option("--translator", help="For x-mixup: translates them; built-in, seq2seq, ctranslate2."),
     ] = "",
     model: Annotated[
-        str, typer.Option("--model", help="The translator's model: a folder, or its name on the hub.")
+        str, typer.Option("--model", help="The translator's: a folder, or a name on the hub.")
     ] = "",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -259,6 +254,9 @@ def evaluate(
         typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia."),
     ] = None,
     data: Data = None,
+    inputs: Annotated[
+        str, typer.Option("--inputs", help="How they come: translated, paired (x-mixup), mixed; docs/use.md.")
+    ] = "",
     predictions: Annotated[
         Path | None,
         typer.Option("--predictions", help="Folder for what was predicted, in the corpus's own format."),
@@ -276,6 +274,7 @@ def evaluate(
         languages=language,
         split=split,
         treebanks=treebank or [],
+        inputs=inputs,
         data=data,
         predictions=predictions,
         quiet=quiet,

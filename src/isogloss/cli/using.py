@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +17,7 @@ from isogloss.using import How, Model, Wanted, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
 from isogloss.using.predicting import check_translations
+from isogloss.using.scoring import check_wanted
 from isogloss.using.translating import translation_for
 
 STANDARD_INPUT = "-"
@@ -73,6 +75,7 @@ def print_scores(
     languages: Sequence[str],
     split: str,
     treebanks: Sequence[str],
+    inputs: str,
     data: str | None,
     predictions: Path | None,
     quiet: bool,
@@ -84,16 +87,17 @@ def print_scores(
         languages=tuple(dict.fromkeys(code for text in languages for code in text.replace(",", " ").split())),
         split=split,
         treebanks=tuple(map(_treebank, treebanks)),
+        inputs=inputs,
     )
     _check_runs(runs, wanted.languages)
     sources = Sources(data or "")
     models = [load_model(run) for run in runs]
+    for model in models:
+        check_wanted(model, wanted, sources)
+    warn = Display(quiet=quiet).say
     with Display(quiet=quiet or as_json) as display:
-        rows = [
-            row
-            for model in models
-            for row in evaluate_model(model, wanted, sources, predictions=predictions, tell=display.tell)
-        ]
+        score = partial(evaluate_model, predictions=predictions, tell=display.tell, warn=warn)
+        rows = [row for model in models for row in score(model, wanted, sources)]
     if as_json:
         for row in rows:
             Display(as_json=True).emit(dict(row))

@@ -138,24 +138,28 @@ class Model:
         """Return the task's metric on labelled examples, first, and what the field reports beside it."""
         return self.prepared(examples, language=language, translations=translations).measures(self.network)
 
-    def evaluate(
+    def evaluate(  # noqa: PLR0913 (what the command line asks, too)
         self,
         corpus: str,
         languages: Sequence[str],
         *,
         split: str = "test",
+        inputs: str = "",
         data: str | Path | None = None,
         treebanks: Treebanks = (),
         tell: Tell = silent,
     ) -> list[Row]:
         """Score it on a split of a corpus: a row for each language, with the majority baseline.
 
+        ``inputs`` are those of recipes: "paired" for a model that mixes, "translated" for translate-test.
         ``data`` is the folder with the corpora; the built-in languages need none.
         """
         from isogloss.data.sources import Sources
         from isogloss.using.scoring import Wanted, evaluate
 
-        wanted = Wanted(corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks)
+        wanted = Wanted(
+            corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks, inputs=inputs
+        )
         return evaluate(self, wanted, Sources(str(data or "")), tell=tell)
 
     def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
@@ -170,11 +174,15 @@ class Model:
 
     def check_mixes(self, where: str) -> None:
         """Raise ConfigError for a model that has no use for translations of its inputs."""
+        self._mixing(where)
+
+    def _mixing(self, where: str) -> Mixup:
         if self.mixup is None:
             raise ConfigError(
                 f"{where}: this model ({self.origin.method}) does not mix inputs with their translations; "
                 f"models of x-mixup do. Leave {where} away, or give it translations as inputs."
             )
+        return self.mixup
 
     def telling(
         self, entries: Iterable[Entry], language: str, *, given: bool, warn: Warn = python_warning
@@ -200,10 +208,12 @@ class Model:
 
     def prepared_by_id(
         self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
-    ) -> Scorer:
-        """Encode and batch examples of a corpus, each beside the translation of its id, if there is one."""
-        alone = self._alone(examples, language)
-        return alone if self.mixup is None else self._beside(alone, translations, self.mixup)
+    ) -> PairedEvaluation:
+        """Encode and batch examples of a corpus, each beside the translation of its id, if there is one.
+
+        ConfigError where the model does not mix the two.
+        """
+        return self._beside(self._alone(examples, language), translations, self._mixing("translations"))
 
     def _alone(self, examples: Sequence[Example], language: str) -> Evaluation:
         return evaluation(self.task, examples, self.tokenizer, self._how, language=language)
