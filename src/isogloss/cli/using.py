@@ -15,6 +15,7 @@ from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
 from isogloss.using import How, Model, Wanted, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
+from isogloss.using.beside import Warn
 from isogloss.using.exporting import check_free
 from isogloss.using.predicting import check_translations
 from isogloss.using.scoring import check_wanted
@@ -51,7 +52,7 @@ def print_predictions(
     shows = out is not None and not quiet and name != STANDARD_INPUT
     with Display(quiet=not shows) as display, TemporaryDirectory() as folder:
         how = _with_translations(model, how, translating, Path(folder))
-        how = replace(how, warn=(display if shows else Display(quiet=quiet)).say)
+        how = replace(how, warn=_warner(display if shows else Display(quiet=quiet)))
         if STANDARD_INPUT not in (name, translating.translations):
             check_translations(model, file, how)
         total = sum(1 for _ in file.read()) if shows else 0
@@ -94,8 +95,8 @@ def print_scores(
     models = [load_model(run) for run in runs]
     for model in models:
         check_wanted(model, wanted, sources)
-    warn = Display(quiet=quiet).say
     with Display(quiet=quiet or as_json) as display:
+        warn = _warner(Display(quiet=quiet))
         score = partial(evaluate_model, predictions=predictions, tell=display.tell, warn=warn)
         rows = [row for model in models for row in score(model, wanted, sources)]
     if as_json:
@@ -120,6 +121,10 @@ def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) 
         display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
         written = export(model, folder, onnx=onnx, force=force)
     print(written)
+
+
+def _warner(display: Display) -> Warn:
+    return lambda text: display.say(f"Warning: {text}")
 
 
 def _with_translations(model: Model, how: How, translating: Translating, folder: Path) -> How:

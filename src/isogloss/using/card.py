@@ -185,7 +185,7 @@ def _mixed(model: Model) -> str:
         return ""
     averaged = mixup_task(model.task.name).one_answer
     words = {
-        "AVERAGED": "The answers to both are averaged" if averaged else "The text's own labels count",
+        "AVERAGED": "The answers to both are averaged" if averaged else "The text's own answer counts",
         "LAYER": str(model.mixup.layer),
         "SETTINGS": SETTINGS,
         "WEIGHTS": WEIGHTS,
