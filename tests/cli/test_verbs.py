@@ -21,10 +21,11 @@ VERBS = {
     "list": ["what", "--in", "--json", "--debug"],
     "predict": [
         *("run", "file", "--language", "--format", "--out", "--scores"),
+        *("--translations", "--translator", "--model"),
         *("--quiet -q", "--json", "--debug"),
     ],
     "evaluate": [
-        *("runs", "--corpus", "--language", "--split", "--treebank", "--data", "--predictions"),
+        *("runs", "--corpus", "--language", "--split", "--treebank", "--data", "--inputs", "--predictions"),
         *("--quiet -q", "--json", "--debug"),
     ],
     "align": [

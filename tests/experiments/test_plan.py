@@ -11,8 +11,8 @@ from isogloss.core.identity import content
 from isogloss.core.runs import FineTune, Measure, Pretrain, needs, run_id
 from isogloss.data.examples import SentencePair
 from isogloss.experiments.execute import title_of
-from isogloss.experiments.inputs import examples_of
 from isogloss.experiments.running import packaged_recipes, plan_recipe
+from isogloss.training.inputs import examples_of
 from tiny import MODELS, RUNS, TINY, tiny
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

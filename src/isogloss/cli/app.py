@@ -209,6 +209,19 @@ def predict(
         Path | None, typer.Option("--out", help="File to write, whole or not at all; else standard output.")
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add probabilities.")] = False,
+    translations: Annotated[
+        str,
+        typer.Option(
+            "--translations", metavar="FILE", help="For x-mixup: the inputs in its source language."
+        ),
+    ] = "",
+    translator: Annotated[
+        str,
+        typer.Option("--translator", help="For x-mixup: translates them; built-in, seq2seq, ctranslate2."),
+    ] = "",
+    model: Annotated[
+        str, typer.Option("--model", help="The translator's: a folder, or a name on the hub.")
+    ] = "",
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -218,11 +231,12 @@ def predict(
     CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
-    from isogloss.cli.using import print_predictions
+    from isogloss.cli.using import Translating, print_predictions
     from isogloss.using.predicting import How
 
     how = How(format=format_, language=language, scores=scores, as_json=as_json)
-    print_predictions(run, file, how, out=out, quiet=quiet)
+    translating = Translating(translations=translations, translator=translator, model=model)
+    print_predictions(run, file, how, translating=translating, out=out, quiet=quiet)
 
 
 @app.command()
@@ -240,6 +254,9 @@ def evaluate(
         typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia."),
     ] = None,
     data: Data = None,
+    inputs: Annotated[
+        str, typer.Option("--inputs", help="How they come: translated, paired (x-mixup), mixed; docs/use.md.")
+    ] = "",
     predictions: Annotated[
         Path | None,
         typer.Option("--predictions", help="Folder for what was predicted, in the corpus's own format."),
@@ -257,6 +274,7 @@ def evaluate(
         languages=language,
         split=split,
         treebanks=treebank or [],
+        inputs=inputs,
         data=data,
         predictions=predictions,
         quiet=quiet,

@@ -8,6 +8,7 @@ from isogloss.diagnostics.deltas import Deltas
 from isogloss.diagnostics.interpolation import Interpolation, Plane
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mixup_ratio import MixupRatio
+from isogloss.diagnostics.mixup_sweep import MixupSweep
 from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.run_variance import RunVariance
@@ -46,6 +47,7 @@ _ALL: tuple[type[Diagnostic], ...] = (
     Cka,
     RepresentationMap,
     MixupRatio,
+    MixupSweep,
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 

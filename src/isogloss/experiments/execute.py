@@ -33,10 +33,10 @@ from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, Scorer, evaluation
+from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
 from isogloss.training.paired_evaluation import beside_translations
 from isogloss.training.setting import Setting, TextSetting
 from isogloss.training.supervised import attention_for_training

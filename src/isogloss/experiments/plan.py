@@ -13,7 +13,6 @@ from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoder_runs import encoders
 from isogloss.experiments.grid import Cell, cells
-from isogloss.experiments.inputs import PAIRED, check_inputs, codes_read
 from isogloss.experiments.recipe import (
     MeasureTable,
     Recipe,
@@ -24,6 +23,7 @@ from isogloss.experiments.recipe import (
     refuse_unknown,
 )
 from isogloss.methods import Mixing
+from isogloss.training.inputs import PAIRED, check_inputs, codes_read
 
 _OF_MODELS = (
     *("split", "examples", "tasks", "targets", "seeds", "methods"),

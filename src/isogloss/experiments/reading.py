@@ -9,7 +9,7 @@ from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
 from isogloss.diagnostics import ON_BITEXT
 from isogloss.experiments.alignments import splits_of
-from isogloss.experiments.inputs import AS_THEY_ARE, codes_read
+from isogloss.training.inputs import AS_THEY_ARE, codes_read
 
 
 @dataclass(frozen=True, kw_only=True)

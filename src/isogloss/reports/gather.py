@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from isogloss.core.errors import ConfigError, DataError, StorageError
 from isogloss.core.records import MADE, RECORD, Record, Row, Value, read_record
 from isogloss.data.prediction_table import PREDICTIONS
-from isogloss.reports.rows import Score, typed
+from isogloss.reports.rows import Score
+from isogloss.reports.typed_rows import typed
 
 PLAN = "plan.json"
 FAILED = "failed.json"

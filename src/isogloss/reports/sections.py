@@ -14,6 +14,7 @@ from isogloss.reports.drawing import Figure
 from isogloss.reports.gather import Gathered, measured_beside, mixed_test_sets, rows_of, run_rows
 from isogloss.reports.likeness import correlation_table, likeness_correlations, likeness_tables
 from isogloss.reports.marks import Marks, difference_tables, marks_of
+from isogloss.reports.mixup_sweeps import sweep_figures, sweep_tables
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
 from isogloss.reports.path_figures import aggregate_figures, pair_figures
@@ -37,6 +38,7 @@ from isogloss.reports.rows import (
     Retrieval,
     Score,
     SeedSpread,
+    SweepPoint,
 )
 from isogloss.reports.seeds import gaps, seed_spreads
 from isogloss.reports.state_figures import likeness_figures, map_figures
@@ -81,6 +83,7 @@ class Findings:
     likeness: list[Likeness]
     maps: list[MapPoint]
     ratios: list[Ratio]
+    sweeps: list[SweepPoint]
     marks: Marks
     encoders: Encoders
     mixed: Mapping[str, str]
@@ -144,6 +147,7 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         likeness=read(Likeness),
         maps=read(MapPoint),
         ratios=read(Ratio),
+        sweeps=read(SweepPoint),
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
     notes += [note for run in gathered.finished("adjust") for note in run_rows(run, AdjustStep)[1]]
@@ -167,6 +171,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _likeness(found),
         _maps(found),
         _ratios(found),
+        _sweeps(found),
         _alignments(gathered),
         _training(gathered, found.encoders),
         _others(gathered),
@@ -308,6 +313,16 @@ def _ratios(found: Findings) -> Section:
         title="Mixing ratios",
         text="How much of its translation is mixed into an example. Without spread, nothing was learned.",
         tables=ratio_table(found.ratios),
+    )
+
+
+def _sweeps(found: Findings) -> Section:
+    return Section(
+        id="mixup-sweep",
+        title="Mixing more, less, or elsewhere",
+        text="Whether what was trained is what is best at inference, and how much hangs on it.",
+        figures=sweep_figures(found.sweeps),
+        tables=sweep_tables(found.sweeps),
     )
 
 
