@@ -1,6 +1,7 @@
 """Translated examples: ids, order and labels stay; what is lost is named."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice, takewhile
 
 import pytest
@@ -133,3 +134,12 @@ def test_ways_that_cannot_work_are_refused() -> None:
         AnswerSearch(ways=("mark",))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="word aligner"):
         AnswerSearch(ways=("alignment",))
+
+
+def test_without_a_way_questions_are_kept_and_no_text_depends_on_their_answers() -> None:
+    given = [question(), replace(question(), id="unanswered", answers=())]
+    found = translate_examples(given, word_by_word, search=AnswerSearch(ways=()))
+    assert found.lost == ()
+    assert [one.answers for one in found.examples] == [(), ()]
+    assert found.examples[0] == replace(found.examples[1], id=found.examples[0].id)
+    assert found.examples[0].passage == next(iter(word_by_word([question().passage]))).text
