@@ -25,7 +25,7 @@ KNOWN = {*ABOUT, "task", "corpus", "metric", "score", "baseline"}
 
 def print_predictions(run: Path, name: str, how: How, *, out: Path | None, quiet: bool) -> None:
     """Write what a model says of a file, line by line as it is read."""
-    file = _opened(name)
+    file = opened(name)
     model = load_model(run)
     shows = out is not None and not quiet and name != STANDARD_INPUT
     total = sum(1 for _ in file.read()) if shows else 0
@@ -95,7 +95,8 @@ def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) 
     print(written)
 
 
-def _opened(name: str) -> File:
+def opened(name: str) -> File:
+    """Give a file to read, or standard input; DataError with the nearest name where there is none."""
     if name == STANDARD_INPUT:
         return byte_stream("standard input", sys.stdin.buffer)
     path = Path(name)

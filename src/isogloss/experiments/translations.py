@@ -122,7 +122,7 @@ class TranslatedBy:
             languages=wanted.languages,
             split=wanted.split,
             translator=self.translator,
-            model=self._model(source, target, sources, where),
+            model=self.model(source, target, sources, where),
             start=start,
             answers=answers,
             aligner=aligner,
@@ -145,7 +145,8 @@ class TranslatedBy:
         kept = ways if purpose == "train" else tuple(way for way in ways if way != "marks")
         return kept or ("alone",)
 
-    def _model(self, source: str, target: str, sources: Sources, where: str) -> Model | None:
+    def model(self, source: str, target: str, sources: Sources, where: str) -> Model | None:
+        """Return the model for a direction; ConfigError where there is none."""
         if not self.translator.needs_model:
             return None
         direction = f"{source}-{target}"
