@@ -81,7 +81,8 @@ def title_of(run: Run) -> str:
     if isinstance(run, Translate):
         return f"translation: {run.corpus} {run.languages} {run.split} by {translator_label([run])}"
     if isinstance(run, TrainTranslator):
-        return f"translator {run.method.name}, {translation_model_label(run)}"
+        size = f"{run.examples} of " if run.examples else ""
+        return f"translator, {translation_model_label(run)}: {size}{run.bitext} {' '.join(run.pairs)}"
     return f"encoder {encoder_label(run)}"
 
 

@@ -25,8 +25,7 @@ def translator_label(translated: Sequence[Translate]) -> str:
 
 
 def translation_model_label(model: TrainTranslator | Pretrained) -> str:
-    """Name a translation model: its folder's or hub name, or what it was trained on."""
+    """Name a translation model: its folder's or hub name, or the beginning of its run's id."""
     if isinstance(model, Pretrained):
         return model.source.rpartition("/")[2] or model.source
-    size = f"{model.examples} of " if model.examples else ""
-    return f"trained on {size}{model.bitext} {'+'.join(model.pairs)} {run_id(model)[:6]}"
+    return f"trained {run_id(model)[:6]}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import StorageError, unknown_name
+from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row
@@ -39,7 +39,8 @@ class Direction:
         recipe = Recipe(title="", translate=dict(self.table))
         found = translators(recipe, sources, WHERE)
         if len(found) > 1:
-            raise unknown_name("--set", "single translator", found[1].label, [found[0].label])
+            labels = "; ".join(one.label for one in found)
+            raise ConfigError(f"--set: several translators ({labels}). Give one value, not a list.")
         return found[0]
 
 
