@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from isogloss.aligners import ALIGNERS
-from isogloss.core import runs
+from isogloss.core import run_parts
 from isogloss.core.runs import Architecture, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
@@ -104,7 +104,7 @@ LOOKS_AT = {
 
 def number_types() -> str:
     """Return the names for numbers with a range."""
-    return table(("type", "what it takes"), sorted(_constants(runs).items()))
+    return table(("type", "what it takes"), sorted(_constants(run_parts).items()))
 
 
 def family() -> str:

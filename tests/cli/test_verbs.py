@@ -32,6 +32,10 @@ VERBS = {
         *("bitext", "pairs", "--aligner", "--encoder", "--split", "--examples", "--out", "--data", "--set"),
         *("--quiet -q", "--json", "--debug"),
     ],
+    "translate": [
+        *("corpus", "--from", "--into", "--text", "--translator", "--model", "--split", "--examples"),
+        *("--out", "--data", "--set", "--quiet -q", "--json", "--debug"),
+    ],
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],

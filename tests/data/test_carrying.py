@@ -1,6 +1,7 @@
 """Translated examples: ids, order and labels stay; what is lost is named."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice, takewhile
 
 import pytest
@@ -162,3 +163,12 @@ def test_inputs_are_translated_as_they_come_and_what_is_said_again_once():
     next(translate_inputs((read.append(one.id) or one for one in examples), translate))
     assert (asked, read) == (["Where?", passage], ["1"])
     assert [list(texts_of(one)) for one in examples[2:]] == [["a", "a"], ["a b"]]
+
+
+def test_without_a_way_questions_are_kept_and_no_text_depends_on_their_answers() -> None:
+    given = [question(), replace(question(), id="unanswered", answers=())]
+    found = translate_examples(given, word_by_word, search=AnswerSearch(ways=()))
+    assert found.lost == ()
+    assert [one.answers for one in found.examples] == [(), ()]
+    assert found.examples[0] == replace(found.examples[1], id=found.examples[0].id)
+    assert found.examples[0].passage == next(iter(word_by_word([question().passage]))).text

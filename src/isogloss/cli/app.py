@@ -6,7 +6,23 @@ from typing import Annotated
 
 import typer
 
-from isogloss.core.errors import unknown_name
+from isogloss.cli.languages import languages_app
+from isogloss.cli.options import (
+    Data,
+    Debug,
+    DryRun,
+    Engine,
+    Folder,
+    Jobs,
+    Json,
+    Model,
+    Out,
+    Quiet,
+    Scale,
+    Set,
+    Threads,
+)
+from isogloss.core.errors import ConfigError, unknown_name
 
 app = typer.Typer(
     name="isogloss",
@@ -15,37 +31,7 @@ app = typer.Typer(
     suggest_commands=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-languages_app = typer.Typer(
-    help="The built-in languages.", invoke_without_command=True, suggest_commands=False
-)
 app.add_typer(languages_app, name="languages")
-
-Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
-Data = Annotated[
-    str | None,
-    typer.Option(
-        "--data", metavar="DIR", help="Folder with the real corpora, or hub: Hugging Face datasets."
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each core.")]
-Threads = Annotated[
-    int,
-    typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")]
-Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]
-Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
-Engine = Annotated[
-    str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
-]
-Model = Annotated[
-    Path,
-    typer.Argument(metavar="RUN", help="The folder of a finished fine-tuning run, or of an exported model."),
-]
-Folder = Annotated[Path, typer.Option("--in", help="The folder of runs.")]
 
 
 @app.command()
@@ -175,7 +161,8 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="tasks, corpora, languages, encoders, methods, aligners, diagnostics, recipes or runs."
+            help="tasks, corpora, languages, encoders, methods, aligners, translators, diagnostics, "
+            "recipes or runs."
         ),
     ],
     folder: Folder = Path("runs/quickstart"),
@@ -316,6 +303,64 @@ def align(
     print_alignments(wanted, out=out, data=data, quiet=quiet, as_json=as_json)
 
 
+@app.command()
+def translate(
+    corpus: Annotated[
+        str, typer.Argument(help="A corpus with labels, of text or of translations; none with --text.")
+    ] = "",
+    source: Annotated[str, typer.Option("--from", help="Language that is translated, as in en.")] = "",
+    target: Annotated[str, typer.Option("--into", help="Language that is written, as in sw.")] = "",
+    text: Annotated[
+        str,
+        typer.Option("--text", metavar="FILE", help="A text, not a corpus; - is standard input."),
+    ] = "",
+    translator: Annotated[
+        str, typer.Option("--translator", help="How; isogloss list translators.")
+    ] = "seq2seq",
+    model: Annotated[
+        str, typer.Option("--model", help="Its model: a folder, a run that trained one, or a hub name.")
+    ] = "",
+    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
+    examples: Annotated[int, typer.Option("--examples", min=0, help="The first ones; 0 for all.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Folder of runs, else runs/translate; of --text a file, else standard output."
+        ),
+    ] = None,
+    data: Data = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="A field of the translator: --set beams=4.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Translate a split of a corpus, with its labels, or a text, a line for a line.
+
+    Classes stay, answers are found again, tags are left behind; bitext is scored by its own translations.
+    What was translated before an interruption is not translated again.
+    """
+    from isogloss.cli.translating import FOLDER, print_lines, print_split, translator_table
+    from isogloss.experiments.translating import Direction, SplitWanted
+
+    for option, language in (("--from", source), ("--into", target)):
+        if not language:
+            raise ConfigError(f"{option} is missing: say both languages, as in --from en --into sw.")
+    if bool(corpus) == bool(text):
+        raise ConfigError(
+            f"corpus {corpus!r} and --text {text!r}: give one of them, a corpus (xnli) or a text (--text F)."
+        )
+    direction = Direction(
+        source=source, target=target, table=translator_table(translator, model, change or [])
+    )
+    if text:
+        print_lines(direction, text, out=out, quiet=quiet, as_json=as_json)
+        return
+    wanted = SplitWanted(corpus=corpus, split=split, examples=examples)
+    print_split(direction, wanted, out=out or FOLDER, data=data, quiet=quiet, as_json=as_json)
+
+
 @app.command(name="export")
 def export_model(
     run: Model,
@@ -362,35 +407,6 @@ def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> No
     from isogloss.cli.lists import machine
 
     Display(as_json=as_json).table(("what", "found"), machine(data))
-
-
-@languages_app.callback()
-def languages(
-    context: typer.Context,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """List the built-in languages."""
-    if context.invoked_subcommand is None:
-        from isogloss.cli.display import Display
-        from isogloss.cli.lists import LISTS
-
-        Display(as_json=as_json).table(*LISTS["languages"](Path()))
-
-
-@languages_app.command()
-def export(
-    folder: Annotated[Path, typer.Argument(help="Where the files go.")],
-    quiet: Quiet = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """Write the built-in languages as files, each corpus in its native format."""
-    from isogloss.cli.display import Display
-    from isogloss.data.built_in import BuiltInFolder
-
-    with Display(quiet=quiet) as display:
-        BuiltInFolder().export(folder, display.tell)
-    print(folder)
 
 
 ENGINES = ("serial", "processes")

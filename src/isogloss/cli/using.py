@@ -47,7 +47,7 @@ def print_predictions(
     run: Path, name: str, how: How, *, translating: Translating, out: Path | None, quiet: bool
 ) -> None:
     """Write what a model says of a file, line by line as it is read."""
-    file = _opened(name)
+    file = opened(name)
     model = load_model(run)
     shows = out is not None and not quiet and name != STANDARD_INPUT
     with Display(quiet=not shows) as display, TemporaryDirectory() as folder:
@@ -129,7 +129,7 @@ def _warner(display: Display) -> Warn:
 
 def _with_translations(model: Model, how: How, translating: Translating, folder: Path) -> How:
     if translating.translations:
-        how = replace(how, translations=_opened(translating.translations))
+        how = replace(how, translations=opened(translating.translations))
     if translating.translator:
         translate = translation_for(
             model,
@@ -142,7 +142,8 @@ def _with_translations(model: Model, how: How, translating: Translating, folder:
     return how
 
 
-def _opened(name: str) -> File:
+def opened(name: str) -> File:
+    """Give a file to read, or standard input; DataError with the nearest name where there is none."""
     if name == STANDARD_INPUT:
         return byte_stream("standard input", sys.stdin.buffer)
     path = Path(name)

@@ -5,39 +5,15 @@ of higher floors; here they are only known to be frozen dataclasses with a ``nam
 """
 
 from dataclasses import dataclass, field, fields
-from typing import Annotated, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from isogloss.core.identity import identity
+from isogloss.core.run_parts import Count, Named, Positive, Rate, Share, Weight, Whole
 
-Whole = Annotated[int, Field(strict=True)]
-"""A whole number; a truth value or a text is none."""
-
-Count = Annotated[int, Field(strict=True, ge=0)]
-"""A number of things, possibly none."""
-
-Positive = Annotated[int, Field(strict=True, ge=1)]
-"""A number of things, at least one."""
-
-Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-"""A part of a whole."""
-
-Rate = Annotated[float, Field(strict=True, gt=0)]
-"""A step's size."""
-
-Weight = Annotated[float, Field(strict=True, ge=0)]
-"""A factor that may be 0."""
-
-
-@runtime_checkable
-class Named(Protocol):
-    """A frozen dataclass that stands in one of the tables (METHODS, DIAGNOSTICS …)."""
-
-    @property
-    def name(self) -> str:
-        """Name in the table, in kebab-case."""
-        ...
+__all__ = ["Count", "Named", "Positive", "Rate", "Share", "Weight", "Whole"]
+"""Beside all that is defined here: what fields are made of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +137,78 @@ class Adjust:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainTranslator:
+    """Make a translation model from bitext, for both directions of every pair."""
+
+    name: ClassVar[str] = "train-translator"
+
+    bitext: str
+    """Corpus of translations."""
+
+    pairs: tuple[str, ...]
+    """Pairs of languages, as in en-es."""
+
+    method: Named
+    """How: size, length and optimisation (a value of the methods floor)."""
+
+    dev: str = ""
+    """Corpus of translations whose dev split chooses among the weights on the way; none when empty."""
+
+    examples: Count = 0
+    """Translations of each pair, the first ones; 0 for all."""
+
+    seed: Whole = 0
+    """Seed of initial weights, order and dropout."""
+
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translate:
+    """Make translated examples, under the same ids, of a corpus's split."""
+
+    name: ClassVar[str] = "translate"
+
+    corpus: str
+    """Corpus of any kind: with labels, of text, or of translations, whose first texts are translated."""
+
+    languages: str
+    """From and into: en-sw; en-sw-en goes back to where it came from."""
+
+    split: str = "train"
+    """Split that is translated."""
+
+    translator: Named
+    """How (a value of the translators' floor)."""
+
+    model: TrainTranslator | Pretrained | None = None
+    """The model, where the translator needs one."""
+
+    start: "Translate | None" = None
+    """The translation it goes on from, for one that goes back: it translates what that one wrote."""
+
+    answers: tuple[str, ...] | None = None
+    """Ways to find the answers to questions again, tried in order; with none at all questions are kept
+    without answers, and translated without a look at them. None said where nothing has answers."""
+
+    aligner: Named | None = None
+    """Word aligner, where answers are found by alignment."""
+
+    encoder: "Encoder | None" = None
+    """The encoder whose states that aligner compares."""
+
+    treebanks: tuple[tuple[str, str], ...] = ()
+    """Treebank of a language where the corpus has several."""
+
+    examples: Count = 0
+    """Examples that are translated, the first ones; 0 for all."""
+
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Optimization:
     """How a model is fine-tuned; the defaults are the seed paper's (Appendix A)."""
 
@@ -231,6 +279,9 @@ class FineTune:
     aligned: tuple[Align, ...] | None = None
     """Bitext with word alignments, one for each pair of languages, for methods that read some."""
 
+    translated: tuple[Translate, ...] | None = None
+    """Translations it reads, where they are made and not read from the corpus's files."""
+
     teacher: "FineTune | None" = None
     """The model that labels translations, for methods that need one."""
 
@@ -277,6 +328,9 @@ class Measure:
     aligned: tuple[Align, ...] | None = None
     """Word alignments of the bitext it reads, where it looks at words; one for each pair of languages."""
 
+    translated: tuple[Translate, ...] | None = None
+    """Translations it reads, where they are made and not read from the corpus's files."""
+
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several."""
 
@@ -288,7 +342,7 @@ class Measure:
 
 
 Encoder = Pretrain | Pretrained | Adjust
-Run = Pretrain | Pretrained | Align | Adjust | FineTune | Measure
+Run = Pretrain | Pretrained | Align | Adjust | TrainTranslator | Translate | FineTune | Measure
 
 
 def needs(run: Run) -> tuple[Run, ...]:

@@ -47,7 +47,11 @@ class Carried(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerSearch:
-    """How the answers to questions are found again; ways are tried in order on those not found yet."""
+    """How the answers to questions are found again; ways are tried in order on those not found yet.
+
+    Without any way answers are not looked for: questions are kept without, and nothing in their translation
+    tells where the answer was, as it must be where a model is tested on them.
+    """
 
     ways: tuple[Way, ...] = ("marks", "alone")
     """links: by the translator's own word links; marks: by marks round the answer, which the translation
@@ -169,6 +173,10 @@ class _Questions:
         self.passages: dict[str, Translated] = {}
         self.passage: dict[str, str] = {}
         self.answers: dict[str, tuple[Answer, ...]] = {}
+        if not search.ways:
+            self._plain(questions)
+            self.passage = {one.id: self.passages[one.passage].text for one in questions}
+            self.answers = {one.id: () for one in questions}
         for way in search.ways:
             missing = [one for one in questions if one.id not in self.answers]
             if missing:

@@ -30,7 +30,7 @@ def pretrained(source: str) -> Pretrained:
     check_weights(folder, "AutoModel")
     # A run's model lies in a folder "model": the run's id says more.
     name = folder.parent.name if folder.name == "model" else folder.name
-    return Pretrained(source=source if source == SHIPPED else name, data=_fingerprint(folder))
+    return Pretrained(source=source if source == SHIPPED else name, data=fingerprint(folder))
 
 
 def local_folder(source: str) -> Path | None:
@@ -105,8 +105,9 @@ def _positions(folder: str, _data: str) -> int:
     return FAMILIES[config.model_type].longest_text(config)
 
 
-def _fingerprint(folder: Path) -> str:
-    kinds = {".json", ".safetensors", ".model", ".txt"}
+def fingerprint(folder: Path) -> str:
+    """Return a fingerprint of a model's files: other weights in the same folder are another model."""
+    kinds = {".json", ".safetensors", ".model", ".txt", ".spm"}
     found = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
     digest = sha256()
     for path in found:

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -19,6 +19,8 @@ from isogloss.core.runs import (
     Measure,
     Pretrain,
     Run,
+    TrainTranslator,
+    Translate,
     needs,
     run_id,
     source_of,
@@ -33,6 +35,8 @@ from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
+from isogloss.experiments.labels import described, translation_model_label, translator_label
+from isogloss.experiments.translation_runs import train_translator, translate, translated_examples
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, Scorer, evaluation
@@ -74,18 +78,19 @@ def title_of(run: Run) -> str:
         return f"{method_label(run)}: {run.corpus} {run.task} {languages}, seed {run.seed}"
     if isinstance(run, Align):
         return f"{run.aligner.name}: {run.bitext} {run.languages}"
+    if isinstance(run, Translate):
+        return f"translation: {run.corpus} {run.languages} {run.split} by {translator_label([run])}"
+    if isinstance(run, TrainTranslator):
+        size = f"{run.examples} of " if run.examples else ""
+        return f"translator, {translation_model_label(run)}: {size}{run.bitext} {' '.join(run.pairs)}"
     return f"encoder {encoder_label(run)}"
 
 
 def method_label(run: FineTune) -> str:
-    """Name a model's method in tables: with its fields that are not the default, and what it goes on from."""
-    method: Any = run.method
-    changed = [
-        f"{one.name}={getattr(method, one.name)}"
-        for one in fields(method)
-        if getattr(method, one.name) != one.default
-    ]
-    name = f"{method.name} ({', '.join(changed)})" if changed else str(method.name)
+    """Name a model's method in tables: fields not the default, who translated, what it goes on from."""
+    name = described(run.method)
+    if run.translated:
+        name = f"{name} by {translator_label(run.translated)}"
     return f"{name} after {method_label(run.start)}" if run.start else name
 
 
@@ -93,7 +98,8 @@ def _test_set(run: Measure) -> str:
     """Name what a measurement reads: the corpus, its treebank if one is named for all, how inputs come."""
     named = {dict(run.treebanks).get(language, "") for language in run.languages}
     treebank = named.pop() if len(named) == 1 else ""
-    return " ".join(part for part in (run.corpus, treebank, run.inputs) if part)
+    by = f"by {translator_label(run.translated)}" if run.translated else ""
+    return " ".join(part for part in (run.corpus, treebank, run.inputs, by) if part)
 
 
 def _about(run: Measure) -> str:
@@ -196,6 +202,8 @@ _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
     Pretrain.name: _pretrain,
     Align.name: align,
     Adjust.name: adjust,
+    TrainTranslator.name: train_translator,
+    Translate.name: translate,
     FineTune.name: _fine_tune,
     Measure.name: _measure,
 }
@@ -204,6 +212,9 @@ _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
 def _examples(
     shop: Workshop, run: FineTune | Measure, language: str, split: Any, count: int
 ) -> list[Example]:
+    for made in run.translated or ():
+        if (made.languages, made.split) == (language, split):
+            return translated_examples(shop, made)
     return shop.sources.examples(run.corpus, language, split, treebanks=run.treebanks, examples=count)
 
 
@@ -225,7 +236,7 @@ def _load(shop: Workshop, run: Run) -> Any:
 
 def _encoder(shop: Workshop, run: Run) -> tuple[Any, Any]:
     """Give an encoder, or the one within a model, with its tokenizer."""
-    if isinstance(run, Align | Measure):
+    if isinstance(run, Align | TrainTranslator | Translate | Measure):
         raise TypeError(f"a run of kind {run.name} has no weights")
     folder = str(shop.store.model(run)) if isinstance(run, FineTune) else shop.encoder(run)
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)

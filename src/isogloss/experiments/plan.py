@@ -6,8 +6,19 @@ from typing import Any, cast
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Pretrained, Run, in_order, original
+from isogloss.core.runs import (
+    Encoder,
+    FineTune,
+    Measure,
+    Pretrain,
+    Pretrained,
+    Run,
+    Translate,
+    in_order,
+    original,
+)
 from isogloss.data.corpora import SPLITS, Split
+from isogloss.data.layouts import is_translation
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.alignments import Asked, alignments
@@ -22,8 +33,15 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
+from isogloss.experiments.translations import (
+    TranslatedBy,
+    Wanted,
+    check_labels,
+    scored_translations,
+    translators,
+)
 from isogloss.methods import Mixing
-from isogloss.training.inputs import PAIRED, check_inputs, codes_read
+from isogloss.training.inputs import PAIRED, TRANSLATED, check_inputs, codes_read
 
 _OF_MODELS = (
     *("split", "examples", "tasks", "targets", "seeds", "methods"),
@@ -50,11 +68,19 @@ class Chosen:
     choice: MeasureTable
     align: Table
     where: str
+    by: tuple[TranslatedBy, ...] = ()
+    """Who translates the inputs, if they are to come in translation and are not read from files."""
 
     @property
     def split(self) -> Split:
         """The split it reads (``_chosen`` checked that it is one)."""
         return cast(Split, self.choice.split)
+
+    def one_by_one(self) -> "Iterator[Chosen]":
+        """Give what is asked for once for each translator."""
+        yield from (replace(self, by=(one,)) for one in self.by)
+        if not self.by:
+            yield self
 
     def takes(self, cell: Cell) -> bool:
         """Tell whether a cell is among the tasks, targets and seeds asked for (all when none are named)."""
@@ -69,11 +95,15 @@ class Chosen:
 def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
     """Return every run of a recipe in an order in which each finds what it needs."""
     built = encoders(recipe, sources, where)
-    grid = cells(recipe, built, sources, where)
+    by = translators(recipe, sources, where)
+    grid = cells(recipe, built, sources, where, by=by)
     runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]
+    runs += scored_translations(recipe, by, sources, where)
     runs += [model for cell in grid for model in cell.models.values()]
     for place, table in enumerate(recipe.measure):
         chosen = _chosen(table, recipe.align, f"{where}: measure[{place}]")
+        if chosen.choice.inputs in (TRANSLATED, PAIRED):
+            chosen = replace(chosen, by=by)
         runs += _measures(chosen, list(built), grid, sources)
     if not runs:
         raise ConfigError(
@@ -118,7 +148,7 @@ def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: S
         raise ConfigError(
             f"{chosen.where}: {chosen.diagnostic.name} looks at models, and there is no [grid]. Add one."
         )
-    found = list(_MEASURES[over](chosen, built, grid, sources))
+    found = [run for one in chosen.one_by_one() for run in _MEASURES[over](one, built, grid, sources)]
     if not found:
         raise ConfigError(
             f"{chosen.where}: {chosen.diagnostic.name} finds nothing in the grid to look at. "
@@ -139,7 +169,7 @@ def _over_scores(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: So
     for model, languages, cell in _models(chosen, grid):
         if model.source and not model.target:
             looked_at = _measure(scores, (model,), languages, cell, sources)
-            yield replace(looked_at, diagnostic=chosen.diagnostic, subjects=(looked_at,), examples=0, data="")
+            yield _of_scores(looked_at, chosen, (looked_at,))
 
 
 def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sources) -> Iterator[Measure]:
@@ -155,6 +185,7 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
             model.source,
             model.target,
             model.optimization,
+            model.translated,
             languages,
         )
         groups.setdefault(key, []).append(_measure(scores, (model,), languages, cell, sources))
@@ -165,9 +196,13 @@ def _over_seeds(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sou
                 f"{chosen.where}: {chosen.diagnostic.name} compares seeds, and there is only one. "
                 f"Give grid.seeds two or more (three for a paper)."
             )
-        yield replace(
-            subjects[0], diagnostic=chosen.diagnostic, subjects=tuple(subjects), examples=0, data=""
-        )
+        yield _of_scores(subjects[0], chosen, tuple(subjects))
+
+
+def _of_scores(scores: Measure, chosen: Chosen, subjects: tuple[Measure, ...]) -> Measure:
+    """Give what looks at measurements of scores, and at no file."""
+    diagnostic = chosen.diagnostic
+    return replace(scores, diagnostic=diagnostic, subjects=subjects, translated=None, examples=0, data="")
 
 
 def _over_cells(chosen: Chosen, _: list[Encoder], grid: list[Cell], sources: Sources) -> Iterator[Measure]:
@@ -268,8 +303,16 @@ def _models(chosen: Chosen, grid: list[Cell]) -> Iterator[tuple[FineTune, tuple[
     for model, (targets, cell) in found.items():
         if chosen.choice.inputs == PAIRED and not isinstance(model.method, Mixing):
             continue
+        if not _by_the_same(chosen, model):
+            continue
         # Sorted, so that a recipe with its lists in another order asks for the same runs.
         yield model, (*cell.source, *sorted(targets - {*cell.source})), cell
+
+
+def _by_the_same(chosen: Chosen, model: FineTune) -> bool:
+    """Tell whether who translates the inputs also translated what a model was trained on, if anyone did."""
+    own = {one.translator for one in model.translated or ()}
+    return not own or not chosen.by or own == {one.translator for one in chosen.by}
 
 
 def _measure(
@@ -282,7 +325,10 @@ def _measure(
     check_inputs(choice.inputs, cell.task, f"{chosen.where}: inputs")
     with located(chosen.where):
         sources.needs(corpus, cell.task)
-        files = [sources.fingerprint(corpus, code, chosen.split, treebanks=treebanks) for code in codes]
+    made = _made(chosen, corpus, [code for code in codes if is_translation(code)], cell, treebanks, sources)
+    with located(chosen.where):
+        read = [code for code in codes if code not in {one.languages for one in made}]
+        files = [sources.fingerprint(corpus, code, chosen.split, treebanks=treebanks) for code in read]
     return Measure(
         diagnostic=chosen.diagnostic,
         subjects=subjects,
@@ -290,9 +336,42 @@ def _measure(
         corpus=corpus,
         split=chosen.split,
         inputs=choice.inputs or None,
+        translated=made or None,
         treebanks=tuple(pair for pair in treebanks if pair[0] in languages),
         examples=choice.examples,
         data=joined(files),
+    )
+
+
+def _made(
+    chosen: Chosen,
+    corpus: str,
+    codes: list[str],
+    cell: Cell,
+    treebanks: Treebanks,
+    sources: Sources,
+) -> tuple[Translate, ...]:
+    """Return the translations of inputs that are made; none where they are read from files."""
+    if not chosen.by:
+        return ()
+    beside = chosen.choice.inputs == PAIRED
+    if not beside:
+        check_labels(cell.task, None, f"{chosen.where}: inputs")
+    return tuple(
+        chosen.by[0].run(
+            Wanted(
+                corpus=corpus,
+                languages=code,
+                split=chosen.split,
+                examples=chosen.choice.examples,
+                treebanks=treebanks,
+                purpose="beside" if beside else "test",
+                encoder=cell.encoder,
+                where=chosen.where,
+            ),
+            sources,
+        )
+        for code in codes
     )
 
 

@@ -174,6 +174,9 @@ class Recipe:
     """The encoder or encoders."""
     align: Table = field(default_factory=dict)
     """How the words of bitext are aligned: ``name`` (fast-align when left out) and the aligner's fields."""
+    translate: Table = field(default_factory=dict)
+    """How examples are translated: ``name`` (a translator), its fields, its model; without this table
+    translations are read from the corpora's own files."""
     adjust: tuple[Table, ...] = ()
     """Encoders that are adjusted: ``name``, the method's fields, and the bitext."""
     grid: GridTable | None = None

@@ -20,6 +20,7 @@ from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
 from isogloss.experiments.store import Store
+from isogloss.experiments.translation_models import fetch_translators, models_named, translator_places
 from isogloss.experiments.workshop import Workshop
 
 
@@ -65,11 +66,13 @@ def plan_recipe(
 
 
 def _places(recipe: Recipe, where: str) -> dict[str, str]:
-    """Return where the recipe's encoders are on this machine."""
+    """Return where the recipe's encoders and translation models are on this machine."""
     entries = encoder_entries(recipe)
     named = [entry if isinstance(entry, str) else entry.pretrained for entry in entries]
     with located(f"{where}: encoder"):
-        return places(source for source in named if source)
+        found = places(source for source in named if source)
+    with located(f"{where}: translate.model"):
+        return found | translator_places(models_named(recipe.translate))
 
 
 def packaged_recipes() -> dict[str, str]:
@@ -104,6 +107,7 @@ def make(
     """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for)."""
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
     _fetch(missing)
+    fetch_translators(missing)
     _read_once(missing, planned.sources, tell)
     shop = Workshop(store=planned.store, sources=planned.sources, tell=tell, threads=threads)
     if missing:

@@ -42,6 +42,15 @@ class Method(Protocol):
 
 
 @runtime_checkable
+class Taught(Protocol):
+    """A method for which a model that was trained on the source alone may label translations."""
+
+    def needs_teacher(self, task: str) -> bool:
+        """Tell whether translations of a task are labelled by a source-only model."""
+        ...
+
+
+@runtime_checkable
 class Mixing(Protocol):
     """A method whose models take an input beside its translation."""
 
@@ -93,4 +102,13 @@ TRANSLATION_TRAINING: dict[str, type[TranslationModelling]] = {
     TranslationModelling.name: TranslationModelling
 }
 
-__all__ = ["ADJUSTMENTS", "METHODS", "PRETRAINING", "TRANSLATION_TRAINING", "Adjustment", "Method", "Mixing"]
+__all__ = [
+    "ADJUSTMENTS",
+    "METHODS",
+    "PRETRAINING",
+    "TRANSLATION_TRAINING",
+    "Adjustment",
+    "Method",
+    "Mixing",
+    "Taught",
+]
