@@ -138,5 +138,5 @@ def test_every_diagnostic_file_is_in_the_table():
     parts = {"__init__.py", "look.py", "parallel_states.py", "weights.py"}
     assert {path.name for path in Path(package.__file__).parent.glob("*.py")} == files | parts
     assert all(one.name == name for name, one in DIAGNOSTICS.items())
-    known = {"model", "cell", "scores", "seeds", "encoder", "states", "words"}
+    known = {"model", "cell", "scores", "seeds", "encoder", "states", "words", "text"}
     assert {one.over for one in DIAGNOSTICS.values()} <= known

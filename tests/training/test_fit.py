@@ -325,3 +325,46 @@ def test_every_error_message_is_one_line():
     with pytest.raises(DivergedError) as caught:
         fit(toy(), Drawn(1), lambda *_: torch.tensor(math.nan, requires_grad=True), schedule=SCHEDULE, seed=0)
     assert re.fullmatch(r"[^\n]+", str(caught.value))
+
+
+# Observation
+
+
+def observed(model, at=(2, 5, 12), folder=None, stop=-1):
+    """Train with an observer that draws random numbers, derives and looks at the mode."""
+
+    def observe(done):
+        torch.rand(7)
+        points = Drawn()[0]
+        value = loss(model, points)
+        value.backward()
+        kept.append(model.training)
+        return [{"step": done, "seen": float(value.detach())}]
+
+    kept = []
+    checkpoints = Checkpoints(folder, 3) if folder else None
+    watch = replace(watched(model, folder, 3) if folder else Watch(), observe=observe, observe_at=at)
+    watch = replace(watch, checkpoints=checkpoints)
+    fitted = fit(model, Drawn(stop=stop), loss, schedule=SCHEDULE, seed=5, watch=watch)
+    return weights(model), fitted.rows, kept
+
+
+def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
+    plain, seen = toy(), toy()
+    alone = fit(plain, Drawn(), loss, schedule=SCHEDULE, seed=5)
+    trained, rows, modes = observed(seen)
+    assert equal(trained, weights(plain))
+    assert [row for row in rows if "seen" not in row] == alone.rows
+    assert [row["step"] for row in rows if "seen" in row] == [2, 5, 12]
+    assert modes == [False] * 3
+
+
+def test_an_observed_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path):
+    whole, rows, _ = observed(toy(), folder=tmp_path / "whole")
+    for stop in range(12):
+        folder = tmp_path / str(stop)
+        with pytest.raises(KeyboardInterrupt):
+            observed(toy(), folder=folder, stop=stop)
+        again, rows_again, _ = observed(toy(), folder=folder)
+        assert equal(again, whole)
+        assert rows_again == rows

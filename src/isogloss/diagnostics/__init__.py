@@ -5,6 +5,7 @@ from typing import ClassVar, Protocol
 from isogloss.core.records import Row
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.deltas import Deltas
+from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
 from isogloss.diagnostics.interpolation import Interpolation, Plane
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mixup_ratio import MixupRatio
@@ -25,7 +26,7 @@ class Diagnostic(Protocol):
     """What one measurement looks at: a "model", the models of a "cell" (its field ``between``), the
     "scores" of a model, the scores of all "seeds", an "encoder"; or, one after the other, every encoder and
     the encoder within every model: their "states" on bitext, or their "words" on bitext whose words are
-    aligned."""
+    aligned; or every encoder with its masked-LM head, on raw "text"."""
 
     def measure(self, look: Look) -> list[Row]:
         """Return rows of numbers."""
@@ -48,6 +49,8 @@ _ALL: tuple[type[Diagnostic], ...] = (
     RepresentationMap,
     MixupRatio,
     MixupSweep,
+    GradientConflict,
+    TaskGradientConflict,
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 

@@ -1,9 +1,11 @@
 """What a diagnostic is given to look at."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row, Value
@@ -27,6 +29,14 @@ def role_of(language: str, sources: object) -> str:
     return "source" if language in str(sources).split("+") else "target"
 
 
+def _no_text(language: str) -> Iterator[str]:
+    raise TypeError(f"this measurement reads no raw text ({language})")
+
+
+def _no_masked_lm(subject: Subject) -> tuple[Any, Any]:
+    raise TypeError(f"this measurement looks at no masked-LM head ({subject.run.name})")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """Subjects, languages, and data already encoded for scoring."""
@@ -44,8 +54,15 @@ class Look:
     """Give a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
     """Give the translations of a pair such as en-fr; with links where the diagnostic looks at words."""
+    text: Callable[[str], Iterator[str]] = _no_text
+    """Give the lines of one language's raw text, one at a time; each call begins anew."""
+    masked_lm: Callable[[Subject], tuple[Any, Any]] = _no_masked_lm
+    """Give a subject's encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
     keep: Callable[[Predictions], None] = lambda _: None
     """Take what a model predicted, to lie beside the record."""
+    keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = lambda *_: None
+    """Write tensors, and what they are about, into a file of this name (``data.tensor_file``) beside the
+    record."""
     paired: Callable[[str], Any] | None = None
     """Give one language's examples beside their translations, encoded once; ``ratios(model)`` are their
     mixing ratios [example]. None where the model takes no pairs."""

@@ -9,6 +9,7 @@ from isogloss.encoders.loading import (
     load_tokenizer,
     load_whole,
     load_with_new_head,
+    names_masked_lm,
     save_model,
 )
 from isogloss.encoders.new import new_encoder, set_dropout
@@ -28,6 +29,7 @@ __all__ = [
     "load_tokenizer",
     "load_whole",
     "load_with_new_head",
+    "names_masked_lm",
     "new_encoder",
     "offer_explicit_attention",
     "read_tokenizer",

@@ -118,13 +118,18 @@ def load_whole(source: str | Path, *, attention: str = "sdpa") -> "PreTrainedMod
     What is changed and saved again lacks nothing then that a new head may start from.
     """
     encoder = load_model(source, attention=attention)
-    kinds = load_encoder_config(source).architectures or ()
-    if not any(kind.endswith(("ForMaskedLM", "ForPreTraining")) for kind in kinds):
+    if not names_masked_lm(load_encoder_config(source)):
         return encoder
     model = load_masked_lm(source, attention=attention)
     if getattr(encoder, "pooler", None) is not None:
         model.base_model.pooler = encoder.pooler
     return model
+
+
+def names_masked_lm(config: "PreTrainedConfig") -> bool:
+    """Tell whether a configuration says that a masked-LM head was saved with the encoder."""
+    kinds = config.architectures or ()
+    return any(kind.endswith(("ForMaskedLM", "ForPreTraining")) for kind in kinds)
 
 
 def load_with_new_head(

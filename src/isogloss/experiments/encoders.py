@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained, original, run_id
-from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer, names_masked_lm
 from isogloss.encoders.folder import check_tokenizer, check_weights, existing_folder, read_config
 from isogloss.encoders.language_maps import read_language_maps
 
@@ -76,6 +76,12 @@ def languages_read(encoder: Encoder, here: Mapping[str, str]) -> frozenset[str] 
         return None
     maps = read_language_maps(Path(where), load_encoder_config(where).hidden_size)
     return None if maps is None else frozenset((maps.source, *maps.maps))
+
+
+def has_masked_lm(encoder: Encoder, here: Mapping[str, str]) -> bool:
+    """Tell whether an encoder has a masked-LM head; of one that is not on this machine yet, hope so."""
+    where = place_of(encoder, here)
+    return not where or names_masked_lm(load_encoder_config(where))
 
 
 def fetch(source: str) -> None:

@@ -4,6 +4,7 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -36,6 +37,7 @@ from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.labels import described, translation_model_label, translator_label
+from isogloss.experiments.raw_text import keep_tensors, masked_lm_of, text_of
 from isogloss.experiments.translation_runs import train_translator, translate, translated_examples
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
@@ -189,9 +191,12 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         evaluation=lambda language: _scorer(shop, run, language),
         encoder=lambda subject: _encoder(shop, subject.run),
         bitext=lambda pair: _translations(shop, run, pair),
+        text=partial(text_of, shop, run),
+        masked_lm=lambda subject: masked_lm_of(shop, subject.run, title_of(subject.run)),
         precision=shop.precision,
         paired=(lambda language: _paired(shop, run, language)) if run.inputs == PAIRED else None,
         keep=kept.append,
+        keep_tensors=partial(keep_tensors, shop.store.folder(run)),
         tell=shop.tell,
     )
     diagnostic: Any = run.diagnostic

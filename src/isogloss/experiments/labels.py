@@ -12,7 +12,7 @@ def described(part: Any, *more: str) -> str:
     changed = [
         f"{one.name}={getattr(part, one.name)}"
         for one in fields(part)
-        if getattr(part, one.name) != one.default
+        if getattr(part, one.name) != one.default and not one.metadata.get("watches")
     ]
     about = ", ".join((*filter(None, more), *changed))
     return f"{part.name} ({about})" if about else str(part.name)

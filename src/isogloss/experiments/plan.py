@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.runs import (
     Encoder,
@@ -23,6 +23,7 @@ from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoder_runs import encoders
+from isogloss.experiments.encoders import encoder_label, has_masked_lm
 from isogloss.experiments.grid import Cell, cells
 from isogloss.experiments.recipe import (
     MeasureTable,
@@ -56,6 +57,7 @@ CHOICE = {
     "encoder": ("split", "examples", "corpus", "languages"),
     "states": _OF_STATES,
     "words": _OF_STATES,
+    "text": ("split", "examples", "corpus", "languages"),
 }
 """Fields of a [[measure]] table that choose what is looked at; the others are the diagnostic's."""
 
@@ -266,16 +268,45 @@ def _on_bitext(
     )
 
 
-def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell]) -> tuple[str, ...]:
+def _over_text(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources) -> Iterator[Measure]:
+    """One measurement of each encoder with its masked-LM head, on raw text: its own when none is named."""
+    for encoder in built:
+        first = original(encoder)
+        own = "+".join(first.text) if isinstance(first, Pretrain) else ""
+        corpus, name = chosen.choice.corpus or own, chosen.diagnostic.name
+        if not corpus:
+            raise ConfigError(f"{chosen.where}: {name} needs raw text: name it in the field corpus.")
+        if not has_masked_lm(encoder, sources.encoders):
+            raise ModelError(
+                f"{chosen.where}: {name} looks at masked-LM heads, and the encoder "
+                f"{encoder_label(encoder)!r} has none. Give one that was saved with its head."
+            )
+        languages = _languages(chosen, encoder, grid, least=1)
+        with located(f"{chosen.where}: corpus"):
+            sources.needs(corpus, "text")
+            files = [sources.fingerprint(corpus, language, chosen.split) for language in languages]
+        yield Measure(
+            diagnostic=chosen.diagnostic,
+            subjects=(encoder,),
+            languages=languages,
+            corpus=corpus,
+            split=chosen.split,
+            examples=chosen.choice.examples,
+            data=joined(files),
+        )
+
+
+def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell], *, least: int = 2) -> tuple[str, ...]:
     """Return the languages an encoder is looked at in: those named, else its own, else the grid's."""
     first = original(encoder)
     own = first.languages if isinstance(first, Pretrain) else ()
     of_grid = tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, *cell.targets)))
     languages = tuple(chosen.choice.languages) or own or of_grid
-    if len(languages) < 2:
+    if len(languages) < least:
+        wants, number = ("reads languages", "one") if least == 1 else ("compares languages", "two")
         raise ConfigError(
-            f"{chosen.where}: languages: {chosen.diagnostic.name} compares languages, and the recipe names "
-            f"{len(languages)}. Name two or more."
+            f"{chosen.where}: languages: {chosen.diagnostic.name} {wants}, and the recipe names "
+            f"{len(languages)}. Name {number} or more."
         )
     refuse_empty_or_twice(languages, f"{chosen.where}: languages")
     return languages
@@ -289,6 +320,7 @@ _MEASURES: dict[str, Callable[[Chosen, list[Encoder], list[Cell], Sources], Iter
     "encoder": _over_encoders,
     "states": _over_states,
     "words": _over_states,
+    "text": _over_text,
 }
 
 

@@ -25,7 +25,7 @@ class Reading:
 
 
 def splits_read(run: Run) -> Iterator[Reading]:
-    """Give the splits a run reads; raw text, which has no labels, is left out.
+    """Give the splits a run reads; raw text that is trained on, which has no labels, is left out.
 
     What a run reads with its words aligned is read by the alignment, what is translated by the translation.
     """
@@ -78,6 +78,8 @@ def _codes(run: Measure) -> list[str]:
     if diagnostic.over in ON_BITEXT:
         first, *others = run.languages
         return [f"{first}-{other}" for other in others]
+    if diagnostic.over == "text":
+        return list(run.languages)
     model = next(subject for subject in run.subjects if isinstance(subject, FineTune))
     inputs, source = run.inputs or AS_THEY_ARE, source_of(model)
     return [code for one in run.languages for code in codes_read(inputs, one, source)]

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.runs import Architecture, Count, Whole
+from isogloss.training.drawn_conflict import Conflict
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
 """What --set takes as text although it has no quotes: a name or a path."""
@@ -333,6 +334,7 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
         "pretrain": PretrainTable,
         "grid": GridTable,
         "architecture": Architecture,
+        "conflict": Conflict,
     }
     inner = [tables[part] for part in place[:-1] if part in tables]
     return [field.name for field in fields(inner[-1] if inner else kind)]

@@ -27,7 +27,8 @@ from isogloss.encoders import (
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, subwords_of, write_stream
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Fitted, Watch, fit
+from isogloss.training.drawn_conflict import Conflict, Observe, block_pool, observer
+from isogloss.training.fit import Fitted, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import TextSetting
 
@@ -80,6 +81,9 @@ class MaskedLanguageModelling:
     precision: str = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
 
+    conflict: Conflict | None = None
+    """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
+
     checkpoint_every: int = 500
     """Steps between checkpoints; 0 for none."""
 
@@ -119,11 +123,30 @@ class MaskedLanguageModelling:
         )
         batches = _TextBatches(self, streams, translations, masking, derive(setting.seed, "text"))
         checkpoints = Checkpoints(setting.folder, self.checkpoint_every)
-        watch = Watch(checkpoints=checkpoints, tell=setting.tell, what="pretraining")
+        observe = self._observe(model, dict(zip(setting.languages, streams, strict=True)), masking, setting)
+        watch = Watch(
+            observe=observe,
+            observe_at=self.conflict.steps(self.steps) if self.conflict else (),
+            checkpoints=checkpoints,
+            tell=setting.tell,
+            what="pretraining",
+        )
         schedule = self._schedule()
         fitted = fit(model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, watch=watch)
         set_dropout(model.config, setting.architecture.dropout)
         return model, tokenizer, fitted
+
+    def _observe(
+        self, model: Any, streams: dict[str, TextStream], masking: Masking, setting: TextSetting
+    ) -> Observe | None:
+        """Return what watches gradient conflict, on blocks of text as they are trained on."""
+        if self.conflict is None:
+            return None
+        precision = precision_of(self.precision, Checkpoints(setting.folder, self.checkpoint_every))
+        pool = block_pool(
+            model, streams, masking, block=self.block, budget=self.batch_subwords, precision=precision
+        )
+        return observer(self.conflict, model, pool, seed=setting.seed)
 
     def _schedule(self) -> Schedule:
         return Schedule(

@@ -43,6 +43,11 @@ class Watch:
     """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
     evaluate_at: tuple[int, ...] = ()
     """Steps after which it is called."""
+    observe: Callable[[int], list[Note]] | None = None
+    """Called with the number of finished steps; its rows join the others. It chooses nothing: the weights
+    are those of a training without it, to the bit."""
+    observe_at: tuple[int, ...] = ()
+    """Steps after which it is called."""
     checkpoints: Checkpoints | None = None
     tell: Tell = silent
     what: str = "training"
@@ -129,6 +134,8 @@ class _Fit:
                 self._look(done, total, seen)
             if evaluated:
                 self._evaluate(done)
+            if done in self.watch.observe_at:
+                self._observe(done)
             if kept:
                 self._keep(done)
 
@@ -181,6 +188,14 @@ class _Fit:
         if score > self.best_score:
             self.best_score = score
             self.best = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
+
+    def _observe(self, done: int) -> None:
+        if self.watch.observe is None:
+            return
+        self.model.eval()
+        self.rows += self.watch.observe(done)
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
 
     def _is_checkpoint(self, done: int, total: int) -> bool:
         keep = self.watch.checkpoints

@@ -21,6 +21,7 @@ from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed, Epochs
 from isogloss.training.beside import Beside, MakeBeside
 from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.drawn_conflict import Conflict, Observe, example_pool, observer
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Loss, Note, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
@@ -72,13 +73,18 @@ class _Spoken:
 
 
 def fine_tune(
-    setting: Setting, reads: Reads, *, prepare: Prepare = one_by_one, beside: MakeBeside | None = None
+    setting: Setting,
+    reads: Reads,
+    *,
+    prepare: Prepare = one_by_one,
+    beside: MakeBeside | None = None,
+    conflict: Conflict | None = None,
 ) -> Trained:
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
     model to go on from brings its own. ``prepare`` says what a batch holds and what its loss is; ``beside``
-    makes a term that is added to that loss.
+    makes a term that is added to that loss; ``conflict`` watches the languages' gradients.
     """
     checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
     setting = settled(setting, checkpoints)
@@ -94,6 +100,8 @@ def fine_tune(
     watch = Watch(
         evaluate=lambda done: selection.notes(model, done),
         evaluate_at=tuple(batches.steps_per_epoch * epoch for epoch in epochs),
+        observe=_observer(conflict, setting, model, tokenizer, batches) if conflict else None,
+        observe_at=conflict.steps(len(batches)) if conflict else (),
         checkpoints=checkpoints,
         tell=setting.tell,
         what=f"fine-tuning on {'+'.join(reads.train)}",
@@ -104,6 +112,18 @@ def fine_tune(
     fitted = fit(model, every, loss, schedule=schedule, seed=setting.seed, watch=watch)
     rows = [*mark_chosen(fitted.rows), *second.rows]
     return Trained(model, tokenizer, rows, (*selection.warnings(rows), *second.warnings))
+
+
+def _observer(
+    conflict: Conflict, setting: Setting, model: Any, tokenizer: Any, batches: Epochs[Any]
+) -> Observe:
+    """Return what watches gradient conflict, on the examples that are trained on."""
+    if not isinstance(batches, _Spoken):
+        raise TypeError("gradient conflict is watched where each batch holds one language")
+    rows = dict(zip(batches.languages, batches.batches.groups, strict=True))
+    padding, precision = tokenizer.pad_token_id, setting.optimization.precision
+    pool = example_pool(model, rows, setting.task, padding=padding, precision=precision)
+    return observer(conflict, model, pool, seed=setting.seed)
 
 
 def settled(setting: Setting, checkpoints: Checkpoints) -> Setting:

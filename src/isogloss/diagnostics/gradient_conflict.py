@@ -1,0 +1,127 @@
+"""Gradient conflict: do two languages pull a model's weights the same way?
+
+The measure is that of ``training.gradient_conflict``: the cosine of two languages' gradients, beside that of
+two batches of one language. Here it is taken of finished encoders, by masked language modelling on raw text,
+and of fine-tuned models, by their task's own loss on labelled examples.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations, islice
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from isogloss.core.records import Row
+from isogloss.core.runs import Positive, Share, Whole
+from isogloss.diagnostics.look import Look
+from isogloss.encoders import family_of
+from isogloss.tasks.masked_lm import Masking, Vocabulary
+from isogloss.tasks.text_stream import subwords_of
+from isogloss.training.batch_losses import masked_parts, text_losses
+from isogloss.training.drawn_conflict import Draws, Pool, drawn_conflict, example_pool
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientConflict:
+    """Cosine between languages' gradients of masked language modelling, beside that within each language."""
+
+    name: ClassVar[str] = "gradient-conflict"
+    over: ClassVar[str] = "text"
+
+    batch: Positive = 4096
+    """Sentences each gradient is accumulated over; half of the text where it has fewer than twice as many."""
+
+    draws: Positive = 3
+    """Times that batches and masks are drawn."""
+
+    masked: Share = 0.15
+    """Share of the subwords that are predicted."""
+
+    limit: Positive = 128
+    """Longest sentence in subwords; what is longer is cut."""
+
+    batch_subwords: Positive = 4096
+    """Subwords computed together, padding included."""
+
+    seed: Whole = 0
+    """Seed of the batches and masks."""
+
+    def measure(self, look: Look) -> list[Row]:
+        """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
+        model, tokenizer = look.masked_lm(look.subjects[0])
+        most = 2 * self.batch * self.draws
+        text = {language: self._read(look, language, tokenizer, most) for language in look.languages}
+        masking = Masking(
+            vocabulary=Vocabulary.of(tokenizer),
+            share=self.masked,
+            first_position=family_of(model).first_position,
+        )
+
+        def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
+            rows = [text[language][number] for number in numbers]
+            batches = masked_parts(rows, masking, seed=seed, budget=self.batch_subwords)
+            return text_losses(model, language, batches, precision=look.precision)
+
+        pool = Pool({language: len(rows) for language, rows in text.items()}, losses)
+        how = Draws(batch=self.batch, count=self.draws, seed=self.seed)
+        common = {
+            frozenset(pair): overlap(text[pair[0]], text[pair[1]], special=masking.vocabulary.special)
+            for pair in combinations(text, 2)
+        }
+        return [
+            {**look.columns, **row, "overlap": common.get(frozenset((str(row["first"]), str(row["second"]))))}
+            for row in drawn_conflict(model, pool, how, tell=look.tell)
+        ]
+
+    def _read(self, look: Look, language: str, tokenizer: Any, most: int) -> list[np.ndarray]:
+        read = subwords_of(islice(look.text(language), most), tokenizer)
+        return [np.array(ids[: self.limit - 2], dtype=np.int32) for ids in read if ids]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskGradientConflict:
+    """Cosine between languages' gradients of a fine-tuned model's own loss, beside that within each."""
+
+    name: ClassVar[str] = "task-gradient-conflict"
+    over: ClassVar[str] = "model"
+
+    batch: Positive = 256
+    """Examples each gradient is accumulated over; half of them where there are fewer than twice as many."""
+
+    draws: Positive = 3
+    """Times that batches are drawn."""
+
+    seed: Whole = 0
+    """Seed of the batches."""
+
+    def measure(self, look: Look) -> list[Row]:
+        """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
+        model = look.load(look.subjects[0])
+        examples = {language: look.evaluation(language) for language in look.languages}
+        pool = example_pool(
+            model,
+            {language: one.rows for language, one in examples.items()},
+            examples[look.languages[0]].task,
+            padding=int(model.config.pad_token_id or 0),
+            precision=look.precision,
+        )
+        how = Draws(batch=self.batch, count=self.draws, seed=self.seed)
+        return [{**look.columns, **row} for row in drawn_conflict(model, pool, how, tell=look.tell)]
+
+
+def overlap(one: Sequence[np.ndarray], other: Sequence[np.ndarray], *, special: Sequence[int] = ()) -> float:
+    """Return the share of their subwords that two texts have in common: Σ min(p, q), from 0 to 1.
+
+    Special subwords, as the one for what is unknown, do not count.
+    """
+    first, second = (Counter(chain.from_iterable(row.tolist() for row in text)) for text in (one, other))
+    for subword in special:
+        first.pop(subword, None)
+        second.pop(subword, None)
+    n, m = max(1, first.total()), max(1, second.total())
+    both = first.keys() & second.keys()
+    return math.fsum(min(first[subword] / n, second[subword] / m) for subword in both)

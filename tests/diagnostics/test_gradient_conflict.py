@@ -1,0 +1,184 @@
+"""Gradient conflict of finished models: batches apart, one language alike with itself, rows of every part."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from looks import look_at
+
+import isogloss
+from isogloss.core.errors import DataError
+from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict, overlap
+from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.tasks.batch import EncodedRow
+from isogloss.training.drawn_conflict import by_example, drawn_apart
+from made_up import TEXT
+from tiny import tiny
+
+LINES = {"en": TEXT[:12], "de": [line[::-1] for line in TEXT[:12]], "fr": TEXT[6:18]}
+MEASURE = GradientConflict(batch=4, draws=2, batch_subwords=64)
+
+
+@pytest.fixture
+def look(bert_folder):
+    """Give a look at a tiny BERT on lines by language."""
+
+    def at(lines=LINES):
+        loaded = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+        return replace(
+            look_at([None], languages=tuple(lines), columns={"encoder": "bert"}),
+            text=lambda language: iter(lines[language]),
+            masked_lm=lambda _: loaded,
+            precision="float32",
+        )
+
+    return at
+
+
+def test_there_is_a_row_for_each_draw_pair_and_part(look):
+    rows = MEASURE.measure(look())
+    pairs = set(combinations_with_replacement(LINES, 2))
+    assert {(row["first"], row["second"]) for row in rows} == pairs
+    parts = {(row["layer"], row["module"]) for row in rows}
+    assert {(None, "all"), (None, "attention"), (1, "feed-forward"), (2, "all"), (None, "head")} <= parts
+    assert len(rows) == 2 * len(pairs) * len(parts)
+    assert {(row["encoder"], row["batch"]) for row in rows} == {("bert", 4)}
+    assert all(row["cosine"] is None or -1 <= row["cosine"] <= 1 for row in rows)
+    assert all((row["within"] is None) or row["first"] != row["second"] for row in rows)
+
+
+def test_the_same_seed_gives_the_same_rows_and_another_seed_others(look):
+    assert MEASURE.measure(look()) == MEASURE.measure(look())
+    assert MEASURE.measure(look()) != replace(MEASURE, seed=1).measure(look())
+
+
+def test_the_measure_leaves_the_model_as_it_was(look):
+    given = look()
+    model, _ = given.masked_lm(given.subjects[0])
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    MEASURE.measure(given)
+    assert all((before[name] == weight).all() for name, weight in model.named_parameters())
+    assert all(weight.grad is None for weight in model.parameters())
+    assert not model.training
+
+
+def test_batches_are_half_of_the_text_where_it_is_short(look):
+    lines = {"en": TEXT[:12], "de": TEXT[:5]}
+    assert {row["batch"] for row in replace(MEASURE, batch=4096).measure(look(lines))} == {2}
+
+
+def test_a_language_with_one_sentence_is_refused(look):
+    with pytest.raises(DataError, match="gradient conflict: the text or examples of de come to 1, and"):
+        MEASURE.measure(look({"en": TEXT[:12], "de": TEXT[:1]}))
+
+
+def test_one_language_has_its_control(look):
+    assert {(row["first"], row["second"]) for row in MEASURE.measure(look({"en": TEXT[:12]}))} == {
+        ("en", "en")
+    }
+
+
+def test_no_more_text_is_read_than_batches_hold(look):
+    def endless(language):
+        while True:
+            asked[language] += 1
+            yield TEXT[asked[language] % len(TEXT)]
+
+    asked = Counter()
+    MEASURE.measure(replace(look({"en": TEXT}), text=endless))
+    assert asked["en"] <= 2 * 4 * 2 + 1
+
+
+@given(st.integers(2, 60), st.integers(1, 8), st.integers(1, 4), st.integers(0, 9))
+def test_two_batches_of_a_draw_share_nothing(count, size, draws, seed):
+    size = min(size, count // 2)
+    drawn = drawn_apart(count, size, draws, seed=seed)
+    assert len(drawn) == draws
+    for first, second in drawn:
+        assert len({*first, *second}) == 2 * size == len(first) + len(second)
+        assert 0 <= min(*first, *second) <= max(*first, *second) < count
+    if 2 * size * draws <= count:
+        assert len({n for both in drawn for part in both for n in part}) == 2 * size * draws
+
+
+def texts(min_size=1):
+    return st.lists(st.lists(st.integers(0, 9), min_size=1).map(np.array), min_size=min_size)
+
+
+@given(texts(), texts())
+def test_overlap_is_a_share_that_is_1_for_equal_texts(one, other):
+    assert overlap(one, one) == pytest.approx(1)
+    assert overlap(one, other) == pytest.approx(overlap(other, one))
+    assert 0 <= overlap(one, other) <= 1 + 1e-12
+    assert overlap(one, [part + 10 for part in other]) == 0
+
+
+RECIPE = """
+title = "Conflict"
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 16
+dev_examples = 8
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 8 }
+
+[[grid.method]]
+name = "source-only"
+
+[[measure]]
+name = "task-gradient-conflict"
+batch = 8
+draws = 2
+examples = 16
+
+[[measure]]
+name = "gradient-conflict"
+corpus = "rawtext"
+languages = ["qaa", "qab"]
+examples = 16
+batch = 8
+draws = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("conflict")
+    result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1)
+    assert not result.outcome.failed
+    return {
+        record.run["diagnostic"]["kind"]: record.rows for record in result.records if record.kind == "measure"
+    }
+
+
+def test_a_recipe_measures_encoders_on_text_and_models_on_examples(made):
+    assert made.keys() == {GradientConflict.name, TaskGradientConflict.name}
+    for name, rows in made.items():
+        assert {(row["first"], row["second"]) for row in rows} == {
+            ("qaa", "qaa"),
+            ("qaa", "qab"),
+            ("qab", "qab"),
+        }
+        assert {row["batch"] for row in rows} == {8}
+        assert ("method" in rows[0]) == (name == TaskGradientConflict.name)
+
+
+def test_the_loss_of_a_task_is_shared_more_within_a_language(made):
+    """After a few steps on 16 sentences the gradient is far from noise."""
+    whole = [row for row in made[TaskGradientConflict.name] if (row["layer"], row["module"]) == (None, "all")]
+    assert all(row["cosine"] > 0.3 for row in whole if row["first"] == row["second"])
+    assert all(row["cosine"] < row["within"] for row in whole if row["first"] != row["second"])
+
+
+def test_windows_of_one_example_stay_together():
+    rows = [EncodedRow(example=number, subwords=(0,)) for number in (0, 1, 1, 0, 2)]
+    found = by_example(rows)
+    assert [[row.example for row in own] for own in found] == [[0, 0], [1, 1], [2]]

@@ -1,0 +1,285 @@
+"""Gradients of two languages: the cosine has known answers, every parameter its part, memory its bound."""
+
+import weakref
+from itertools import combinations_with_replacement
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from isogloss.encoders import family_of, load_masked_lm
+from isogloss.training import gradient_conflict
+from isogloss.training.gradient_conflict import (
+    ALL,
+    Alike,
+    Part,
+    alike_languages,
+    compared,
+    conflict_rows,
+    gradient,
+    parts_of,
+)
+
+PARTS = {
+    "words": Part(0, "embeddings"),
+    "one": Part(1, "attention"),
+    "two": Part(1, "feed-forward"),
+    "three": Part(2, "feed-forward"),
+    "head": Part(None, "head"),
+}
+
+
+def drawn(seed, *, names=tuple(PARTS), size=5):
+    random = torch.Generator().manual_seed(seed)
+    return {name: torch.randn(size, size, generator=random) for name in names}
+
+
+def flat(gradients, names):
+    return torch.cat([gradients[name].double().flatten() for name in names])
+
+
+def cosines(found):
+    return {round(alike.cosine, 12) for alike in found}
+
+
+# The cosine
+
+
+def test_a_gradient_with_itself_has_cosine_1_with_its_opposite_minus_1():
+    one = drawn(0)
+    opposite = {name: -part for name, part in one.items()}
+    assert cosines(compared(one, one, PARTS).values()) == {1}
+    assert cosines(compared(one, opposite, PARTS).values()) == {-1}
+
+
+def test_gradients_at_right_angles_have_cosine_0():
+    one, other = ({name: torch.zeros(4) for name in PARTS} for _ in range(2))
+    for name in PARTS:
+        one[name][0], other[name][1] = 2.0, 3.0
+    assert {alike.cosine for alike in compared(one, other, PARTS).values()} == {0.0}
+
+
+def test_a_gradient_of_0_has_no_cosine():
+    one, other = drawn(0), drawn(1)
+    one["head"].zero_()
+    found = compared(one, other, PARTS)
+    assert found[Part(None, "head")].cosine is None
+    assert found[ALL].cosine is not None
+
+
+@given(st.integers(0, 99), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_the_scale_of_a_loss_changes_nothing(seed, x, y):
+    one, other = drawn(seed), drawn(seed + 1000)
+    scaled = [
+        {name: part.double() * factor for name, part in own.items()} for own, factor in ((one, x), (other, y))
+    ]
+    for part, alike in compared(one, other, PARTS).items():
+        assert compared(*scaled, PARTS)[part].cosine == pytest.approx(alike.cosine, abs=1e-9)
+
+
+@given(st.integers(0, 99))
+def test_every_part_has_the_cosine_of_its_parameters_in_one_vector(seed):
+    one, other = drawn(seed), drawn(seed + 1000)
+    found = compared(one, other, PARTS)
+    members = {
+        ALL: tuple(PARTS),
+        Part(None, "embeddings"): ("words",),
+        Part(None, "attention"): ("one",),
+        Part(None, "feed-forward"): ("two", "three"),
+        Part(None, "head"): ("head",),
+        Part(1, "all"): ("one", "two"),
+        Part(2, "all"): ("three",),
+        Part(1, "attention"): ("one",),
+        Part(1, "feed-forward"): ("two",),
+        Part(2, "feed-forward"): ("three",),
+    }
+    assert found.keys() == members.keys()
+    for part, names in members.items():
+        expected = torch.cosine_similarity(flat(one, names), flat(other, names), dim=0)
+        assert found[part].cosine == pytest.approx(float(expected), abs=1e-12)
+
+
+def test_chunks_change_nothing(monkeypatch):
+    one, other = drawn(0), drawn(1)
+    whole = compared(one, other, PARTS)[ALL]
+    monkeypatch.setattr(gradient_conflict, "CHUNK", 7)
+    assert compared(one, other, PARTS)[ALL].product == pytest.approx(whole.product, rel=1e-12)
+
+
+def test_parameters_of_one_of_the_two_alone_do_not_count():
+    one, other = drawn(0), drawn(1)
+    both = compared(one, other, {name: part for name, part in PARTS.items() if name != "two"})
+    del other["two"]
+    assert compared(one, other, PARTS) == both
+    assert compared(one, {}, PARTS) == {}
+
+
+@given(st.lists(st.tuples(*[st.floats(-9, 9)] * 3), min_size=1, max_size=5))
+def test_numbers_of_parts_add_up(parts):
+    total = sum((Alike(*numbers) for numbers in parts), Alike())
+    assert (total.product, total.first, total.second) == pytest.approx(
+        [sum(side) for side in zip(*parts, strict=True)]
+    )
+
+
+# The gradient of a large batch
+
+
+def toy():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
+
+
+TOY = {f"{layer}.{kind}": Part(layer or 1, "attention") for layer in (0, 2) for kind in ("weight", "bias")}
+
+
+def points(seed, count=12):
+    random = torch.Generator().manual_seed(seed)
+    return torch.randn(count, 4, generator=random), torch.randn(count, 1, generator=random)
+
+
+def squares(model, x, y):
+    return (model(x) - y).square()
+
+
+def test_parts_of_a_batch_give_the_gradient_of_the_whole():
+    model, (x, y) = toy(), points(0)
+    squares(model, x, y).mean().backward()
+    whole = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    found = gradient(model, (squares(model, x[n : n + 3], y[n : n + 3]).sum() / 12 for n in range(0, 12, 3)))
+    assert found.keys() == whole.keys()
+    assert all(torch.allclose(found[name], whole[name], atol=1e-6) for name in whole)
+
+
+def test_gradients_that_were_there_do_not_count_and_none_is_left():
+    model, (x, y) = toy(), points(0)
+    clean = gradient(model, [squares(model, x, y).mean()])
+    squares(model, *points(1)).sum().backward()
+    again = gradient(model, [squares(model, x, y).mean()])
+    assert all(torch.equal(clean[name], again[name]) for name in clean)
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_weights_and_random_numbers_stay_as_they_were():
+    model = toy()
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    state = torch.random.get_rng_state()
+    conflict_rows(
+        model, ("a", "b"), lambda *which: [squares(model, *points(len(which[0]) + which[1])).mean()], TOY
+    )
+    assert all(torch.equal(before[name], weight) for name, weight in model.named_parameters())
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+# Pairs of languages
+
+
+def losses_of(model, asked=None):
+    def losses(language, number):
+        if asked is not None:
+            asked.append((language, number))
+        yield squares(model, *points(10 * "abcdef".index(language) + number)).mean()
+
+    return losses
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_every_pair_is_compared_once_and_no_more_gradients_are_made_than_said(count):
+    model, asked, languages = toy(), [], "abcdef"[:count]
+    found = list(alike_languages(model, languages, losses_of(model, asked), TOY))
+    assert sorted((first, second) for first, second, _ in found) == list(
+        combinations_with_replacement(languages, 2)
+    )
+    assert len(asked) == (count**2 + count) // 2 + 1
+    for first, second, alike in found:
+        own = gradient(model, losses_of(model)(first, 0))
+        other = gradient(model, losses_of(model)(second, 1 if first == second else 0))
+        assert alike == compared(own, other, TOY)
+
+
+def test_no_more_than_two_gradients_are_in_memory(monkeypatch):
+    model, alive, most = toy(), weakref.WeakSet(), []
+    weight = next(model.parameters())
+
+    def counted(model, losses):
+        most.append(sum(one.shape == weight.shape for one in alive))  # The one to be made comes on top.
+        found = made(model, losses)
+        alive.update(found.values())
+        return found
+
+    made = gradient
+    monkeypatch.setattr(gradient_conflict, "gradient", counted)
+    list(alike_languages(model, "abcd", losses_of(model), TOY))
+    assert len(most) == 11
+    assert max(most) == 1
+
+
+def test_one_batch_twice_is_the_same_gradient_and_the_control_corrects_the_pair():
+    model = toy()
+    rows = conflict_rows(model, "ab", lambda *_: [squares(model, *points(0)).mean()], TOY)
+    assert {round(row["cosine"], 12) for row in rows} == {1}
+    assert {round(row["within"], 12) for row in rows if row["first"] != row["second"]} == {1}
+    assert {row["within"] for row in rows if row["first"] == row["second"]} == {None}
+
+
+def test_within_is_the_geometric_mean_of_both_controls_and_none_where_one_is_below_0():
+    model = toy()
+    rows = {
+        (r["first"], r["second"]): r
+        for r in conflict_rows(model, "abc", losses_of(model), TOY)
+        if r["module"] == "all"
+    }
+    for first, second in ("ab", "ac", "bc"):
+        one, other = rows[first, first]["cosine"], rows[second, second]["cosine"]
+        expected = (one * other) ** 0.5 if min(one, other) > 0 else None
+        assert rows[first, second]["within"] == pytest.approx(expected)
+    assert len({row["within"] is None for row in rows.values()}) == 2
+
+
+def test_noise_lowers_the_cosine_and_within_takes_it_out_again():
+    """Two true gradients at 60 degrees, each batch with noise as long as the gradient itself."""
+    size, random = 20000, torch.Generator().manual_seed(0)
+    model = nn.Linear(size, 1, bias=False)
+    truth = {"a": torch.zeros(size), "b": torch.zeros(size)}
+    truth["a"][0], truth["b"][0], truth["b"][1] = 1.0, 0.5, 0.75**0.5
+
+    def losses(language, _):
+        noise = torch.randn(size, generator=random) / size**0.5
+        return [(model.weight * (truth[language] + noise)).sum()]
+
+    rows = conflict_rows(model, "ab", losses, {"weight": Part(None, "head")})
+    (pair,) = [row for row in rows if row["first"] != row["second"] and row["module"] == "all"]
+    assert pair["cosine"] == pytest.approx(0.25, abs=0.03)
+    assert pair["cosine"] / pair["within"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_layers_are_left_out_when_they_are_not_asked_for():
+    model = toy()
+    rows = conflict_rows(model, "a", losses_of(model), TOY, layers=False)
+    assert {(row["layer"], row["module"]) for row in rows} == {(None, "all"), (None, "attention")}
+
+
+# Parts of real encoders
+
+
+def test_every_parameter_of_an_encoder_is_in_one_part(encoder_folder):
+    model = load_masked_lm(encoder_folder)
+    parts = parts_of(model)
+    assert parts.keys() == {name for name, _ in model.named_parameters()}
+    layers = model.config.num_hidden_layers
+    kinds = {(part.layer, part.module) for part in parts.values()}
+    assert {(0, "embeddings"), (None, "head")} <= kinds
+    for site in family_of(model).sites(model):
+        assert {(site.layer, "attention"), (site.layer, "feed-forward")} <= kinds
+    assert all(part.layer in (None, *range(layers + 1)) for part in parts.values())
+    inside = [name for name, part in parts.items() if part.module == "head"]
+    assert not [name for name in inside if name.startswith(f"{model.base_model_prefix}.")]
+
+
+def test_an_output_layer_that_shares_the_embeddings_is_counted_once(bert_folder):
+    model = load_masked_lm(bert_folder)
+    assert parts_of(model)["bert.embeddings.word_embeddings.weight"] == Part(0, "embeddings")
+    assert not any("decoder.weight" in name for name in parts_of(model))
