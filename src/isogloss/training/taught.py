@@ -6,7 +6,7 @@ probabilities for them, which are learned by cross entropy beside the source's g
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -17,15 +17,15 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.data.layouts import is_translation
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import ScoredTask
-from isogloss.training.batching import Bucketed, Epochs
+from isogloss.training.batching import Bucketed
 from isogloss.training.fit import Loss
 from isogloss.training.paired_rows import Labelled, Side, collate_side
 from isogloss.training.pseudo_labels import pseudo_labels
 from isogloss.training.setting import Reads, Setting
-from isogloss.training.supervised import Trained, fine_tune
+from isogloss.training.supervised import Spoken, Trained, fine_tune
 
 
 def fine_tune_taught(setting: Setting, reads: Reads, where: str) -> Trained:
@@ -46,9 +46,7 @@ def _untagged(setting: Setting, language: str) -> list[Example]:
     return [replace(one, tags=()) for one in found] if is_translation(language) else found
 
 
-def _prepare(
-    setting: Setting, tokenizer: Any, train: Mapping[str, Sequence[Example]]
-) -> tuple[Epochs[tuple[str, Side]], Loss]:
+def _prepare(setting: Setting, tokenizer: Any, train: Mapping[str, Sequence[Example]]) -> tuple[Spoken, Loss]:
     how = setting.optimization
     rows = Bucketed(
         groups=[_rows(setting, tokenizer, language, train[language]) for language in train],
@@ -58,7 +56,7 @@ def _prepare(
         seed=derive(setting.seed, "order"),
         make=partial(collate_side, padding=tokenizer.pad_token_id, labels=len(setting.task.labels)),
     )
-    return _Spoken(rows, tuple(train)), partial(_loss, cast(ScoredTask, setting.task))
+    return Spoken(rows, tuple(train)), partial(_loss, cast(ScoredTask, setting.task))
 
 
 def _rows(setting: Setting, tokenizer: Any, language: str, examples: Sequence[Example]) -> list[Labelled]:
@@ -68,25 +66,6 @@ def _rows(setting: Setting, tokenizer: Any, language: str, examples: Sequence[Ex
         return [Labelled(row) for row in rows]
     soft = pseudo_labels(setting.task, setting.teacher, examples, how)
     return [Labelled(row, soft[row.example][list(row.words)]) for row in rows]
-
-
-@dataclass(frozen=True)
-class _Spoken:
-    """Batches of one language each, with the language (or pair)."""
-
-    batches: Bucketed[Labelled, Side]
-    languages: tuple[str, ...]
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Number of batches in one pass."""
-        return self.batches.steps_per_epoch
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __getitem__(self, step: int) -> tuple[str, Side]:
-        return self.languages[self.batches.group_of(step)], self.batches[step]
 
 
 def _loss(task: ScoredTask, model: Any, spoken: tuple[str, Side]) -> Tensor:

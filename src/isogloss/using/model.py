@@ -14,8 +14,8 @@ from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.sources import Treebanks
 from isogloss.encoders import load_tokenizer
-from isogloss.encoders.language_maps import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
+from isogloss.encoders.speaking import check_languages
 from isogloss.tasks import TASKS, Task
 from isogloss.training.evaluation import Evaluation, Scorer, evaluation
 from isogloss.training.paired_evaluation import PairedEvaluation, beside_translations
