@@ -3,7 +3,7 @@
 Wang, Lipton & Tsvetkov (2020), Section 4 and Appendix B. Shared parameters θ take a step on one language,
 θ' = θ − u(∇θ L_train(θ, φ)); the language's own parameters φ are to make θ' good on all languages:
 
-    d/dφ V(θ', φ)  =  ∇φ V  −  ∇²φθ L_train(θ, φ) w   with   V = mean_j L_val^j   and   w = u'(∇θ L_train)ᵀ ∇θ' V
+    d/dφ V(θ', φ)  =  ∇φ V  −  ∇²φθ L_train(θ, φ) w,    V = mean_j L_val^j,    w = u'(∇θ L_train)ᵀ ∇θ' V
 
 The paper prints u as β times the gradient (then w = β ∇θ' …; Eqs. 4 and 8 leave the factor −β out). Here u
 is any function, and its own derivative is taken: the mathematics does not know the optimiser.
