@@ -9,7 +9,8 @@ import torch
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.language_maps import LanguageMaps, language_maps_of, of_language, write_language_maps
+from isogloss.encoders.language_maps import LanguageMaps, language_maps_of, write_language_maps
+from isogloss.encoders.speaking import of_language
 from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.continual import Continual
 from isogloss.methods.few_shot import FewShot

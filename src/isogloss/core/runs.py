@@ -5,7 +5,7 @@ of higher floors; here they are only known to be frozen dataclasses with a ``nam
 """
 
 from dataclasses import dataclass, field, fields
-from typing import Annotated, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -70,6 +70,21 @@ class Architecture:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Modules:
+    """What each language of an encoder has for itself, beside what all share."""
+
+    kind: Literal["feed-forward", "attention", "adapter", "shared-adapter"]
+    """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each
+    language after every attention and feed-forward; shared-adapter: one for all (the control)."""
+
+    reduction: Positive = 4
+    """How many times narrower than the states an adapter's bottleneck is."""
+
+    fallback: str = ""
+    """Language whose modules read the languages that have none; without one these are refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pretrain:
     """Make an encoder from text by masked language modelling."""
 
@@ -89,6 +104,9 @@ class Pretrain:
 
     bitext: str = ""
     """Corpus of translations for translation LM; none when empty."""
+
+    modules: Modules | None = None
+    """What each language has for itself; without, all is shared."""
 
     seed: Whole = 0
     """Seed of initial weights, order and masks."""

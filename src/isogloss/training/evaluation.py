@@ -9,7 +9,7 @@ from torch import Tensor
 
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length

@@ -15,7 +15,8 @@ from isogloss.core.runs import Optimization
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.encoders import load_tokenizer, offer_explicit_attention
-from isogloss.encoders.language_maps import check_languages, language_maps_of, of_language
+from isogloss.encoders.language_maps import language_maps_of
+from isogloss.encoders.speaking import check_languages, of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed, Epochs

@@ -14,7 +14,7 @@ from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.sources import Treebanks
 from isogloss.encoders import load_tokenizer
-from isogloss.encoders.language_maps import check_languages
+from isogloss.encoders.speaking import check_languages
 from isogloss.tasks import TASKS, Task
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.precision import device
