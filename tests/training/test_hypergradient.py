@@ -1,7 +1,6 @@
-"""The model is a real encoder; the feed-forward of its first layer plays the modules of a language."""
+"""The model is a real encoder; if it has no language modules, a feed-forward plays those of a language."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from isogloss.core.runs import Architecture
+from isogloss.core.runs import Architecture, Modules
 from isogloss.encoders import FAMILIES, family_of, new_encoder
+from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.speaking import of_language
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.training.as_function import as_function
 from isogloss.training.hypergradient import exact, finite_difference, first_order, hypergradient, norm
@@ -31,11 +32,16 @@ class Tokenizer:
         return WORDS
 
 
-def loss(model, batch):
+def loss_in(language):
     """Masked LM in the precision of the weights: small differences are lost in the library's float32."""
-    states = model.base_model(input_ids=batch.subwords).last_hidden_state
-    scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.places])
-    return nn.functional.cross_entropy(scores.to(next(model.parameters()).dtype), batch.gold)
+
+    def loss(model, batch):
+        with of_language(model, language):
+            states = model.base_model(input_ids=batch.subwords).last_hidden_state
+        scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.places])
+        return nn.functional.cross_entropy(scores.to(next(model.parameters()).dtype), batch.gold)
+
+    return loss
 
 
 @dataclass
@@ -47,7 +53,7 @@ class Problem:
     dropout: float = 0.0
     dtype: torch.dtype = torch.float64
     attention: str = "eager"
-    parts: dict[str, Any] = field(init=False)
+    modules: str = ""
 
     def __post_init__(self):
         shape = Architecture(family=self.family, layers=self.layers, **SHAPE)
@@ -57,13 +63,23 @@ class Problem:
         for part in model.modules():
             if isinstance(part, nn.Dropout):
                 part.p = self.dropout
-        site = family_of(model).sites(model)[0]
-        names = {name for name, _ in site.parameters(model, "feed_forward") if "norm" not in name.lower()}
-        self.model = model
-        self.own = {name: part for name, part in model.named_parameters() if name in names}
-        self.shared = {name: part for name, part in model.named_parameters() if name not in names}
-        texts = [(1, 5, 20), (2, 5, 20), (3, 15, 40)]
-        self.train, *self.validation = [as_function(model, loss, masked(*text)) for text in texts]
+        if self.modules:
+            add_modules(model, Modules(kind=self.modules), ("en", "sw"), seed=1)
+            own = own_parameters(model, "en")
+            torch.nn.utils.vector_to_parameters(0.1 * like({"": flat(own)}, 0)[""] + flat(own), own.values())
+        else:
+            site = family_of(model).sites(model)[0]
+            own = {
+                name: one
+                for name, one in site.parameters(model, "feed_forward")
+                if "norm" not in name.lower()
+            }
+        self.model, self.own = model, own
+        self.shared = {name: one for name, one in model.named_parameters() if name not in own}
+        texts = [("en", 1, 5, 20), ("en", 2, 5, 20), ("sw", 3, 15, 40)]
+        self.train, *self.validation = [
+            as_function(model, loss_in(language), masked(*text)) for language, *text in texts
+        ]
 
     def solve(self, product, step):
         return hypergradient(self.train, self.validation, self.shared, self.own, step=step, product=product)
@@ -75,6 +91,10 @@ class Problem:
         taken = step(dict(zip(shared, gradients(loss, shared), strict=True)))
         there = {name: (part - taken[name]).detach() for name, part in shared.items()}
         return sum(float(one(there, own)) for one in self.validation) / len(self.validation)
+
+
+def flat(parameters):
+    return torch.nn.utils.parameters_to_vector(parameters.values()).detach()
 
 
 def masked(seed, low, high):
@@ -113,8 +133,9 @@ def apart(one, other):
 
 
 @STEPS
-def test_the_exact_gradient_is_the_slope_of_the_whole_objective(steps):
-    problem = Problem()
+@pytest.mark.parametrize("modules", ["", "adapter", "feed-forward", "attention"])
+def test_the_exact_gradient_is_the_slope_of_the_whole_objective(steps, modules):
+    problem = Problem(modules=modules)
     step = steps(problem.shared)
     found = problem.solve(exact, step).whole()
     for seed in range(3):

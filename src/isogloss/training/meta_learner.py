@@ -111,7 +111,7 @@ class MetaLearner(nn.Module):
         """Tell of the last step: its losses, and how much each term of the hypergradient weighs."""
         if not self._seen:
             return []
-        numbers = {name: round(float(value), 6) for name, value in self._seen.items()}
+        numbers = {name: float(f"{float(value):.6g}") for name, value in self._seen.items()}
         return [{"step": done, "language": self._language, **numbers}]
 
     def give_back(self) -> None:
@@ -132,10 +132,10 @@ class MetaLearner(nn.Module):
     def _remember(self, language: str, found: Hypergradient) -> None:
         self._language = language
         self._seen = {
-            "train loss": found.train,
-            "validation loss": found.validation,
-            "first term": norm(found.direct),
-            "second term": norm(found.second_order),
+            "train_loss": found.train,
+            "validation_loss": found.validation,
+            "first_term": norm(found.direct),
+            "second_term": norm(found.second_order),
         }
         if len(self.squares):
             self.updates[0] += 1
