@@ -5,7 +5,7 @@ that is loaded carries them, whatever head is put on it, until it is saved again
 language is read (``of_language``). Fine-tuning changes the encoder, and leaves its maps as they are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,10 +76,14 @@ def check_languages(model: Any, languages: Iterable[str]) -> None:
 
 
 @contextmanager
-def of_language(model: Any, language: str) -> Iterator[None]:
-    """Let a model read a language for a while: mapped where it carries maps, else as it always does."""
+def of_language(model: Any, language: str | Sequence[str]) -> Iterator[None]:
+    """Let a model read a language for a while: mapped where it carries maps, else as it always does.
+
+    Of several languages, one for each row of the batch, maps want all to be the same.
+    """
     maps = language_maps_of(model)
-    with nullcontext() if maps is None else speaking(model, maps, language):
+    code = language if isinstance(language, str) else BOTH.join(dict.fromkeys(language))
+    with nullcontext() if maps is None else speaking(model, maps, code):
         yield
 
 
