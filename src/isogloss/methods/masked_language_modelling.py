@@ -1,11 +1,12 @@
 """Pretraining: masked language modelling in several languages, with translation LM where there is bitext.
 
-Devlin et al. (2019), Section 3.1; languages drawn in proportion to size^(1/T) (paper 4, Section 3.2);
-translation LM after Conneau & Lample (2019), Section 3.3.
+Devlin et al. (2019), Section 3.1; paper 4, Section 3.2; translation LM after Conneau & Lample (2019),
+Section 3.3. The last weights are kept: perplexity on held-out text is noted, and chooses nothing.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,15 +25,15 @@ from isogloss.encoders import (
     train_tokenizer,
     write_tokenizer,
 )
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
+from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, subwords_of, write_stream
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Fitted, Watch, fit
+from isogloss.training.fit import Fitted, Observer, Watch, fit
 from isogloss.training.optimizer import Schedule
+from isogloss.training.perplexity import HeldOut, held_out_batches
+from isogloss.training.processes import first_alone
 from isogloss.training.setting import TextSetting
-
-CANDIDATES = 8
-"""Translations drawn for each one used: a slice of similar length among them wastes little padding."""
+from isogloss.training.text_batches import Drawing, Parallel, TextBatches
 
 SHORTEST = 8
 """Subwords of the shortest rows that make sense: six of text, two special."""
@@ -83,6 +84,14 @@ class MaskedLanguageModelling:
     checkpoint_every: int = 500
     """Steps between checkpoints; 0 for none."""
 
+    evaluate_every: int | None = None
+    """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
+    when left out, nothing is held out."""
+
+    accumulation: int | None = None
+    """Parts that the batch of one update is computed in, one after the other or in several processes: less
+    memory, the same result within rounding; one when left out."""
+
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
         allowed = {
@@ -93,6 +102,8 @@ class MaskedLanguageModelling:
             "temperature": self.temperature > 0,
             "translation": 0 <= self.translation <= 1,
             "vocabulary_lines": self.vocabulary_lines >= 1,
+            "evaluate_every": self.evaluate_every is None or self.evaluate_every >= 1,
+            "accumulation": self.accumulation is None or self.accumulation >= 1,
         }
         for field, fine in allowed.items():
             if not fine:
@@ -110,20 +121,55 @@ class MaskedLanguageModelling:
     def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         self._check(setting)
-        tokenizer, streams = self._read(setting)
+        with first_alone():
+            tokenizer, streams, held_out = self._read(setting)
         translations = _translations(setting, tokenizer, self.block) if self.translation else []
         model = new_encoder(setting.architecture, tokenizer, seed=derive(setting.seed, "encoder"))
         family = FAMILIES[setting.architecture.family]
         masking = Masking(
             vocabulary=Vocabulary.of(tokenizer), share=self.masked, first_position=family.first_position
         )
-        batches = _TextBatches(self, streams, translations, masking, derive(setting.seed, "text"))
-        checkpoints = Checkpoints(setting.folder, self.checkpoint_every)
-        watch = Watch(checkpoints=checkpoints, tell=setting.tell, what="pretraining")
+        batches = TextBatches(
+            drawing=self._drawing(),
+            streams=streams,
+            translations=translations,
+            masking=masking,
+            seed=derive(setting.seed, "text"),
+        )
+        watch = Watch(
+            observers=self._observers(setting, model, masking, held_out),
+            checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
+            tell=setting.tell,
+            what="pretraining",
+        )
         schedule = self._schedule()
         fitted = fit(model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, watch=watch)
         set_dropout(model.config, setting.architecture.dropout)
         return model, tokenizer, fitted
+
+    def _drawing(self) -> Drawing:
+        return Drawing(
+            steps=self.steps,
+            batch_subwords=self.batch_subwords,
+            block=self.block,
+            temperature=self.temperature,
+            mixed=self.mixed,
+            translation=self.translation,
+        )
+
+    def _observers(
+        self, setting: TextSetting, model: Any, masking: Masking, streams: dict[str, TextStream]
+    ) -> tuple[Observer, ...]:
+        """Return who measures the perplexity after each epoch."""
+        if self.evaluate_every is None:
+            return ()
+        seed, drawing = derive(setting.seed, "held out"), self._drawing()
+        batches = {
+            language: held_out_batches(stream, drawing, masking, seed=seed, language=language)
+            for language, stream in streams.items()
+        }
+        held_out = HeldOut(batches=batches, every=self.evaluate_every, precision=self.precision)
+        return (Observer(look=partial(held_out.notes, model), every=self.evaluate_every),)
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -133,12 +179,15 @@ class MaskedLanguageModelling:
             beta2=0.98,
             epsilon=1e-6,
             precision=self.precision,
+            accumulation=self.accumulation or 1,
         )
 
     def _check(self, setting: TextSetting) -> None:
         self.check(setting.architecture)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
+        if self.evaluate_every is not None and setting.held_out is None:
+            raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
         positions = setting.architecture.positions
         if self.block > positions:
             raise ConfigError(
@@ -146,10 +195,11 @@ class MaskedLanguageModelling:
                 f"{positions} positions. Raise positions or lower block."
             )
 
-    def _read(self, setting: TextSetting) -> tuple[Any, list[TextStream]]:
+    def _read(self, setting: TextSetting) -> tuple[Any, dict[str, TextStream], dict[str, TextStream]]:
         """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
 
-        What an interrupted run has read already is used as it is.
+        Gives the tokenizer, and the text that is trained on and that is held out, by language. What an
+        interrupted run has read already is used as it is.
         """
         lines = {language: iter(setting.text(language)) for language in setting.languages}
         kept, family = setting.folder / "tokenizer" / "tokenizer.json", setting.architecture.family
@@ -162,10 +212,15 @@ class MaskedLanguageModelling:
             every = chain.from_iterable(first.values())
             tokenizer = train_tokenizer(every, family=family, size=setting.architecture.vocabulary)
             write_tokenizer(tokenizer, kept)
-        text = setting.folder / "text"
-        return tokenizer, [
-            self._stream(text / language, lines[language], tokenizer) for language in setting.languages
-        ]
+        held_out = {} if self.evaluate_every is None else _held_out(setting)
+        return (
+            tokenizer,
+            {code: self._stream(setting.folder / "text" / code, lines[code], tokenizer) for code in lines},
+            {
+                code: self._stream(setting.folder / "held-out" / code, text, tokenizer)
+                for code, text in held_out.items()
+            },
+        )
 
     def _stream(self, folder: Path, lines: Iterator[str], tokenizer: Any) -> TextStream:
         if is_stream(folder):
@@ -173,61 +228,9 @@ class MaskedLanguageModelling:
         return write_stream(lines, tokenizer, folder, longest=self.block - 2)
 
 
-Parallel = dict[str, np.ndarray]
-"""One text in several languages, as subwords."""
-
-
-@dataclass(frozen=True)
-class _TextBatches:
-    """Batch i: translation LM or text, drawn from (seed, i) alone."""
-
-    method: MaskedLanguageModelling
-    streams: list[TextStream]
-    translations: list[Parallel]
-    masking: Masking
-    seed: int
-
-    def __len__(self) -> int:
-        return self.method.steps
-
-    def __getitem__(self, step: int) -> MaskedBatch:
-        seed = derive(self.seed, step)
-        rng = np.random.Generator(np.random.PCG64(seed))
-        parallel = bool(self.translations) and rng.random() < self.method.translation
-        rows = self._pairs(rng) if parallel else self._blocks(rng)
-        return self.masking.batch(rows, seed=seed)
-
-    def _blocks(self, rng: np.random.Generator) -> list[list[np.ndarray]]:
-        count = max(1, self.method.batch_subwords // self.method.block)
-        sizes = np.array([len(stream) for stream in self.streams], dtype=np.float64)
-        weights = sizes ** (1 / self.method.temperature)
-        chosen = rng.choice(
-            len(self.streams), size=count if self.method.mixed else 1, p=weights / weights.sum()
-        )
-        streams = [self.streams[number] for number in np.resize(chosen, count)]
-        places = [int(rng.integers(len(stream.starts))) for stream in streams]
-        length = self.method.block - 2
-        return [[stream.block(place, length)] for stream, place in zip(streams, places, strict=True)]
-
-    def _pairs(self, rng: np.random.Generator) -> list[list[np.ndarray]]:
-        wanted = max(2, self.method.batch_subwords // 32)
-        drawn = [self._pair(rng) for _ in range(CANDIDATES * wanted // 2)]
-        drawn.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
-        start = int(rng.integers(len(drawn)))
-        rows: list[list[np.ndarray]] = []
-        widest = 0
-        for pair in chain(drawn[start:], reversed(drawn[:start])):
-            widest = max(widest, len(pair[0]) + len(pair[1]) + 3)
-            if rows and (len(rows) + 1) * widest > self.method.batch_subwords:
-                break
-            rows.append(pair)
-        return rows
-
-    def _pair(self, rng: np.random.Generator) -> list[np.ndarray]:
-        text = self.translations[int(rng.integers(len(self.translations)))]
-        first, second = rng.choice(len(text), size=2, replace=False)
-        sides = list(text.values())
-        return [sides[first], sides[second]]
+def _held_out(setting: TextSetting) -> dict[str, Iterator[str]]:
+    read = setting.held_out or (lambda _: iter(()))
+    return {language: iter(read(language)) for language in setting.languages}
 
 
 def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Parallel]:

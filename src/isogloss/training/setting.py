@@ -23,6 +23,8 @@ class TextSetting:
     folder: Path
     """A folder of its own, kept until the run is finished."""
     seed: int
+    held_out: Callable[[str], Iterator[str]] | None = None
+    """Lines of one language that are not among those of ``text``; None when none are held out."""
     tell: Tell = silent
 
 
