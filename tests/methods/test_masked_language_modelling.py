@@ -11,6 +11,7 @@ from isogloss.data.examples import Translation
 from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_model
 from isogloss.methods import masked_language_modelling as module
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.training import pretraining
 from isogloss.training.setting import TextSetting
 from isogloss.training.text_batches import TextBatches
 
@@ -175,20 +176,20 @@ def test_text_is_read_once_and_not_at_all_when_resuming(setting, monkeypatch):
 
 def test_the_vocabulary_sees_the_same_number_of_lines_of_each_language(setting, monkeypatch):
     seen = []
-    train = module.train_tokenizer
+    train = pretraining.train_tokenizer
 
     def noted(given, **how):
         seen.extend(given)
         return train(seen, **how)
 
-    monkeypatch.setattr(module, "train_tokenizer", noted)
+    monkeypatch.setattr(pretraining, "train_tokenizer", noted)
     replace(METHOD, vocabulary_lines=30).train(setting)
     assert seen == [line(language, number) for language in LETTERS for number in range(10)]
 
 
 def test_a_resumed_pretraining_keeps_its_tokenizer(setting, monkeypatch):
     METHOD.train(setting)
-    monkeypatch.setattr(module, "train_tokenizer", None)
+    monkeypatch.setattr(pretraining, "train_tokenizer", None)
     _, tokenizer, _ = METHOD.train(setting)
     assert len(tokenizer) <= 90
 
@@ -240,15 +241,15 @@ def test_perplexity_falls_as_the_text_is_learned(setting):
 
 
 def test_held_out_text_is_no_part_of_the_vocabulary_nor_trained_on(setting, monkeypatch):
-    seen, train = [], module.train_tokenizer
+    seen, train = [], pretraining.train_tokenizer
 
     def noted(given, **how):
         seen.extend(given)
         return train(seen, **how)
 
-    monkeypatch.setattr(module, "train_tokenizer", noted)
+    monkeypatch.setattr(pretraining, "train_tokenizer", noted)
     other = replace(setting, held_out=lambda _: ["xyz xyz a xyz xyz"])
-    tokenizer, streams, held_out = EVALUATED._read(other)
+    tokenizer, streams, held_out = pretraining._read(other, EVALUATED.block, EVALUATED._reading())
     assert not any("x" in text for text in seen)
     for language in LETTERS:
         assert tokenizer.unk_token_id not in streams[language].subwords
@@ -351,7 +352,7 @@ def test_a_full_disk_is_a_storage_error(setting, monkeypatch):
 
 def test_texts_that_share_a_source_become_one_of_several_languages(setting):
     method = replace(METHOD, translation=1.0)
-    tokenizer, *_ = method._read(setting)
+    tokenizer, *_ = pretraining._read(setting, method.block, method._reading())
     texts = module._translations(setting, tokenizer, method.block)
     assert len(texts) == 40
     for number, text in enumerate(texts):

@@ -8,6 +8,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.runs import Adjust, Architecture, Encoder, Pretrain, Pretrained
 from isogloss.data.sources import Sources, joined
 from isogloss.encoders import FAMILIES
+from isogloss.encoders.language_modules import check_modules
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import encoder_label, languages_read, pretrained
 from isogloss.experiments.pretraining_text import has_dev
@@ -130,10 +131,13 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     _check_architecture(table.architecture, method.block, where)
     with located(where):
         FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
-        method.check(table.architecture)
+        method.check(table.architecture, table.modules, table.languages)
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")
     first, *others = [check_language(code, f"{where}.languages") for code in table.languages]
+    if table.modules is not None:
+        with located(where):
+            check_modules(table.modules, table.languages, dim=table.architecture.dim)
     if bool(table.bitext) != bool(method.translation):
         raise ConfigError(
             f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
@@ -157,6 +161,7 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         method=method,
         bitext=table.bitext,
         lines=tuple(sorted(table.lines.items())) or None,
+        modules=table.modules,
         seed=table.seed,
         data=joined(files),
     )

@@ -131,6 +131,7 @@ def _pretrain(shop: Workshop, run: Pretrain) -> Made:
         translations=translations if run.bitext else None,
         languages=run.languages,
         architecture=run.architecture,
+        modules=run.modules,
         folder=shop.store.folder(run) / WORK,
         seed=run.seed,
         tell=shop.tell,

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
-from isogloss.core.runs import Architecture, Count, Positive, Whole
+from isogloss.core.runs import Architecture, Count, Modules, Positive, Whole
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
 """What --set takes as text although it has no quotes: a name or a path."""
@@ -58,6 +58,8 @@ class PretrainTable:
     the languages left out."""
     architecture: Architecture = field(default_factory=Architecture)
     """The shape of the encoder."""
+    modules: Modules | None = None
+    """What each language has for itself; without, all is shared."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """How it is trained; ``name`` and the method's fields."""
     seed: Whole = 0

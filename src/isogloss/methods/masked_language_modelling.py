@@ -6,37 +6,24 @@ Section 3.3. The last weights are kept: perplexity on held-out text is noted, an
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.runs import Architecture
+from isogloss.core.runs import Architecture, Modules
 from isogloss.core.seeds import derive
-from isogloss.encoders import (
-    FAMILIES,
-    new_encoder,
-    read_tokenizer,
-    require,
-    set_dropout,
-    train_tokenizer,
-    write_tokenizer,
-)
-from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
-from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, subwords_of, write_stream
+from isogloss.encoders import FAMILIES, require, set_dropout
+from isogloss.encoders.module_places import SHARED_ADAPTER
+from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Fitted, Observer, Watch, fit
+from isogloss.training.fit import Fitted, Watch, fit
 from isogloss.training.optimizer import Schedule
-from isogloss.training.perplexity import HeldOut, held_out_batches
-from isogloss.training.processes import first_alone
+from isogloss.training.pretraining import Reading, begin, check_fields
 from isogloss.training.setting import TextSetting
 from isogloss.training.text_batches import Drawing, Parallel, TextBatches
-
-SHORTEST = 8
-"""Subwords of the shortest rows that make sense: six of text, two special."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,58 +81,51 @@ class MaskedLanguageModelling:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
-        allowed = {
-            "steps": self.steps >= 1,
-            "block": self.block >= SHORTEST,
-            "batch_subwords": self.batch_subwords >= self.block,
-            "masked": 0 < self.masked <= 1,
-            "temperature": self.temperature > 0,
-            "translation": 0 <= self.translation <= 1,
-            "vocabulary_lines": self.vocabulary_lines >= 1,
-            "evaluate_every": self.evaluate_every is None or self.evaluate_every >= 1,
-            "accumulation": self.accumulation is None or self.accumulation >= 1,
-        }
-        for field, fine in allowed.items():
-            if not fine:
-                raise ConfigError(
-                    f"{self.name}: {field} cannot be {getattr(self, field)}. Shares lie in 0 to 1, counts "
-                    f"are positive, block is {SHORTEST} or more and batch_subwords at least block."
-                )
+        check_fields(
+            self,
+            {
+                "translation": 0 <= self.translation <= 1,
+                "accumulation": self.accumulation is None or self.accumulation >= 1,
+            },
+        )
 
-    def check(self, architecture: Architecture) -> None:
-        """Raise ModelError when the architecture's family cannot be trained like this."""
-        if self.translation:
-            what = "translation LM counts positions anew in the second text"
-            require(FAMILIES[architecture.family], "new-positions", what=what)
+    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
+        """Raise ModelError or ConfigError for an encoder that cannot be trained like this."""
+        del languages
+        if not self.translation:
+            return
+        what = "translation LM counts positions anew in the second text"
+        require(FAMILIES[architecture.family], "new-positions", what=what)
+        if modules is not None and modules.kind != SHARED_ADAPTER:
+            raise ConfigError(
+                f"{self.name}: translation LM joins two languages in one row, which then is in the modules "
+                f"({modules.kind}) of neither. Leave translation and bitext out, or the modules."
+            )
 
     def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
-        self._check(setting)
-        with first_alone():
-            tokenizer, streams, held_out = self._read(setting)
-        translations = _translations(setting, tokenizer, self.block) if self.translation else []
-        model = new_encoder(setting.architecture, tokenizer, seed=derive(setting.seed, "encoder"))
-        family = FAMILIES[setting.architecture.family]
-        masking = Masking(
-            vocabulary=Vocabulary.of(tokenizer), share=self.masked, first_position=family.first_position
-        )
+        self.check(setting.architecture, setting.modules, setting.languages)
+        if self.translation and setting.translations is None:
+            raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
+        drawing = self._drawing()
+        start = begin(setting, drawing, self._reading())
         batches = TextBatches(
-            drawing=self._drawing(),
-            streams=streams,
-            translations=translations,
-            masking=masking,
+            drawing=drawing,
+            streams=start.streams,
+            translations=_translations(setting, start.tokenizer, self.block) if self.translation else [],
+            masking=start.masking,
             seed=derive(setting.seed, "text"),
         )
         watch = Watch(
-            observers=self._observers(setting, model, masking, held_out),
+            observers=start.observers,
             checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
             tell=setting.tell,
             what="pretraining",
         )
         schedule = self._schedule()
-        fitted = fit(model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, watch=watch)
-        set_dropout(model.config, setting.architecture.dropout)
-        return model, tokenizer, fitted
+        fitted = fit(start.model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, watch=watch)
+        set_dropout(start.model.config, setting.architecture.dropout)
+        return start.model, start.tokenizer, fitted
 
     def _drawing(self) -> Drawing:
         return Drawing(
@@ -157,19 +137,13 @@ class MaskedLanguageModelling:
             translation=self.translation,
         )
 
-    def _observers(
-        self, setting: TextSetting, model: Any, masking: Masking, streams: dict[str, TextStream]
-    ) -> tuple[Observer, ...]:
-        """Return who measures the perplexity after each epoch."""
-        if self.evaluate_every is None:
-            return ()
-        seed, drawing = derive(setting.seed, "held out"), self._drawing()
-        batches = {
-            language: held_out_batches(stream, drawing, masking, seed=seed, language=language)
-            for language, stream in streams.items()
-        }
-        held_out = HeldOut(batches=batches, every=self.evaluate_every, precision=self.precision)
-        return (Observer(look=partial(held_out.notes, model), every=self.evaluate_every),)
+    def _reading(self) -> Reading:
+        return Reading(
+            masked=self.masked,
+            vocabulary_lines=self.vocabulary_lines,
+            evaluate_every=self.evaluate_every,
+            precision=self.precision,
+        )
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -181,56 +155,6 @@ class MaskedLanguageModelling:
             precision=self.precision,
             accumulation=self.accumulation or 1,
         )
-
-    def _check(self, setting: TextSetting) -> None:
-        self.check(setting.architecture)
-        if self.translation and setting.translations is None:
-            raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
-        if self.evaluate_every is not None and setting.held_out is None:
-            raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
-        positions = setting.architecture.positions
-        if self.block > positions:
-            raise ConfigError(
-                f"{self.name}: rows of {self.block} subwords (block), but the architecture has only "
-                f"{positions} positions. Raise positions or lower block."
-            )
-
-    def _read(self, setting: TextSetting) -> tuple[Any, dict[str, TextStream], dict[str, TextStream]]:
-        """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
-
-        Gives the tokenizer, and the text that is trained on and that is held out, by language. What an
-        interrupted run has read already is used as it is.
-        """
-        lines = {language: iter(setting.text(language)) for language in setting.languages}
-        kept, family = setting.folder / "tokenizer" / "tokenizer.json", setting.architecture.family
-        if kept.exists():
-            tokenizer = read_tokenizer(kept, family=family)
-        else:
-            share = max(1, self.vocabulary_lines // len(lines))
-            first = {language: list(islice(text, share)) for language, text in lines.items()}
-            lines = {language: chain(first[language], text) for language, text in lines.items()}
-            every = chain.from_iterable(first.values())
-            tokenizer = train_tokenizer(every, family=family, size=setting.architecture.vocabulary)
-            write_tokenizer(tokenizer, kept)
-        held_out = {} if self.evaluate_every is None else _held_out(setting)
-        return (
-            tokenizer,
-            {code: self._stream(setting.folder / "text" / code, lines[code], tokenizer) for code in lines},
-            {
-                code: self._stream(setting.folder / "held-out" / code, text, tokenizer)
-                for code, text in held_out.items()
-            },
-        )
-
-    def _stream(self, folder: Path, lines: Iterator[str], tokenizer: Any) -> TextStream:
-        if is_stream(folder):
-            return open_stream(folder)
-        return write_stream(lines, tokenizer, folder, longest=self.block - 2)
-
-
-def _held_out(setting: TextSetting) -> dict[str, Iterator[str]]:
-    read = setting.held_out or (lambda _: iter(()))
-    return {language: iter(read(language)) for language in setting.languages}
 
 
 def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Parallel]:
