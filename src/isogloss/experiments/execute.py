@@ -256,6 +256,7 @@ def _paired(shop: Workshop, run: Measure, language: str) -> Scorer:
         load_tokenizer(str(shop.store.model(model))),
         shop.optimization(model.optimization),
         mixup=mixup,
+        source=source_of(model)[0],
     )
 
 

@@ -88,7 +88,7 @@ class Evaluation:
     baseline: float | None = None
     """Score of always saying the commonest label of the training data."""
     language: str = ""
-    """The language (or pair, as in en-sw); a model with language maps must know it."""
+    """The language (or pair, as in en-sw); a model with language modules or maps must know it."""
 
     @property
     def metric(self) -> str:

@@ -102,11 +102,16 @@ class PairedBatch:
     both: Batch
     source: Side
     target: Side
+    languages: tuple[str, ...] = ()
+    """Of each row of both the language (or pair, as in en-sw)."""
 
     def to(self, device: torch.device | str) -> "PairedBatch":
         """Return the batch on a device."""
         return PairedBatch(
-            both=self.both.to(device), source=self.source.to(device), target=self.target.to(device)
+            both=self.both.to(device),
+            source=self.source.to(device),
+            target=self.target.to(device),
+            languages=self.languages,
         )
 
     def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
