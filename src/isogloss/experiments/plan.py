@@ -1,6 +1,6 @@
 """The plan: all runs of a recipe, what is needed first, before the first one starts."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -45,19 +45,19 @@ from isogloss.methods import Mixing
 from isogloss.training.inputs import PAIRED, TRANSLATED, check_inputs, codes_read
 
 _OF_MODELS = (
-    *("split", "examples", "tasks", "targets", "seeds", "methods"),
+    *("split", "examples", "tasks", "targets", "seeds", "methods", "encoders"),
     *("corpus", "languages", "treebanks", "inputs"),
 )
-_OF_STATES = ("split", "examples", "corpus", "languages", "tasks", "targets", "seeds", "methods")
+_OF_STATES = ("split", "examples", "corpus", "languages", "tasks", "targets", "seeds", "methods", "encoders")
 CHOICE = {
     "model": _OF_MODELS,
     "scores": _OF_MODELS,
     "seeds": _OF_MODELS,
-    "cell": ("split", "examples", "tasks", "targets", "seeds"),
-    "encoder": ("split", "examples", "corpus", "languages"),
+    "cell": ("split", "examples", "tasks", "targets", "seeds", "encoders"),
+    "encoder": ("split", "examples", "corpus", "languages", "encoders"),
     "states": _OF_STATES,
     "words": _OF_STATES,
-    "text": ("split", "examples", "corpus", "languages"),
+    "text": ("split", "examples", "corpus", "languages", "encoders"),
 }
 """Fields of a [[measure]] table that choose what is looked at; the others are the diagnostic's."""
 
@@ -106,7 +106,7 @@ def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
         chosen = _chosen(table, recipe.align, f"{where}: measure[{place}]")
         if chosen.choice.inputs in (TRANSLATED, PAIRED):
             chosen = replace(chosen, by=by)
-        runs += _measures(chosen, list(built), grid, sources)
+        runs += _measures(chosen, *_of_encoders(chosen, built, grid), sources)
     if not runs:
         raise ConfigError(
             f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
@@ -130,6 +130,20 @@ def _chosen(table: Table, align: Table, where: str) -> Chosen:
         check_language(code, f"{where}: languages")
     diagnostic = checked(kind, {key: table[key] for key in table if key in own}, where)
     return Chosen(diagnostic, choice, align, where)
+
+
+def _of_encoders(
+    chosen: Chosen, built: Mapping[Encoder, str], grid: list[Cell]
+) -> tuple[list[Encoder], list[Cell]]:
+    """Return the encoders asked for (all when none are named), and the cells of these."""
+    names = chosen.choice.encoders
+    for label in names:
+        if label not in built.values():
+            raise unknown_name(
+                f"{chosen.where}: encoders", "encoder of this recipe", label, {*built.values()}
+            )
+    found = [encoder for encoder, label in built.items() if not names or label in names]
+    return found, [cell for cell in grid if cell.encoder in found]
 
 
 def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources) -> list[Run]:

@@ -17,6 +17,7 @@ from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.batch_losses import masked_parts, task_losses, text_losses
+from isogloss.training.fit import Observer
 from isogloss.training.gradient_conflict import conflict_rows, parts_of
 
 WATCHES = {"watches": True}
@@ -37,10 +38,6 @@ class Conflict:
 
     layers: bool = False
     """Whether each layer is kept too, not only the kinds of modules and the whole."""
-
-    def steps(self, total: int) -> tuple[int, ...]:
-        """Return the steps, of so many, after which it is measured."""
-        return tuple(range(self.every, total + 1, self.every))
 
 
 @dataclass(frozen=True)
@@ -96,18 +93,14 @@ def drawn_conflict(model: Any, pool: Pool, how: Draws, *, tell: Tell = silent) -
     return rows
 
 
-Observe = Callable[[int], list[dict[str, Value]]]
-"""From the number of finished steps to rows."""
+def observer(conflict: Conflict, model: Any, pool: Pool, *, seed: int) -> Observer:
+    """Return who measures conflict now and then; batches follow from the seed and the step alone."""
 
-
-def observer(conflict: Conflict, model: Any, pool: Pool, *, seed: int) -> Observe:
-    """Return what measures conflict after a step; batches follow from the seed and the step alone."""
-
-    def observe(step: int) -> list[dict[str, Value]]:
+    def look(step: int) -> list[dict[str, Value]]:
         how = Draws(batch=conflict.batch, seed=derive(seed, "conflict", step), layers=conflict.layers)
         return [{"step": step, **row} for row in drawn_conflict(model, pool, how)]
 
-    return observe
+    return Observer(look=look, every=conflict.every)
 
 
 def block_pool(

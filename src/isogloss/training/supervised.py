@@ -20,9 +20,9 @@ from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed, Epochs
 from isogloss.training.beside import Beside, MakeBeside
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.drawn_conflict import Conflict, Observe, example_pool, observer
+from isogloss.training.drawn_conflict import Conflict, example_pool, observer
 from isogloss.training.evaluation import Evaluation, evaluation
-from isogloss.training.fit import Loss, Note, Watch, fit, precision_of
+from isogloss.training.fit import Loss, Note, Observer, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import Reads, Setting
 
@@ -99,8 +99,7 @@ def fine_tune(
     watch = Watch(
         evaluate=lambda done: selection.notes(model, done),
         evaluate_at=tuple(batches.steps_per_epoch * epoch for epoch in epochs),
-        observe=_observer(conflict, setting, model, tokenizer, batches) if conflict else None,
-        observe_at=conflict.steps(len(batches)) if conflict else (),
+        observers=(_observer(conflict, setting, model, tokenizer, batches),) if conflict else (),
         checkpoints=checkpoints,
         tell=setting.tell,
         what=f"fine-tuning on {'+'.join(reads.train)}",
@@ -115,7 +114,7 @@ def fine_tune(
 
 def _observer(
     conflict: Conflict, setting: Setting, model: Any, tokenizer: Any, batches: Epochs[Any]
-) -> Observe:
+) -> Observer:
     """Return what watches gradient conflict, on the examples that are trained on."""
     if not isinstance(batches, Spoken):
         raise TypeError("gradient conflict is watched where each batch holds one language")
