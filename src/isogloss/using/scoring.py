@@ -66,27 +66,17 @@ def evaluate(
     for done, language in enumerate(wanted.languages):
         tell(Progress(f"scoring {model.origin.run}", done, len(wanted.languages), language))
         prepared, warnings = _prepared(model, wanted, sources, language)
-        examples = prepared.examples
+        examples, predicted = prepared.examples, prepared.predict(model.network)
+        row = _row(model, wanted, language, model.task.measures(prepared.gold, predicted))
+        baseline = _baseline(model, wanted, sources, language, examples)
+        rows.append(row | {"baseline": baseline, "examples": len(examples)})
         for warning in warnings:
             warn(f"{language}: {warning}")
-        predicted = prepared.predict(model.network)
-        measures = model.task.measures(prepared.gold, predicted)
-        rows.append(
-            _row(model, wanted, language, measures)
-            | {
-                "baseline": _baseline(model, wanted, sources, language, examples),
-                "examples": len(examples),
-            }
-        )
         if predictions is not None:
             folder = predictions / model.origin.run / wanted.inputs
             write_predictions(model, wanted, language, examples, predicted, folder)
     tell(Progress(f"scoring {model.origin.run}", len(wanted.languages), len(wanted.languages)))
-    if model.mixup is not None and not wanted.inputs and set(wanted.languages) - set(model.origin.source):
-        warn(
-            f"{model.origin.run} mixes each input with its translation into {model.into}, and was scored "
-            f"unmixed. Score it as it was meant to be used: --inputs {PAIRED}."
-        )
+    _warn_of_unmixed(model, wanted, warn)
     return rows
 
 
@@ -102,6 +92,14 @@ def check_wanted(model: Model, wanted: Wanted, sources: Sources) -> None:
     if wanted.inputs == PAIRED:
         model.check_mixes(f"--inputs {PAIRED}")
     model.check_languages(_read(model, wanted, language) for language in wanted.languages)
+
+
+def _warn_of_unmixed(model: Model, wanted: Wanted, warn: Warn) -> None:
+    if model.mixup is not None and not wanted.inputs and set(wanted.languages) - set(model.origin.source):
+        warn(
+            f"{model.origin.run} mixes each input with its translation into {model.into}, and was scored "
+            f"unmixed. Score it as it was meant to be used: --inputs {PAIRED}."
+        )
 
 
 def _prepared(
