@@ -107,7 +107,7 @@ def make(
     _read_once(missing, planned.sources, tell)
     shop = Workshop(store=planned.store, sources=planned.sources, tell=tell, threads=threads)
     if missing:
-        shop = replace(shop, precision=_precision(planned.store))
+        shop = replace(shop, precision=precision_here(planned.store))
     jobs = min(jobs or default_jobs(missing, threads), max(1, len(missing)))
     if jobs == 1:
         return run_serially(shop, planned.runs, announce)
@@ -136,7 +136,7 @@ def _read_once(runs: Sequence[Run], sources: Sources, tell: Tell) -> None:
         tell(Progress("reading", len(on_disk), len(on_disk)))
 
 
-def _precision(store: Store) -> str:
+def precision_here(store: Store) -> str:
     """Return what precision "auto" comes to on this machine."""
     import torch
 
