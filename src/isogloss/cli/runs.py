@@ -69,7 +69,6 @@ def pretrain_in_all_processes(
     command: str,
 ) -> None:
     """Make a recipe's encoders as one of several processes; the first says what is left to be made alone."""
-    from isogloss.experiments.execute import title_of
     from isogloss.experiments.recipe import parse_change
     from isogloss.experiments.running import plan_recipe
     from isogloss.experiments.together import pretrain_together
@@ -80,7 +79,7 @@ def pretrain_in_all_processes(
         found = pretrain_together(
             planned,
             command=command,
-            announce=lambda run, number, total: display.say(f"[{number}/{total}] {title_of(run)}"),
+            announce=lambda run, number, total: display.say(f"[{number}/{total}] {planned.title(run)}"),
             tell=display.tell,
             threads=threads,
         )
@@ -108,7 +107,6 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """Print every run of a recipe: its id, whether it is done, and how many others need it."""
-    from isogloss.experiments.execute import title_of
     from isogloss.experiments.recipe import parse_change
     from isogloss.experiments.running import plan_recipe
 
@@ -119,7 +117,7 @@ def print_plan(
             shared[run_id(needed)] += 1
     done = {run_id(run) for run in planned.runs if planned.store.is_finished(run)}
     rows = [
-        (key, "done" if key in done else "to do", shared[key], title_of(run))
+        (key, "done" if key in done else "to do", shared[key], planned.title(run))
         for key, run in zip(shared, planned.runs, strict=True)
     ]
     display = Display(as_json=as_json)
