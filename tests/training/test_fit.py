@@ -409,10 +409,10 @@ def test_every_error_message_is_one_line():
 # Observation
 
 
-def observed(model, at=(2, 5, 12), folder=None, stop=-1):
+def observed(model, every=5, folder=None, stop=-1):
     """Train with an observer that draws random numbers, derives and looks at the mode."""
 
-    def observe(done):
+    def look(done):
         torch.rand(7)
         points = Drawn()[0]
         value = loss(model, points)
@@ -422,8 +422,8 @@ def observed(model, at=(2, 5, 12), folder=None, stop=-1):
 
     kept = []
     checkpoints = Checkpoints(folder, 3) if folder else None
-    watch = replace(watched(model, folder, 3) if folder else Watch(), observe=observe, observe_at=at)
-    watch = replace(watch, checkpoints=checkpoints)
+    watch = watched(model, folder, 3) if folder else Watch()
+    watch = replace(watch, observers=(Observer(look=look, every=every),), checkpoints=checkpoints)
     fitted = fit(model, Drawn(stop=stop), loss, schedule=SCHEDULE, seed=5, watch=watch)
     return weights(model), fitted.rows, kept
 
@@ -434,7 +434,7 @@ def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
     trained, rows, modes = observed(seen)
     assert equal(trained, weights(plain))
     assert [row for row in rows if "seen" not in row] == alone.rows
-    assert [row["step"] for row in rows if "seen" in row] == [2, 5, 12]
+    assert [row["step"] for row in rows if "seen" in row] == [5, 10, 12]
     assert modes == [False] * 3
 
 

@@ -22,7 +22,6 @@ from isogloss.data.layouts import is_translation
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoder_runs import encoders
 from isogloss.experiments.encoders import encoder_label, has_masked_lm
 from isogloss.experiments.grid import Cell, cells
 from isogloss.experiments.recipe import (
@@ -94,9 +93,11 @@ class Chosen:
         )
 
 
-def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
-    """Return every run of a recipe in an order in which each finds what it needs."""
-    built = encoders(recipe, sources, where)
+def plan(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str) -> list[Run]:
+    """Return every run of a recipe in an order in which each finds what it needs.
+
+    ``built`` are its encoders with their labels.
+    """
     by = translators(recipe, sources, where)
     grid = cells(recipe, built, sources, where, by=by)
     runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]

@@ -297,12 +297,29 @@ class DistanceBin:
 class PretrainStep:
     """The loss of masked language modelling at one step; language "" is all of them."""
 
+    another_with: ClassVar[tuple[str, ...]] = ("metric",)
+
     diagnostic: ClassVar[str] = "pretrain"
     step: int
     subwords: int | None = None
     loss: float
     language: str = ""
     rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perplexity:
+    """How perplexed an encoder is by held-out text of one language after one epoch of pretraining."""
+
+    another_with: ClassVar[tuple[str, ...]] = ("loss",)
+
+    diagnostic: ClassVar[str] = "pretrain"
+    step: int
+    epoch: int
+    language: str
+    split: str = "dev"
+    metric: str
+    score: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
