@@ -16,16 +16,17 @@ GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained 
 
 
 def what_was_found(
-    gathered: Gathered, found: Findings, claims: tuple[Sequence[Claim], Sequence[Claim]]
+    gathered: Gathered, found: Findings, claims: tuple[Sequence[Claim], Sequence[Claim], Sequence[Claim]]
 ) -> str:
     """Return one paragraph: how far the source carries, what adjusting changes, the claims, what is missing.
 
-    The claims are those about transfer, and those about adjustment.
+    The claims are those about transfer, about adjustment, and about interference.
     """
     plain = found.originals()
     about_claims = [
         *_verdicts(claims[0], "Of the paper's"),
         *_verdicts(claims[1], "About adjustment: of"),
+        *_verdicts(claims[2], "About interference: of"),
     ]
     sentences = [*_transfer(plain.scores), *_path(plain.points), *_adjusted(found), *_continual(plain)]
     sentences += [*about_claims, *_unfinished(gathered)]

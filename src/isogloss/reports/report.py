@@ -15,7 +15,12 @@ from isogloss.reports.drawing import Figure
 from isogloss.reports.found import what_was_found
 from isogloss.reports.gather import Gathered, gather
 from isogloss.reports.page import Page, render
-from isogloss.reports.run_tables import adjustment_claim_table, claim_table, run_table
+from isogloss.reports.run_tables import (
+    adjustment_claim_table,
+    claim_table,
+    interference_claim_table,
+    run_table,
+)
 from isogloss.reports.sections import Section, findings, sections
 from isogloss.reports.tables import Table, to_csv, to_latex
 from isogloss.reports.words import slug
@@ -44,13 +49,18 @@ def write_report(out: Path) -> Report:
     gathered = gather(out)
     found, notes = findings(gathered)
     claims, of_adjustment = found.claims(), found.adjustment_claims()
+    of_interference = found.gradient_claims()
     warnings = (*gathered.warnings, *_troubles(gathered), *notes)
-    paragraph = what_was_found(gathered, found, (claims, of_adjustment))
+    paragraph = what_was_found(gathered, found, (claims, of_adjustment, of_interference))
     page = Page(
         gathered=gathered,
         found=paragraph,
         warnings=warnings,
-        claims=[claim_table(claims), *adjustment_claim_table(of_adjustment)],
+        claims=[
+            claim_table(claims),
+            *adjustment_claim_table(of_adjustment),
+            *interference_claim_table(of_interference),
+        ],
         sections=sections(gathered, found),
         runs=run_table(gathered.runs),
         rows=[(_rows_name(kind), len(gathered.raw(kind))) for kind in _kinds(gathered)],
@@ -61,8 +71,8 @@ def write_report(out: Path) -> Report:
         html=out / PAGE,
         figures=figures,
         tables=tables,
-        summary=_summary(gathered, (*claims, *of_adjustment), paragraph),
-        claims=(*claims, *of_adjustment),
+        summary=_summary(gathered, (*claims, *of_adjustment, *of_interference), paragraph),
+        claims=(*claims, *of_adjustment, *of_interference),
         warnings=warnings,
     )
 

@@ -297,7 +297,7 @@ class DistanceBin:
 class PretrainStep:
     """The loss of masked language modelling at one step; language "" is all of them."""
 
-    another_with: ClassVar[tuple[str, ...]] = ("metric",)
+    another_with: ClassVar[tuple[str, ...]] = ("metric", "cosine")
 
     diagnostic: ClassVar[str] = "pretrain"
     step: int
@@ -360,7 +360,7 @@ class Epoch:
     there is one more for each pair.
     """
 
-    another_with: ClassVar[tuple[str, ...]] = ("rate", "pair")
+    another_with: ClassVar[tuple[str, ...]] = ("rate", "pair", "cosine")
 
     diagnostic: ClassVar[str] = "fine-tune"
     epoch: int
@@ -373,20 +373,9 @@ class Epoch:
     chosen: bool = False
 
 
-KNOWN_DIAGNOSTICS = frozenset(
-    (
-        Score.diagnostic,
-        PathPoint.diagnostic,
-        PlanePoint.diagnostic,
-        Delta.diagnostic,
-        SeedSpread.diagnostic,
-        Gap.diagnostic,
-        Retrieval.diagnostic,
-        Distances.diagnostic,
-        Likeness.diagnostic,
-        MapPoint.diagnostic,
-        Ratio.diagnostic,
-        SweepPoint.diagnostic,
-    )
+_OWN = (
+    *(Score, PathPoint, PlanePoint, Delta, SeedSpread, Gap, Retrieval, Distances, Likeness, MapPoint, Ratio),
+    SweepPoint,
 )
+KNOWN_DIAGNOSTICS = frozenset(kind.diagnostic for kind in _OWN)
 """The diagnostics with a section of their own."""

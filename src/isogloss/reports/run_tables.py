@@ -28,6 +28,12 @@ def adjustment_claim_table(claims: Sequence[Claim]) -> list[Table]:
     return [_claims("claims-adjustment", title, claims)] if claims else []
 
 
+def interference_claim_table(claims: Sequence[Claim]) -> list[Table]:
+    """Return the claims about negative interference in a table of their own; none where there are none."""
+    title = "What is claimed of negative interference, and what these runs say"
+    return [_claims("claims-interference", title, claims)] if claims else []
+
+
 def _claims(name: str, title: str, claims: Sequence[Claim]) -> Table:
     return Table(
         name=name,

@@ -12,6 +12,9 @@ from isogloss.reports.claims import Claim, claims
 from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
 from isogloss.reports.gather import Gathered, measured_beside, mixed_test_sets, rows_of, run_rows
+from isogloss.reports.gradient_claims import gradient_claims
+from isogloss.reports.gradient_figures import conflict_figures
+from isogloss.reports.gradients import DIAGNOSTICS, Conflict, conflict_tables, conflicts_of
 from isogloss.reports.likeness import correlation_table, likeness_correlations, likeness_tables
 from isogloss.reports.marks import Marks, difference_tables, marks_of
 from isogloss.reports.mixup_sweeps import sweep_figures, sweep_tables
@@ -86,6 +89,7 @@ class Findings:
     maps: list[MapPoint]
     ratios: list[Ratio]
     sweeps: list[SweepPoint]
+    conflicts: list[Conflict]
     marks: Marks
     encoders: Encoders
     mixed: Mapping[str, str]
@@ -107,6 +111,10 @@ class Findings:
                 mixed=self.mixed,
             )
         )
+
+    def gradient_claims(self) -> tuple[Claim, ...]:
+        """Test the claims about gradients; none where none were measured."""
+        return gradient_claims(self.conflicts)
 
     def originals(self) -> "Findings":
         """Return what is about original encoders and test sets of one language."""
@@ -132,7 +140,8 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
     scores = read(Score)
     encoders = encoders_of(gathered)
     marks, untested = marks_of(gathered.runs, scores, encoders)
-    notes.extend(untested)
+    conflicts, of_conflicts = conflicts_of(gathered)
+    notes.extend([*untested, *of_conflicts])
     found = Findings(
         marks=marks,
         encoders=encoders,
@@ -150,6 +159,7 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         maps=read(MapPoint),
         ratios=read(Ratio),
         sweeps=read(SweepPoint),
+        conflicts=conflicts,
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Perplexity)[1]]
@@ -175,6 +185,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _maps(found),
         _ratios(found),
         _sweeps(found),
+        _conflicts(gathered, found),
         _alignments(gathered),
         _training(gathered, found.encoders),
         _others(gathered),
@@ -329,6 +340,17 @@ def _sweeps(found: Findings) -> Section:
     )
 
 
+def _conflicts(gathered: Gathered, found: Findings) -> Section:
+    trainings = [*gathered.finished("pretrain"), *gathered.finished("fine-tune")]
+    return Section(
+        id="gradient-conflict",
+        title="Gradient conflict",
+        text="Whether two languages pull the weights the same way, beside two batches of one language.",
+        figures=conflict_figures(trainings, found.conflicts),
+        tables=conflict_tables(found.conflicts),
+    )
+
+
 def _alignments(gathered: Gathered) -> Section:
     return Section(
         id="word-alignment",
@@ -354,7 +376,7 @@ def _training(gathered: Gathered, encoders: Encoders) -> Section:
 
 
 def _others(gathered: Gathered) -> Section:
-    names = [name for name in gathered.diagnostics() if name not in KNOWN_DIAGNOSTICS]
+    names = [name for name in gathered.diagnostics() if name not in KNOWN_DIAGNOSTICS | {*DIAGNOSTICS}]
     return Section(
         id="others",
         title="Other measurements",
