@@ -22,9 +22,10 @@ from isogloss.core.runs import Architecture, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.experiments import plan, recipe
-from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
+from isogloss.experiments import plan, recipe, translations
+from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.reports import rows
+from isogloss.translators import TRANSLATORS
 
 DOCS = Path(__file__).parent
 MANY = 8
@@ -149,6 +150,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "pretrain": lambda: field_table(recipe.PretrainTable),
     "architecture": lambda: field_table(Architecture),
     "aligners": lambda: _sections(ALIGNERS, lambda _: ""),
+    "translate": lambda: field_table(translations.TranslateTable),
+    "translators": lambda: _sections(TRANSLATORS, lambda _: ""),
+    "train-translator": lambda: field_table(translations.TrainTable),
+    "translator-training": lambda: _sections(TRANSLATION_TRAINING, lambda _: ""),
     "adjust": lambda: field_table(recipe.AdjustTable),
     "adjustments": lambda: _sections(ADJUSTMENTS, lambda _: ""),
     "grid": lambda: field_table(recipe.GridTable),

@@ -262,6 +262,8 @@ def test_a_recipe_trains_a_translator_translates_and_learns_from_it(tmp_path):
         if record.kind == "measure":
             assert "by seq2seq (longest=24" in record.title or "trained" in record.title
             assert {row["examples"] for row in record.rows} == {6}
+    report = (result.out / "tables/translations.csv").read_text(encoding="utf-8").splitlines()
+    assert len(report) == 1 + 2 * 3
     again = isogloss.run(tmp_path / "translated.toml", out=result.out, jobs=1)
     assert again.outcome.made == []
     assert read_record(Path(result.out) / result.records[0].id).id == result.records[0].id

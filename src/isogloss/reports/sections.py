@@ -51,6 +51,7 @@ from isogloss.reports.state_tables import map_table, ratio_table
 from isogloss.reports.systems import system_tables
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.training_figures import adjust_figures, fine_tune_figures, pretrain_figure
+from isogloss.reports.translation_tables import translation_tables
 from isogloss.reports.words import slug
 
 T = TypeVar("T")
@@ -187,6 +188,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _sweeps(found),
         _conflicts(gathered, found),
         _alignments(gathered),
+        _translations(gathered),
         _training(gathered, found.encoders),
         _others(gathered),
     ]
@@ -357,6 +359,15 @@ def _alignments(gathered: Gathered) -> Section:
         title="Word alignment",
         text="How good the links between words are that adjustments and distances were made with.",
         tables=alignment_tables(gathered.finished("align")),
+    )
+
+
+def _translations(gathered: Gathered) -> Section:
+    return Section(
+        id="translations",
+        title="Translations",
+        text="What was translated for training and testing, and how good the translators are.",
+        tables=translation_tables(gathered.finished("translate")),
     )
 
 
