@@ -235,7 +235,7 @@ def _on_bitext(
 
 
 def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell], sources: Sources) -> tuple[str, ...]:
-    """Return the languages an encoder is looked at in: those named, its own, or those of the grid it reads."""
+    """Return the languages an encoder is looked at in: those named, its own, or the grid's it reads."""
     first = original(encoder)
     own = first.languages if isinstance(first, Pretrain) else ()
     of_grid = tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, *cell.targets)))
