@@ -5,15 +5,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.languages import check_language
+from isogloss.core.languages import check_language, language_of_text
 from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Pretrained, Run, in_order, original
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoder_runs import encoders
+from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.grid import Cell, cells
-from isogloss.experiments.inputs import PAIRED, check_inputs, codes_read
+from isogloss.experiments.inputs import PAIRED, check_inputs, codes_read, language_read
+from isogloss.experiments.languages_read import check_read, reads
 from isogloss.experiments.recipe import (
     MeasureTable,
     Recipe,
@@ -202,7 +204,7 @@ def _over_encoders(
 ) -> Iterator[Measure]:
     """One measurement of each encoder on bitext."""
     for encoder in built:
-        yield _on_bitext(chosen, encoder, _languages(chosen, encoder, grid), sources)
+        yield _on_bitext(chosen, encoder, _languages(chosen, encoder, grid, sources), sources)
 
 
 def _over_states(
@@ -229,8 +231,9 @@ def _on_bitext(
         sources.needs(corpus, "bitext")
         files = [sources.fingerprint(corpus, pair, chosen.split) for pair in pairs]
     aligned = None
+    encoder = subject.encoder if isinstance(subject, FineTune) else subject
+    _check_read(chosen, encoder, languages, sources)
     if chosen.diagnostic.over == "words":
-        encoder = subject.encoder if isinstance(subject, FineTune) else subject
         asked = Asked(chosen.align, chosen.where, chosen.split)
         aligned = alignments(asked, sources, encoder, corpus, pairs)
     return Measure(
@@ -245,12 +248,13 @@ def _on_bitext(
     )
 
 
-def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell]) -> tuple[str, ...]:
-    """Return the languages an encoder is looked at in: those named, else its own, else the grid's."""
+def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell], sources: Sources) -> tuple[str, ...]:
+    """Return the languages an encoder is looked at in: those named, its own, or the grid's it reads."""
     first = original(encoder)
     own = first.languages if isinstance(first, Pretrain) else ()
     of_grid = tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, *cell.targets)))
-    languages = tuple(chosen.choice.languages) or own or of_grid
+    readable = tuple(code for code in of_grid if reads(encoder, code, sources.encoders))
+    languages = tuple(chosen.choice.languages) or own or readable
     if len(languages) < 2:
         raise ConfigError(
             f"{chosen.where}: languages: {chosen.diagnostic.name} compares languages, and the recipe names "
@@ -294,6 +298,8 @@ def _measure(
     treebanks = _treebanks(chosen, languages) or cell.treebanks
     codes = [code for language in languages for code in codes_read(choice.inputs, language, cell.source)]
     check_inputs(choice.inputs, cell.task, f"{chosen.where}: inputs")
+    read = [language_read(choice.inputs, one, cell.source) for one in languages]
+    _check_read(chosen, cell.encoder, read, sources)
     with located(chosen.where):
         sources.needs(corpus, cell.task)
         files = [sources.fingerprint(corpus, code, chosen.split, treebanks=treebanks) for code in codes]
@@ -308,6 +314,12 @@ def _measure(
         examples=choice.examples,
         data=joined(files),
     )
+
+
+def _check_read(chosen: Chosen, encoder: Encoder, languages: Iterable[str], sources: Sources) -> None:
+    """Refuse languages that an encoder cannot read; of a pair such as fr-en the text is in the last."""
+    codes = [language_of_text(language) for language in languages]
+    check_read(encoder, codes, sources.encoders, f"{chosen.where}: encoder {encoder_label(encoder)!r}")
 
 
 def _treebanks(chosen: Chosen, languages: tuple[str, ...]) -> Treebanks:
