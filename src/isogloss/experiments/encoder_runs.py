@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import chain
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
@@ -10,7 +11,8 @@ from isogloss.data.sources import Sources, joined
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.language_modules import check_modules
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, languages_read, pretrained
+from isogloss.experiments.encoders import encoder_label, pretrained
+from isogloss.experiments.languages_read import check_read, mapped_languages
 from isogloss.experiments.pretraining_text import has_dev
 from isogloss.experiments.recipe import (
     AdjustTable,
@@ -68,11 +70,13 @@ def _adjusted(
     refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
     found: dict[Encoder, str] = {}
     for encoder in [one for one, label in there.items() if label == choice.start]:
-        if languages_read(encoder, sources.encoders) is not None:
+        if mapped_languages(encoder, sources.encoders) is not None:
             raise ConfigError(
                 f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
                 f"leave its maps behind. Start from the encoder without maps, and map last."
             )
+        codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
+        check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
         for size in sizes:
             asked = Asked(recipe.align, where)
             aligned = alignments(asked, sources, encoder, choice.bitext, choice.pairs)

@@ -11,8 +11,9 @@ from isogloss.data.layouts import is_translation
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, languages_read, most_subwords, place_of
+from isogloss.experiments.encoders import encoder_label, most_subwords, place_of
 from isogloss.experiments.grid_lists import check_lists, check_tasks, many, tasks_of
+from isogloss.experiments.languages_read import check_read
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,
@@ -104,7 +105,8 @@ def cells(
         models: dict[str, FineTune] = {}
         for entry in _starts_first(entries):
             if _takes(entry, cell, grid, built):
-                _check_maps(entry, cell, built, sources)
+                named = f"{entry.where}: encoder {built[cell.encoder]!r}"
+                check_read(cell.encoder, (*cell.source, *cell.targets), sources.encoders, named)
                 start = _start(cell, entry, models)
                 asked = {**changes, **entry.changes}
                 model = _model(cell, entry, recipe, asked, sources)
@@ -124,18 +126,6 @@ def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encod
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     of_source = not choice.sources or "+".join(cell.source) in choice.sources
     return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
-
-
-def _check_maps(entry: MethodEntry, cell: Cell, built: Mapping[Encoder, str], sources: Sources) -> None:
-    """Refuse a cell with a language that its encoder has no map for, if it maps each language's states."""
-    read = languages_read(cell.encoder, sources.encoders)
-    for code in (*cell.source, *cell.targets):
-        if read is not None and code not in read:
-            raise ConfigError(
-                f"{entry.where}: encoder {built[cell.encoder]!r} maps each language's states, and has no map "
-                f"for {code!r}. Known: {', '.join(sorted(read))}. Adjust it with bitext of {code} too, or "
-                f"name other targets (or encoders) for this method."
-            )
 
 
 def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from isogloss.core.errors import ConfigError, ModelError, unknown_name
-from isogloss.core.languages import check_language
+from isogloss.core.languages import check_language, language_of_text
 from isogloss.core.runs import (
     Encoder,
     FineTune,
@@ -24,6 +24,7 @@ from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import encoder_label, has_masked_lm
 from isogloss.experiments.grid import Cell, cells
+from isogloss.experiments.languages_read import check_read, reads
 from isogloss.experiments.recipe import (
     MeasureTable,
     Recipe,
@@ -41,7 +42,7 @@ from isogloss.experiments.translations import (
     translators,
 )
 from isogloss.methods import Mixing
-from isogloss.training.inputs import PAIRED, TRANSLATED, check_inputs, codes_read
+from isogloss.training.inputs import PAIRED, TRANSLATED, check_inputs, codes_read, language_read
 
 _OF_MODELS = (
     *("split", "examples", "tasks", "targets", "seeds", "methods", "encoders"),
@@ -240,7 +241,7 @@ def _over_encoders(
 ) -> Iterator[Measure]:
     """One measurement of each encoder on bitext."""
     for encoder in built:
-        yield _on_bitext(chosen, encoder, _languages(chosen, encoder, grid), sources)
+        yield _on_bitext(chosen, encoder, _languages(chosen, encoder, grid, sources), sources)
 
 
 def _over_states(
@@ -267,8 +268,9 @@ def _on_bitext(
         sources.needs(corpus, "bitext")
         files = [sources.fingerprint(corpus, pair, chosen.split) for pair in pairs]
     aligned = None
+    encoder = subject.encoder if isinstance(subject, FineTune) else subject
+    _check_read(chosen, encoder, languages, sources)
     if chosen.diagnostic.over == "words":
-        encoder = subject.encoder if isinstance(subject, FineTune) else subject
         asked = Asked(chosen.align, chosen.where, chosen.split)
         aligned = alignments(asked, sources, encoder, corpus, pairs)
     return Measure(
@@ -296,7 +298,7 @@ def _over_text(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: 
                 f"{chosen.where}: {name} looks at masked-LM heads, and the encoder "
                 f"{encoder_label(encoder)!r} has none. Give one that was saved with its head."
             )
-        languages = _languages(chosen, encoder, grid, least=1)
+        languages = _languages(chosen, encoder, grid, sources, least=1)
         with located(f"{chosen.where}: corpus"):
             sources.needs(corpus, "text")
             files = [sources.fingerprint(corpus, language, chosen.split) for language in languages]
@@ -311,12 +313,15 @@ def _over_text(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: 
         )
 
 
-def _languages(chosen: Chosen, encoder: Encoder, grid: list[Cell], *, least: int = 2) -> tuple[str, ...]:
-    """Return the languages an encoder is looked at in: those named, else its own, else the grid's."""
+def _languages(
+    chosen: Chosen, encoder: Encoder, grid: list[Cell], sources: Sources, *, least: int = 2
+) -> tuple[str, ...]:
+    """Return the languages an encoder is looked at in: those named, its own, or the grid's it reads."""
     first = original(encoder)
     own = first.languages if isinstance(first, Pretrain) else ()
     of_grid = tuple(dict.fromkeys(code for cell in grid for code in (*cell.source, *cell.targets)))
-    languages = tuple(chosen.choice.languages) or own or of_grid
+    readable = tuple(code for code in of_grid if reads(encoder, code, sources.encoders))
+    languages = tuple(chosen.choice.languages) or own or readable
     if len(languages) < least:
         wants, number = ("reads languages", "one") if least == 1 else ("compares languages", "two")
         raise ConfigError(
@@ -370,6 +375,8 @@ def _measure(
     treebanks = _treebanks(chosen, languages) or cell.treebanks
     codes = [code for language in languages for code in codes_read(choice.inputs, language, cell.source)]
     check_inputs(choice.inputs, cell.task, f"{chosen.where}: inputs")
+    spoken = [language_read(choice.inputs, one, cell.source) for one in languages]
+    _check_read(chosen, cell.encoder, spoken, sources)
     with located(chosen.where):
         sources.needs(corpus, cell.task)
     made = _made(chosen, corpus, [code for code in codes if is_translation(code)], cell, treebanks, sources)
@@ -420,6 +427,12 @@ def _made(
         )
         for code in codes
     )
+
+
+def _check_read(chosen: Chosen, encoder: Encoder, languages: Iterable[str], sources: Sources) -> None:
+    """Refuse languages that an encoder cannot read; of a pair such as fr-en the text is in the last."""
+    codes = [language_of_text(language) for language in languages]
+    check_read(encoder, codes, sources.encoders, f"{chosen.where}: encoder {encoder_label(encoder)!r}")
 
 
 def _treebanks(chosen: Chosen, languages: tuple[str, ...]) -> Treebanks:
