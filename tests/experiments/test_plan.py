@@ -364,7 +364,15 @@ def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(pla
         ),
         (
             {"encoder": {"pretrain": {**PRETRAIN, "method": {"name": "mlm"}}}},
-            "encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling.",
+            "encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling, meta-",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "method": {"name": "meta-learning"}}}},
+            "encoder.pretrain: meta-learning: it learns what each language has for itself, and here all is ",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "modules": {"kind": "adapter", "reduction": 512}}}},
+            "encoder.pretrain: modules: a bottleneck of 256 / 512 (reduction): nothing goes through.",
         ),
         (
             {"encoder": {"pretrain": {**PRETRAIN, "method": {"step": 3}}}},

@@ -105,11 +105,15 @@ class Pretrain:
     bitext: str = ""
     """Corpus of translations for translation LM; none when empty."""
 
+    lines: tuple[tuple[str, int], ...] | None = None
+    """At most so many lines of a language, drawn at random from the seed: (("ru", 100000),); all of the
+    others."""
+
     modules: Modules | None = None
     """What each language has for itself; without, all is shared."""
 
     seed: Whole = 0
-    """Seed of initial weights, order and masks."""
+    """Seed of initial weights, order, masks, and the lines drawn."""
 
     data: str = ""
     """Fingerprint of the files read; the plan fills it in."""

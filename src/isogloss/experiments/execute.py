@@ -34,10 +34,12 @@ from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
+from isogloss.experiments.pretraining_text import PretrainingText
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, Scorer, evaluation
 from isogloss.training.paired_evaluation import beside_translations
+from isogloss.training.processes import is_first
 from isogloss.training.setting import Setting, TextSetting
 from isogloss.training.supervised import attention_for_training
 
@@ -62,6 +64,12 @@ def make(shop: Workshop, run: Run) -> Record:
     shop.store.finish(record, _how(perf_counter() - start, shop, run))
     shop.store.remove_leftovers(run, WORK)
     return record
+
+
+def help_make(shop: Workshop, run: Pretrain) -> None:
+    """Compute for a run that the first of several processes makes and records."""
+    with _threads(shop.threads):
+        _pretrain(shop, run)
 
 
 def title_of(run: Run) -> str:
@@ -112,27 +120,26 @@ def _about(run: Measure) -> str:
 
 
 def _pretrain(shop: Workshop, run: Pretrain) -> Made:
-    def text(language: str) -> Iterator[str]:
-        for corpus in run.text:
-            for line in shop.sources.stream(corpus, language, "train"):
-                yield line.text  # type: ignore[union-attr]
-
     def translations(first: str, second: str) -> Iterator[Translation]:
         return shop.sources.stream(run.bitext, f"{first}-{second}", "train")  # type: ignore[return-value]
 
+    method: Any = run.method
+    text = PretrainingText(run, shop.sources, holds_out=method.evaluate_every is not None)
     setting = TextSetting(
-        text=text,
+        text=text.train,
+        held_out=text.held_out,
         translations=translations if run.bitext else None,
         languages=run.languages,
         architecture=run.architecture,
+        modules=run.modules,
         folder=shop.store.folder(run) / WORK,
         seed=run.seed,
         tell=shop.tell,
     )
-    method: Any = run.method
     method = replace(method, precision=shop.settled(method.precision))
     model, tokenizer, fitted = method.train(setting)
-    save_model(model, tokenizer, shop.store.model(run))
+    if is_first():
+        save_model(model, tokenizer, shop.store.model(run))
     return Made(fitted.rows)
 
 

@@ -104,13 +104,14 @@ def cells(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where:
 
 
 def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
-    """Tell whether a method is trained in a cell: for its target, on its encoder."""
+    """Tell whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
     for label in choice.encoders:
         if label not in built.values():
             raise unknown_name(f"{entry.where}: encoders", "encoder of this recipe", label, {*built.values()})
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
-    return of_encoder and cell.target in (choice.targets or grid.targets)
+    of_source = not choice.sources or "+".join(cell.source) in choice.sources
+    return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
 
 
 def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
@@ -212,6 +213,9 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     for target in choice.targets:
         if target not in grid.targets:
             raise unknown_name(f"{where}: targets", "target of this grid", target, grid.targets)
+    for source in choice.sources:
+        if source not in _many(grid.source):
+            raise unknown_name(f"{where}: sources", "source of this grid", source, _many(grid.source))
     return MethodEntry(
         choice=choice,
         label=choice.label or name,

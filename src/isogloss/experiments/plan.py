@@ -1,6 +1,6 @@
 """The plan: all runs of a recipe, what is needed first, before the first one starts."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -28,16 +28,16 @@ from isogloss.experiments.recipe import (
 from isogloss.methods import Mixing
 
 _OF_MODELS = (
-    *("split", "examples", "tasks", "targets", "seeds", "methods"),
+    *("split", "examples", "tasks", "targets", "seeds", "methods", "encoders"),
     *("corpus", "languages", "treebanks", "inputs"),
 )
-_OF_STATES = ("split", "examples", "corpus", "languages", "tasks", "targets", "seeds", "methods")
+_OF_STATES = ("split", "examples", "corpus", "languages", "tasks", "targets", "seeds", "methods", "encoders")
 CHOICE = {
     "model": _OF_MODELS,
     "scores": _OF_MODELS,
     "seeds": _OF_MODELS,
-    "cell": ("split", "examples", "tasks", "targets", "seeds"),
-    "encoder": ("split", "examples", "corpus", "languages"),
+    "cell": ("split", "examples", "tasks", "targets", "seeds", "encoders"),
+    "encoder": ("split", "examples", "corpus", "languages", "encoders"),
     "states": _OF_STATES,
     "words": _OF_STATES,
 }
@@ -76,7 +76,7 @@ def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
     runs += [model for cell in grid for model in cell.models.values()]
     for place, table in enumerate(recipe.measure):
         chosen = _chosen(table, recipe.align, f"{where}: measure[{place}]")
-        runs += _measures(chosen, list(built), grid, sources)
+        runs += _measures(chosen, *_of_encoders(chosen, built, grid), sources)
     if not runs:
         raise ConfigError(
             f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
@@ -100,6 +100,20 @@ def _chosen(table: Table, align: Table, where: str) -> Chosen:
         check_language(code, f"{where}: languages")
     diagnostic = checked(kind, {key: table[key] for key in table if key in own}, where)
     return Chosen(diagnostic, choice, align, where)
+
+
+def _of_encoders(
+    chosen: Chosen, built: Mapping[Encoder, str], grid: list[Cell]
+) -> tuple[list[Encoder], list[Cell]]:
+    """Return the encoders asked for (all when none are named), and the cells of these."""
+    names = chosen.choice.encoders
+    for label in names:
+        if label not in built.values():
+            raise unknown_name(
+                f"{chosen.where}: encoders", "encoder of this recipe", label, {*built.values()}
+            )
+    found = [encoder for encoder, label in built.items() if not names or label in names]
+    return found, [cell for cell in grid if cell.encoder in found]
 
 
 def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources) -> list[Run]:

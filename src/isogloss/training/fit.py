@@ -11,20 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import GradientAccumulationPlugin
 from torch import Tensor, nn
 
-from isogloss.core.errors import DivergedError
+from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
-from isogloss.training.batching import Batches
+from isogloss.training.batching import Batches, Divisible
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.memory import give_back
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
 from isogloss.training.precision import autocast, device, settled_precision
+from isogloss.training.processes import accelerator, is_first, place, processes, sum_gradients, summed
 
 LOOK_EVERY = 20
 """Steps between looks at the loss: often enough to stop early, rarely enough not to wait for a GPU."""
@@ -36,13 +35,24 @@ Loss = Callable[[Any, Any], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Observer:
+    """Someone who looks at a training now and then, and chooses nothing."""
+
+    look: Callable[[int], list[Note]]
+    """Called with the number of finished steps; what it returns joins the rows."""
+    every: int
+    """Steps between two looks; there is one more after the last step."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Watch:
-    """What happens beside the updates: selection on dev data, checkpoints, progress."""
+    """What happens beside the updates: selection on dev data, observations, checkpoints, progress."""
 
     evaluate: Callable[[int], list[Note]] | None = None
     """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
     evaluate_at: tuple[int, ...] = ()
     """Steps after which it is called."""
+    observers: tuple[Observer, ...] = ()
     checkpoints: Checkpoints | None = None
     tell: Tell = silent
     what: str = "training"
@@ -66,20 +76,21 @@ def fit(
 ) -> Fitted:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
 
+    With ``schedule.accumulation``, or in several processes, a batch is computed in parts (``Divisible``): the
+    same update within rounding.
+
     Raises DivergedError, with the step, when the loss is no longer a finite number.
     """
     return _Fit(model, batches, loss, schedule=schedule, seed=seed, watch=watch or Watch()).run()
 
 
-class _Objective(nn.Module):
-    """A loss as a module, so that Accelerate can wrap it whole."""
+@dataclass(frozen=True)
+class _Part:
+    """What is computed at once: a batch or a part of one, the seed of its dropout, its share of the loss."""
 
-    def __init__(self, model: nn.Module, loss: Loss) -> None:
-        super().__init__()
-        self.model, self.loss = model, loss
-
-    def forward(self, batch: object) -> Tensor:
-        return self.loss(self.model, batch)
+    batch: Any
+    seed: int
+    share: float = 1.0
 
 
 class _Fit:
@@ -96,11 +107,10 @@ class _Fit:
         watch: Watch,
     ) -> None:
         self.schedule, self.seed = schedule, seed
-        self.batches, self.watch = batches, watch
+        self.batches, self.loss, self.watch = batches, loss, watch
         self.accelerator = accelerator()
         self.device = self.accelerator.device
         self.model = model.to(self.device)
-        self.objective = self.accelerator.prepare(_Objective(model, loss))
         self.optimizer = adamw(model, schedule)
         self.rate = linear_rate(schedule, len(batches))
         self.precision = precision_of(schedule.precision, watch.checkpoints)
@@ -129,34 +139,70 @@ class _Fit:
                 self._look(done, total, seen)
             if evaluated:
                 self._evaluate(done)
+            self._observe(done, total)
             if kept:
                 self._keep(done)
 
     def _update(self, step: int) -> Tensor:
-        torch.manual_seed(derive(self.seed, "step", step))
+        """Make one update; return the loss of the parts that were computed here."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(step)
-        batch = self.batches[step]
-        with autocast(self.device, self.precision):
-            value = self.objective(batch)
-        self.accelerator.backward(value)
+        losses = [self._backward(part) for part in self._parts(step)]
+        sum_gradients(self.model)
         if self.schedule.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        detached: Tensor = value.detach()
-        return detached
+        return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
+
+    def _parts(self, step: int) -> "Iterator[_Part]":
+        """Give what this process computes of a batch: all of it, or every so manieth part."""
+        batch, together = self.batches[step], processes()
+        count = -(-self.schedule.accumulation // together) * together
+        if count == 1:
+            yield _Part(batch, derive(self.seed, "step", step))
+            return
+        if not isinstance(batch, Divisible):
+            raise ConfigError(
+                f"{self.watch.what}: its batches cannot be computed in parts, and so neither with "
+                f"accumulation nor in several processes ({together} here). Run it in one process."
+            )
+        for number, (part, share) in enumerate(batch.parts(count)):
+            if number % together == place():  # A part's dropout is its own, wherever it is computed.
+                yield _Part(part, derive(self.seed, "step", step, number), share)
+
+    def _backward(self, part: "_Part") -> Tensor:
+        torch.manual_seed(part.seed)
+        with autocast(self.device, self.precision):
+            value = self.loss(self.model, part.batch)
+        value = value if part.share == 1 else value * part.share
+        self.accelerator.backward(value)
+        return value.detach()
 
     def _look(self, done: int, total: int, seen: list[Tensor]) -> None:
-        mean = float(torch.stack(seen).float().mean())
+        losses = summed(torch.stack(seen).float())
+        mean = float(losses.mean())
         if not math.isfinite(mean):
-            first = next((n for n, loss in enumerate(seen) if not math.isfinite(float(loss))), 0)
+            first = next((n for n, loss in enumerate(losses) if not math.isfinite(float(loss))), 0)
             step = done - len(seen) + first + 1
-            raise self._diverged(f"the loss is {float(seen[first])} in step {step} of {total}")
+            raise self._diverged(f"the loss is {float(losses[first])} in step {step} of {total}")
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
         seen.clear()
         give_back()
-        self.watch.tell(Progress(self.watch.what, done, total, f"loss {mean:.3f}"))
+        self._tell(Progress(self.watch.what, done, total, f"loss {mean:.3f}"))
+
+    def _tell(self, progress: Progress) -> None:
+        if is_first():
+            self.watch.tell(progress)
+
+    def _observe(self, done: int, total: int) -> None:
+        """Let those look who want to now; the first process does it for all, as the rows are its own."""
+        for one in self.watch.observers:
+            if is_first() and (done % one.every == 0 or done == total):
+                self.model.eval()
+                self.rows += one.look(done)
+                self.model.train()
+                self.optimizer.zero_grad(set_to_none=True)
 
     def _check_weights(self, total: int) -> None:
         """Find what no loss shows any more: a last update that went wrong."""
@@ -187,7 +233,7 @@ class _Fit:
         return bool(keep and keep.every and done % keep.every == 0 and done < total)
 
     def _keep(self, done: int) -> None:
-        if self.watch.checkpoints:
+        if self.watch.checkpoints and is_first():
             best_score = None if self.best is None else self.best_score
             notes = {"rows": self.rows, "best_score": best_score, "precision": self.precision}
             self.watch.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
@@ -201,17 +247,6 @@ class _Fit:
         if self.best is not None:
             self.best_score = state.notes["best_score"]
         return state.step
-
-
-def accelerator() -> Accelerator:
-    """Return what places a model on this machine's devices.
-
-    Mixed precision is ours (``precision.autocast``), so that training and scoring share it, and the number
-    of batches an update takes is said here, so that no environment variable changes it unseen.
-    """
-    return Accelerator(
-        mixed_precision="no", gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1)
-    )
 
 
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:

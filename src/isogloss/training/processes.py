@@ -1,0 +1,82 @@
+"""Several processes that train one model together: which of them this one is, and sums over them all.
+
+``accelerate launch`` (or torchrun) starts them; a process that was started alone is the first of one. Each
+computes some parts of an update's batch; gradients are summed once an update. Unlike Accelerate's wrapper,
+a sum asks nothing of the model: a batch of one language leaves the modules of the others without gradient.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+from accelerate import Accelerator, PartialState
+from accelerate.utils import GradientAccumulationPlugin
+from torch import Tensor, nn
+
+PATIENCE = timedelta(days=1)
+"""How long processes wait for one of them: the first one reads and tokenizes all text alone."""
+
+
+def accelerator() -> Accelerator:
+    """Return what places a model on this process's device.
+
+    Mixed precision is ours (``precision.autocast``), so that training and scoring share it, and the number
+    of batches an update takes is said here, so that no environment variable changes it unseen.
+    """
+    _state()
+    return Accelerator(
+        mixed_precision="no", gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1)
+    )
+
+
+def processes() -> int:
+    """Return how many processes train together."""
+    return int(_state().num_processes)
+
+
+def place() -> int:
+    """Return which of them this one is, counted from 0."""
+    return int(_state().process_index)
+
+
+def is_first() -> bool:
+    """Tell whether this is the one that writes files and tells of progress."""
+    return place() == 0
+
+
+@contextmanager
+def first_alone() -> Iterator[None]:
+    """Let the first process do something while the others wait; then they find it done."""
+    with _state().main_process_first():
+        yield
+
+
+def wait_for_all() -> None:
+    """Wait until every process has come here."""
+    _state().wait_for_everyone()
+
+
+def summed(values: Tensor) -> Tensor:
+    """Return the sum over all processes."""
+    if processes() > 1:
+        values = values.clone()
+        torch.distributed.all_reduce(values)
+    return values
+
+
+def sum_gradients(model: nn.Module) -> None:
+    """Give every process the sum of all gradients; what got none anywhere keeps none."""
+    if processes() == 1:
+        return
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    on = weights[0].device
+    found = summed(torch.tensor([float(weight.grad is not None) for weight in weights], device=on))
+    for weight, somewhere in zip(weights, found.tolist(), strict=True):
+        if somewhere:
+            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+            torch.distributed.all_reduce(weight.grad)
+
+
+def _state() -> PartialState:
+    return PartialState(timeout=PATIENCE)
