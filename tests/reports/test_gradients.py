@@ -178,7 +178,8 @@ def test_a_report_shows_curves_layers_and_languages_and_tests_the_claims(tmp_pat
     assert report.warnings == ()
     drawn = {path.stem for path in report.figures}
     assert {
-        "gradient-conflict-steps",
+        "gradient-conflict-pretraining",
+        "gradient-conflict-fine-tuning",
         "gradient-conflict-languages-mini",
         "gradient-conflict-layers-mini",
     } <= drawn

@@ -103,7 +103,8 @@ def test_fine_tuning_that_is_watched_gives_the_same_weights_to_the_bit(make_sett
     assert equal(weights(plain.model), weights(seen.model))
     assert [row for row in seen.rows if "cosine" not in row] == plain.rows
     assert pairs(seen.rows) == {("en", "en"), ("en", "de"), ("de", "de")}
-    assert steps(seen.rows) == [n for n in range(2, 99, 2) if n <= plain.rows[-1]["step"]]
+    assert steps(seen.rows)[:2] == [2, 4]
+    assert steps(seen.rows)[-1] == plain.rows[-1]["step"]
 
 
 def test_translations_are_watched_as_languages_of_their_own(make_setting, tmp_path):

@@ -1,6 +1,6 @@
 """Figures of gradient conflict: over the steps of a training, over layers, and languages by languages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -51,17 +51,17 @@ FEWEST = 3
 KINDS = ("attention", "feed-forward")
 
 
-def conflict_figures(runs: Sequence[Run], rows: Sequence[Conflict]) -> list[Figure]:
-    """Draw conflict over steps, by layer, and between all languages, as far as there are numbers."""
+def conflict_figures(trainings: Mapping[str, Sequence[Run]], rows: Sequence[Conflict]) -> list[Figure]:
+    """Draw conflict over the steps of each kind of training, by layer, and between all languages."""
     models = grouped(rows, lambda row: row.about)
     return [
-        *_curves(runs),
+        *(figure for kind, runs in trainings.items() for figure in _curves(kind, runs)),
         *(figure for about, own in models.items() for figure in _map(about, own)),
         *(figure for about, own in models.items() for figure in _layers(about, own)),
     ]
 
 
-def _curves(runs: Sequence[Run]) -> list[Figure]:
+def _curves(kind: str, runs: Sequence[Run]) -> list[Figure]:
     """Draw the cosine of whole gradients by step, a panel for each training."""
     found = [(run, steps_of(run)[0]) for run in runs]
     curves = [
@@ -73,8 +73,8 @@ def _curves(runs: Sequence[Run]) -> list[Figure]:
     labels = [_pair(row) for _, rows in curves for row in rows]
     colour = colours(labels)
     words = Words(
-        name="gradient-conflict-steps",
-        title="Cosine of gradients while training",
+        name=slug("gradient-conflict", kind),
+        title=f"Cosine of gradients while {kind}",
         caption=(
             "Cosine between the gradients of two batches, of two languages (solid) and of one language "
             f"(dashed), all parameters; smoothed over a {WINDOWS}th of the points, which are shown faintly. "
@@ -158,7 +158,7 @@ def _map(about: Sequence[str], rows: Sequence[Conflict]) -> list[Figure]:
     )
 
     def paint() -> "Canvas":
-        canvas, (axis,) = panels(1, height=0.42 * len(codes) + 0.6)
+        canvas, (axis,) = panels(1, height=0.4 * len(codes))
         axis.pcolormesh(np.ma.masked_invalid(square), cmap="cividis", edgecolors="white", linewidth=0.5)
         middle = (np.nanmin(square) + np.nanmax(square)) / 2
         for (y, x), value in np.ndenumerate(square):
@@ -169,6 +169,7 @@ def _map(about: Sequence[str], rows: Sequence[Conflict]) -> list[Figure]:
         axis.set_xticks(places, labels=codes)
         axis.set_yticks(places, labels=codes)
         axis.invert_yaxis()
+        axis.set_aspect("equal", anchor="W")
         axis.grid(visible=False)
         return canvas
 

@@ -343,7 +343,10 @@ def _sweeps(found: Findings) -> Section:
 
 
 def _conflicts(gathered: Gathered, found: Findings) -> Section:
-    trainings = [*gathered.finished("pretrain"), *gathered.finished("fine-tune")]
+    trainings = {
+        "pretraining": gathered.finished("pretrain"),
+        "fine-tuning": gathered.finished("fine-tune"),
+    }
     return Section(
         id="gradient-conflict",
         title="Gradient conflict",

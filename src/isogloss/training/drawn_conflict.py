@@ -29,7 +29,7 @@ class Conflict:
     """How gradient conflict is watched while a model trains; the training stays as it is, to the bit."""
 
     every: Positive = 10
-    """Steps between two measurements."""
+    """Steps between two measurements; there is one more after the last step."""
 
     batch: Positive = 4096
     """Rows each gradient is accumulated over: blocks of text, or labelled examples; half of them where there
@@ -112,7 +112,10 @@ def block_pool(
     budget: int,
     precision: str,
 ) -> Pool:
-    """Draw blocks of each language's text, some subwords of which are hidden."""
+    """Draw blocks of each language's text, some subwords of which are hidden.
+
+    Blocks begin at different lines; where lines are short, the end of one may be the beginning of another.
+    """
 
     def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
         rows = [streams[language].block(number, block - 2) for number in numbers]

@@ -89,7 +89,10 @@ def conflict_rows(
 
     The model is left without gradients. Without ``layers`` single layers are left out.
     """
-    found = list(alike_languages(model, languages, losses, parts))
+    place = {language: number for number, language in enumerate(languages)}
+    found = sorted(
+        alike_languages(model, languages, losses, parts), key=lambda one: (place[one[0]], place[one[1]])
+    )
     controls = {first: alike for first, second, alike in found if first == second}
     return [
         {
