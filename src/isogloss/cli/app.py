@@ -80,12 +80,28 @@ def run(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Make the runs of a recipe that have no record yet, then write the report."""
-    from isogloss.cli.runs import print_plan, run_and_report
+    from isogloss.cli.runs import pretrain_in_all_processes, print_plan, run_and_report
 
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     if dry_run:
         print_plan(recipe, out=out, data=data, scale=scale, changes=change or [], as_json=as_json)
+        return
+    from isogloss.training.processes import processes
+
+    command = f"isogloss {' '.join(sys.argv[1:])}"
+    if processes() > 1:
+        pretrain_in_all_processes(
+            recipe,
+            out=out,
+            data=data,
+            scale=scale,
+            changes=change or [],
+            threads=threads,
+            quiet=quiet,
+            as_json=as_json,
+            command=command,
+        )
         return
     run_and_report(
         recipe,
@@ -97,7 +113,7 @@ def run(
         threads=threads,
         quiet=quiet,
         as_json=as_json,
-        command=f"isogloss {' '.join(sys.argv[1:])}",
+        command=command,
     )
 
 

@@ -58,7 +58,7 @@ def run_serially(shop: Workshop, runs: Sequence[Run], announce: Announce) -> Out
         announce(run, outcome.ended + 1, len(runs))
         try:
             make(shop, run)
-        except _excusable() as error:
+        except excusable() as error:
             _fail(shop, run, outcome, error)
         else:
             outcome.made.append(run_id(run))
@@ -133,7 +133,7 @@ def _collect(shop: Workshop, running: dict[Future[None], Run], outcome: Outcome)
         run = running.pop(future)
         try:
             future.result()
-        except _excusable() as error:
+        except excusable() as error:
             _fail(shop, run, outcome, error)
         except BrokenProcessPool as error:
             raise RunError(
@@ -188,7 +188,7 @@ def _make(shop: Workshop, run: Run) -> None:
     make(shop, run)
 
 
-def _excusable() -> tuple[type[Exception], ...]:
+def excusable() -> tuple[type[Exception], ...]:
     """Errors of one run that leave the others possible."""
     import torch
 

@@ -66,10 +66,10 @@ def make(shop: Workshop, run: Run) -> Record:
     return record
 
 
-def help_make(shop: Workshop, run: Pretrain) -> None:
+def help_make(shop: Workshop, run: Run) -> None:
     """Compute for a run that the first of several processes makes and records."""
     with _threads(shop.threads):
-        _pretrain(shop, run)
+        _MAKERS[run.name](shop, run)
 
 
 def title_of(run: Run) -> str:

@@ -11,7 +11,6 @@ from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoder_runs import encoders
 from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.grid import Cell, cells
 from isogloss.experiments.inputs import PAIRED, check_inputs, codes_read, language_read
@@ -68,9 +67,11 @@ class Chosen:
         )
 
 
-def plan(recipe: Recipe, sources: Sources, where: str) -> list[Run]:
-    """Return every run of a recipe in an order in which each finds what it needs."""
-    built = encoders(recipe, sources, where)
+def plan(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str) -> list[Run]:
+    """Return every run of a recipe in an order in which each finds what it needs.
+
+    ``built`` are its encoders with their labels.
+    """
     grid = cells(recipe, built, sources, where)
     runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]
     runs += [model for cell in grid for model in cell.models.values()]

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 from isogloss.core.errors import StorageError, unknown_name
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import Progress, Tell, silent
-from isogloss.core.runs import Pretrained, Run, needs, run_id
+from isogloss.core.runs import Align, Encoder, FineTune, Measure, Pretrain, Pretrained, Run, needs, run_id
 from isogloss.data.sources import Sources
-from isogloss.experiments.encoder_runs import encoder_entries
-from isogloss.experiments.encoders import fetch, places
+from isogloss.experiments.encoder_runs import ORIGINAL, encoder_entries, encoders
+from isogloss.experiments.encoders import encoder_label, fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
+from isogloss.experiments.execute import title_of
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
@@ -32,10 +33,24 @@ class Planned:
     runs: list[Run]
     store: Store
     sources: Sources
+    encoders: Mapping[Encoder, str] = field(default_factory=dict)
+    """The recipe's encoders, each with its label."""
 
     def write(self, command: str) -> None:
-        """Note the plan beside the runs."""
-        self.store.write_plan(self.recipe.title, self.text, command, self.runs)
+        """Note the plan beside the runs, with what the recipe calls the encoders it makes from text."""
+        labels = {
+            encoder_label(encoder): label
+            for encoder, label in self.encoders.items()
+            if isinstance(encoder, Pretrain) and label != ORIGINAL
+        }
+        self.store.write_plan(self.recipe.title, self.text, command, self.runs, labels=labels)
+
+    def title(self, run: Run) -> str:
+        """Say what a run is, and, where there are several encoders, which of them it is about."""
+        labels = [self.encoders[one] for one in _encoders_in(run) if one in self.encoders]
+        several = len(set(self.encoders.values())) > 1
+        about = ", ".join(dict.fromkeys(labels)) if several else ""
+        return f"{title_of(run)} ({about})" if about else title_of(run)
 
 
 def plan_recipe(
@@ -60,8 +75,24 @@ def plan_recipe(
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
     sources = Sources(str(data or ""), _places(recipe, where))
-    runs = plan(recipe, sources, where)
-    return Planned(recipe=recipe, text=text, runs=runs, store=Store(root), sources=sources)
+    built = encoders(recipe, sources, where)
+    return Planned(
+        recipe=recipe,
+        text=text,
+        runs=plan(recipe, built, sources, where),
+        store=Store(root),
+        sources=sources,
+        encoders=built,
+    )
+
+
+def _encoders_in(run: Run) -> list[Encoder]:
+    """List the encoders that a run makes, starts from or looks at."""
+    if isinstance(run, Measure):
+        return [encoder for subject in run.subjects for encoder in _encoders_in(subject)]
+    if isinstance(run, FineTune):
+        return [run.encoder]
+    return [] if isinstance(run, Align) else [run]
 
 
 def _places(recipe: Recipe, where: str) -> dict[str, str]:
@@ -107,7 +138,7 @@ def make(
     _read_once(missing, planned.sources, tell)
     shop = Workshop(store=planned.store, sources=planned.sources, tell=tell, threads=threads)
     if missing:
-        shop = replace(shop, precision=_precision(planned.store))
+        shop = replace(shop, precision=precision_here(planned.store))
     jobs = min(jobs or default_jobs(missing, threads), max(1, len(missing)))
     if jobs == 1:
         return run_serially(shop, planned.runs, announce)
@@ -136,7 +167,7 @@ def _read_once(runs: Sequence[Run], sources: Sources, tell: Tell) -> None:
         tell(Progress("reading", len(on_disk), len(on_disk)))
 
 
-def _precision(store: Store) -> str:
+def precision_here(store: Store) -> str:
     """Return what precision "auto" comes to on this machine."""
     import torch
 

@@ -64,9 +64,17 @@ class Store:
         """Note why a run could not finish; the next call tries it again."""
         write_text(self.folder(run) / FAILED, json.dumps({"error": message}, ensure_ascii=False) + "\n")
 
-    def write_plan(self, title: str, recipe: str, command: str, runs: list[Run]) -> None:
-        """Note what the last recipe asked for: reports are about these runs."""
-        body = {"title": title, "recipe": recipe, "command": command, "runs": [run_id(run) for run in runs]}
+    def write_plan(
+        self, title: str, recipe: str, command: str, runs: list[Run], *, labels: Mapping[str, str]
+    ) -> None:
+        """Note what the last recipe asked for: reports are about these runs, and use its labels."""
+        body = {
+            "title": title,
+            "recipe": recipe,
+            "command": command,
+            "runs": [run_id(run) for run in runs],
+            "labels": dict(labels),
+        }
         write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
     def precision(self, device: str, measure: Callable[[], str]) -> str:

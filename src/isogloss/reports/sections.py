@@ -18,6 +18,7 @@ from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
 from isogloss.reports.path_figures import aggregate_figures, pair_figures
 from isogloss.reports.paths import lines
+from isogloss.reports.perplexities import perplexity_figure, perplexity_table
 from isogloss.reports.plane_figures import plane_figures
 from isogloss.reports.rows import (
     KNOWN_DIAGNOSTICS,
@@ -31,6 +32,7 @@ from isogloss.reports.rows import (
     Likeness,
     MapPoint,
     PathPoint,
+    Perplexity,
     PlanePoint,
     PretrainStep,
     Ratio,
@@ -146,6 +148,7 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         ratios=read(Ratio),
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
+    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Perplexity)[1]]
     notes += [note for run in gathered.finished("adjust") for note in run_rows(run, AdjustStep)[1]]
     notes += [note for run in gathered.finished("align") for note in run_rows(run, Alignment)[1]]
     notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
@@ -327,9 +330,11 @@ def _training(gathered: Gathered, encoders: Encoders) -> Section:
         text="Whether the trainings had settled.",
         figures=(
             *pretrain_figure(gathered.finished("pretrain")),
+            *perplexity_figure(gathered.finished("pretrain")),
             *adjust_figures(gathered.finished("adjust"), encoders),
             *fine_tune_figures(gathered.finished("fine-tune")),
         ),
+        tables=perplexity_table(gathered.finished("pretrain")),
     )
 
 

@@ -23,7 +23,15 @@ from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.memory import give_back
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
 from isogloss.training.precision import autocast, device, settled_precision
-from isogloss.training.processes import accelerator, is_first, place, processes, sum_gradients, summed
+from isogloss.training.processes import (
+    accelerator,
+    is_first,
+    place,
+    processes,
+    share_weights,
+    sum_gradients,
+    summed,
+)
 
 LOOK_EVERY = 20
 """Steps between looks at the loss: often enough to stop early, rarely enough not to wait for a GPU."""
@@ -111,6 +119,7 @@ class _Fit:
         self.accelerator = accelerator()
         self.device = self.accelerator.device
         self.model = model.to(self.device)
+        share_weights(self.model)
         self.optimizer = adamw(model, schedule)
         self.rate = linear_rate(schedule, len(batches))
         self.precision = precision_of(schedule.precision, watch.checkpoints)

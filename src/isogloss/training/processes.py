@@ -65,6 +65,13 @@ def summed(values: Tensor) -> Tensor:
     return values
 
 
+def share_weights(model: nn.Module) -> None:
+    """Give every process the first one's weights."""
+    if processes() > 1:
+        for weight in model.parameters():
+            torch.distributed.broadcast(weight.detach(), 0)
+
+
 def sum_gradients(model: nn.Module) -> None:
     """Give every process the sum of all gradients; what got none anywhere keeps none."""
     if processes() == 1:
@@ -79,4 +86,5 @@ def sum_gradients(model: nn.Module) -> None:
 
 
 def _state() -> PartialState:
-    return PartialState(timeout=PATIENCE)
+    # Without being told so, Accelerate finds no second process where there is nothing but processors.
+    return PartialState(cpu=not torch.accelerator.is_available(), timeout=PATIENCE)
