@@ -18,11 +18,11 @@ from typing import Any
 
 from isogloss.aligners import ALIGNERS
 from isogloss.core import run_parts
-from isogloss.core.runs import Architecture, Optimization
+from isogloss.core.runs import Architecture, Modules, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.experiments import plan, recipe, translations
+from isogloss.experiments import chosen, recipe, translations
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.reports import rows
 from isogloss.translators import TRANSLATORS
@@ -86,7 +86,7 @@ def diagnostic_tables() -> str:
     """Return a section for each diagnostic, with what it looks at and what chooses that."""
 
     def about(kind: Any) -> str:
-        choosing = ", ".join(f"`{name}`" for name in plan.CHOICE[kind.over])
+        choosing = ", ".join(f"`{name}`" for name in chosen.CHOICE[kind.over])
         return f"\n\nOne for each {LOOKS_AT[kind.over]}. What is looked at: {choosing}."
 
     return _sections(dict(sorted(DIAGNOSTICS.items())), about)
@@ -100,6 +100,7 @@ LOOKS_AT = {
     "encoder": "encoder",
     "states": "encoder, and for the encoder within each fine-tuned model, on translations",
     "words": "encoder, and for the encoder within each fine-tuned model, on translations with aligned words",
+    "text": "encoder with its masked-LM head, on raw text",
 }
 
 
@@ -149,6 +150,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "encoder": lambda: field_table(recipe.EncoderTable),
     "pretrain": lambda: field_table(recipe.PretrainTable),
     "architecture": lambda: field_table(Architecture),
+    "modules": lambda: field_table(Modules),
     "aligners": lambda: _sections(ALIGNERS, lambda _: ""),
     "translate": lambda: field_table(translations.TranslateTable),
     "translators": lambda: _sections(TRANSLATORS, lambda _: ""),
