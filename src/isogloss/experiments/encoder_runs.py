@@ -35,9 +35,10 @@ ORIGINAL = "original"
 def encoders(recipe: Recipe, sources: Sources, where: str) -> dict[Encoder, str]:
     """Build the recipe's encoders, each with the label that methods choose it by."""
     entries = encoder_entries(recipe)
-    originals = [_encoder(entry, sources, where) for entry in entries]
-    refuse_empty_or_twice([encoder_label(encoder) for encoder in originals], f"{where}: encoder")
-    found = dict(zip(originals, _labels(entries, where), strict=True))
+    originals = [_encoders(entry, sources, where) for entry in entries]
+    refuse_empty_or_twice([encoder_label(one) for some in originals for one in some], f"{where}: encoder")
+    labelled = zip(originals, _labels(entries, where), strict=True)
+    found: dict[Encoder, str] = {encoder: label for some, label in labelled for encoder in some}
     for place, table in enumerate(recipe.adjust):
         here = f"{where}: adjust[{place}]"
         adjusted, labels = _adjusted(table, found, recipe, sources, here), set(found.values())
@@ -108,16 +109,20 @@ def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
     return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
 
 
-def _encoder(entry: str | EncoderTable, sources: Sources, where: str) -> Encoder:
+def _encoders(entry: str | EncoderTable, sources: Sources, where: str) -> list[Encoder]:
+    """Build what one entry asks for: an encoder for each seed."""
     if isinstance(entry, str):
-        return _pretrained(entry, where)
+        return [_pretrained(entry, where)]
     if bool(entry.pretrain) == bool(entry.pretrained):
         raise ConfigError(
             f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
         )
     if entry.pretrain is None:
-        return _pretrained(entry.pretrained, where)
-    return _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
+        return [_pretrained(entry.pretrained, where)]
+    seeds = entry.pretrain.seed if isinstance(entry.pretrain.seed, tuple) else (entry.pretrain.seed,)
+    refuse_empty_or_twice(seeds, f"{where}: encoder.pretrain.seed")
+    made = _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
+    return [replace(made, seed=seed) for seed in seeds]
 
 
 def _pretrained(source: str, where: str) -> Pretrained:
@@ -166,7 +171,6 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         bitext=table.bitext,
         lines=tuple(sorted(table.lines.items())) or None,
         modules=table.modules,
-        seed=table.seed,
         data=joined(files),
     )
 

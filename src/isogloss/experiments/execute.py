@@ -16,13 +16,16 @@ from isogloss.core.records import Record, Value
 from isogloss.core.runs import (
     Adjust,
     Align,
+    Encoder,
     FineTune,
     Measure,
     Pretrain,
+    Pretrained,
     Run,
     TrainTranslator,
     Translate,
     needs,
+    original,
     run_id,
     source_of,
 )
@@ -309,12 +312,18 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     )
 
 
+def _seed(encoder: Encoder) -> Value:
+    """Return the seed of an encoder that was pretrained here."""
+    first = original(encoder)
+    return first.seed if isinstance(first, Pretrain) else None
+
+
 def _columns(run: Measure) -> dict[str, Value]:
     """Columns that say which models a row is about."""
     models = [subject for subject in run.subjects if isinstance(subject, FineTune)]
     if not models:
-        encoders = [subject for subject in run.subjects if not isinstance(subject, Measure)]
-        return {"encoder": encoder_label(encoders[0])} if encoders else {}  # type: ignore[arg-type]
+        encoders = [one for one in run.subjects if isinstance(one, Pretrain | Pretrained | Adjust)]
+        return {} if not encoders else {"encoder": encoder_label(encoders[0]), "seed": _seed(encoders[0])}
     source = next((source_of(model) for model in models if source_of(model)), ())
     target = next((model.target for model in models if model.target), ())
     columns: dict[str, Value] = {

@@ -12,7 +12,7 @@ from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import encoder_label, most_subwords, place_of
-from isogloss.experiments.grid_lists import check_lists, check_tasks, many, tasks_of
+from isogloss.experiments.grid_lists import check_lists, check_tasks, many, seeds_for, tasks_of
 from isogloss.experiments.languages_read import check_read
 from isogloss.experiments.recipe import (
     GridTable,
@@ -178,7 +178,8 @@ def _points(
     check_tasks(grid, {task for _, task in asked}, where)
     for encoder, (corpus, task), source in product(built, asked, many(grid.source)):
         languages = tuple(source.split("+"))
-        for target, changes, seed in product(grid.targets, variants, grid.seeds):
+        seeds = seeds_for(grid, encoder, built, where)
+        for target, changes, seed in product(grid.targets, variants, seeds):
             cell = Cell(
                 encoder=encoder,
                 corpus=corpus,

@@ -1,7 +1,11 @@
 """The lists of a recipe's grid, checked: corpora and their tasks, languages, seeds, treebanks."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
+from isogloss.core.runs import Encoder, Pretrain, original
 from isogloss.data import CORPORA
 from isogloss.data.sources import Sources
 from isogloss.experiments.recipe import GridTable, OneOrMany, located, refuse_empty_or_twice
@@ -67,3 +71,27 @@ def check_tasks(grid: GridTable, used: set[str], where: str) -> None:
 def many(value: OneOrMany) -> tuple[str, ...]:
     """Return one or several as several."""
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+def seeds_for(grid: GridTable, encoder: Encoder, built: Mapping[Encoder, str], where: str) -> tuple[int, ...]:
+    """Return the seeds an encoder is fine-tuned with: all, or its own where there is one encoder for each."""
+    there = _seeds_of(encoder, built)
+    if len(there) < 2:
+        return grid.seeds
+    for seed in grid.seeds:
+        if seed not in there:
+            raise ConfigError(
+                f"{where}: grid.seeds: {seed}: a model starts from the encoder of its own seed, and "
+                f"{built[encoder]!r} is pretrained with {', '.join(map(str, sorted(there)))}. Name these."
+            )
+    first = original(encoder)
+    return tuple(seed for seed in grid.seeds if isinstance(first, Pretrain) and seed == first.seed)
+
+
+def _seeds_of(encoder: Encoder, built: Mapping[Encoder, str]) -> frozenset[int]:
+    """Return the seeds of the encoders that differ from this one in the seed of their pretraining alone."""
+    first = original(encoder)
+    if not isinstance(first, Pretrain):
+        return frozenset()
+    others = [other for other in map(original, built) if isinstance(other, Pretrain)]
+    return frozenset(other.seed for other in others if replace(other, seed=first.seed) == first)

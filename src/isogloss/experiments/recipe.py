@@ -63,8 +63,9 @@ class PretrainTable:
     """What each language has for itself; without, all is shared."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """How it is trained; ``name`` and the method's fields."""
-    seed: Whole = 0
-    """Seed of initial weights, order, masks, and the lines drawn."""
+    seed: Whole | tuple[Whole, ...] = 0
+    """Seed of initial weights, order, masks, and the lines drawn; a list makes an encoder for each, and a
+    model of the grid starts from the encoder of its own seed."""
 
 
 @dataclass(frozen=True, kw_only=True)

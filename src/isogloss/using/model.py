@@ -219,7 +219,14 @@ class Model:
         return evaluation(self.task, examples, self.tokenizer, self._how, language=language)
 
     def _beside(self, alone: Evaluation, translations: Sequence[Example], mixup: Mixup) -> PairedEvaluation:
-        return beside_translations(alone, translations, self.tokenizer, self._how, mixup=mixup)
+        return beside_translations(
+            alone,
+            translations,
+            self.tokenizer,
+            self._how,
+            mixup=mixup,
+            source=next(iter(self.origin.source), ""),
+        )
 
     @property
     def _how(self) -> Optimization:
