@@ -271,3 +271,31 @@ def test_the_papers_encoders_can_be_planned(real_data):
         ("mono-en", ("en",)),
         ("mono-fr", ("fr",)),
     }
+
+
+SEEDS = STUDY.replace(
+    'label = "joint"\npretrain = { text = ["rawtext"], languages = ["qaa", "qab"] }',
+    'label = "joint"\npretrain = { text = ["rawtext"], languages = ["qaa", "qab"], seed = [0, 1, 2] }',
+)
+
+
+def test_a_model_starts_from_the_encoder_of_its_own_seed(planned):
+    runs = planned(SEEDS, grid__seeds=[0, 2]).runs
+    joint = [run for run in runs if isinstance(run, Pretrain) and len(run.languages) == 2]
+    assert sorted(run.seed for run in joint) == [0, 1, 2]
+    assert len({run_id(replace(run, seed=0)) for run in joint}) == 1
+    models = [run for run in runs if isinstance(run, FineTune)]
+    of_joint = [run for run in models if run.encoder in joint]
+    assert sorted((run.encoder.seed, run.seed) for run in of_joint) == [(0, 0), (2, 2)]
+    others = [run for run in models if run.encoder not in joint]
+    assert {(run.encoder.seed, run.seed) for run in others} == {(0, 0), (0, 2)}
+
+
+def test_a_seed_without_an_encoder_of_its_own_is_refused(planned):
+    with pytest.raises(ConfigError, match=r"grid\.seeds: 3: .* pretrained with 0, 1, 2"):
+        planned(SEEDS, grid__seeds=[0, 3])
+
+
+def test_one_seed_as_a_list_is_that_seed(planned):
+    text = SEEDS.replace("seed = [0, 1, 2]", "seed = [0]")
+    assert [run_id(run) for run in planned(text).runs] == [run_id(run) for run in planned().runs]
