@@ -33,6 +33,7 @@ from isogloss.training.optimizer import Schedule
 from isogloss.training.perplexity import HeldOut, held_out_batches
 from isogloss.training.processes import first_alone
 from isogloss.training.setting import TextSetting
+from isogloss.training.supervised import attention_for_training
 from isogloss.training.text_batches import Drawing, Parallel, TextBatches
 
 SHORTEST = 8
@@ -124,7 +125,12 @@ class MaskedLanguageModelling:
         with first_alone():
             tokenizer, streams, held_out = self._read(setting)
         translations = _translations(setting, tokenizer, self.block) if self.translation else []
-        model = new_encoder(setting.architecture, tokenizer, seed=derive(setting.seed, "encoder"))
+        model = new_encoder(
+            setting.architecture,
+            tokenizer,
+            seed=derive(setting.seed, "encoder"),
+            attention=attention_for_training(),
+        )
         family = FAMILIES[setting.architecture.family]
         masking = Masking(
             vocabulary=Vocabulary.of(tokenizer), share=self.masked, first_position=family.first_position
