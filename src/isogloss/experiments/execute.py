@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from isogloss.core.identity import content
-from isogloss.core.records import Record, Value
+from isogloss.core.records import Record, Row, Value
 from isogloss.core.runs import (
     Adjust,
     Align,
@@ -30,6 +30,7 @@ from isogloss.data.examples import Example, Translation
 from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
+from isogloss.encoders.language_modules import parameter_counts
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
@@ -140,7 +141,15 @@ def _pretrain(shop: Workshop, run: Pretrain) -> Made:
     model, tokenizer, fitted = method.train(setting)
     if is_first():
         save_model(model, tokenizer, shop.store.model(run))
-    return Made(fitted.rows)
+    return Made([*fitted.rows, *_parameters(model)])
+
+
+def _parameters(model: Any) -> Iterator[Row]:
+    """Count what all languages share and, where there are modules, what each has for itself."""
+    counts = parameter_counts(model)
+    yield {"language": "", "parameters": counts.shared}
+    for language, count in counts.own.items():
+        yield {"language": language, "parameters": count}
 
 
 def _fine_tune(shop: Workshop, run: FineTune) -> Made:

@@ -273,7 +273,7 @@ class DistanceBin:
 class PretrainStep:
     """The loss of masked language modelling at one step; language "" is all of them."""
 
-    another_with: ClassVar[tuple[str, ...]] = ("metric",)
+    another_with: ClassVar[tuple[str, ...]] = ("metric", "parameters")
 
     diagnostic: ClassVar[str] = "pretrain"
     step: int
@@ -287,7 +287,7 @@ class PretrainStep:
 class Perplexity:
     """How perplexed an encoder is by held-out text of one language after one epoch of pretraining."""
 
-    another_with: ClassVar[tuple[str, ...]] = ("loss",)
+    another_with: ClassVar[tuple[str, ...]] = ("loss", "parameters")
 
     diagnostic: ClassVar[str] = "pretrain"
     step: int
@@ -296,6 +296,17 @@ class Perplexity:
     split: str = "dev"
     metric: str
     score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """How many parameters of an encoder are a language's own; language "" is all share."""
+
+    another_with: ClassVar[tuple[str, ...]] = ("loss", "metric")
+
+    diagnostic: ClassVar[str] = "pretrain"
+    parameters: int
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from isogloss.reports.likeness import correlation_table, likeness_correlations, 
 from isogloss.reports.marks import Marks, difference_tables, marks_of
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
+from isogloss.reports.parameters import parameter_table
 from isogloss.reports.path_figures import aggregate_figures, pair_figures
 from isogloss.reports.paths import lines
 from isogloss.reports.perplexities import perplexity_figure, perplexity_table
@@ -31,6 +32,7 @@ from isogloss.reports.rows import (
     Gap,
     Likeness,
     MapPoint,
+    Parameters,
     PathPoint,
     Perplexity,
     PlanePoint,
@@ -149,6 +151,7 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Perplexity)[1]]
+    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Parameters)[1]]
     notes += [note for run in gathered.finished("adjust") for note in run_rows(run, AdjustStep)[1]]
     notes += [note for run in gathered.finished("align") for note in run_rows(run, Alignment)[1]]
     notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
@@ -334,7 +337,10 @@ def _training(gathered: Gathered, encoders: Encoders) -> Section:
             *adjust_figures(gathered.finished("adjust"), encoders),
             *fine_tune_figures(gathered.finished("fine-tune")),
         ),
-        tables=perplexity_table(gathered.finished("pretrain")),
+        tables=(
+            *perplexity_table(gathered.finished("pretrain")),
+            *parameter_table(gathered.finished("pretrain")),
+        ),
     )
 
 

@@ -7,6 +7,9 @@ from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.version import VERSION
 from isogloss.data import CORPORA
 from isogloss.encoders.language_maps import FILE, language_maps_of
+from isogloss.encoders.language_modules import modules_of
+from isogloss.encoders.module_files import FILE as MODULES_FILE
+from isogloss.encoders.module_places import COPIES
 from isogloss.using.model import Model
 from isogloss.using.origin import SCORE_COLUMNS, Origin
 
@@ -76,6 +79,19 @@ isogloss.load_model("FOLDER").predict(inputs, language="LANGUAGE")
 """What is said of a model whose encoder has language maps."""
 
 
+MODULAR = """\
+
+**Not the whole model.** Its encoder has KIND modules for each of these languages, in `FILE`: LANGUAGES.
+Programs that load this folder without isogloss leave that file out, and WITHOUT. With the modules:
+
+```python
+import isogloss
+isogloss.load_model("FOLDER").predict(inputs, language="LANGUAGE")
+```
+"""
+"""What is said of a model whose encoder has language modules."""
+
+
 def card(model: Model, *, onnx: bool) -> str:
     """Return the text of README.md."""
     origin = model.origin
@@ -142,7 +158,7 @@ def _loading(model: Model, origin: Origin, *, onnx: bool) -> str:
             f"{', '.join(f'`{name}`' for name in model.tokenizer.model_input_names)} of shape "
             "[batch, length], checked against this one with onnxruntime.\n"
         )
-    return text + _mapped(model)
+    return text + _mapped(model) + _modular(model)
 
 
 def _mapped(model: Model) -> str:
@@ -152,6 +168,18 @@ def _mapped(model: Model) -> str:
     languages = sorted(maps.maps)
     text = MAPPED.replace("LANGUAGES", _named(languages)).replace("LANGUAGE", languages[0])
     return text.replace("SOURCE", _named((maps.source,))).replace("FILE", FILE)
+
+
+def _modular(model: Model) -> str:
+    about = modules_of(model.network)
+    if about is None:
+        return ""
+    first = about.languages[0]
+    without = f"read every language with the modules of {_named((first,))}"
+    if about.how.kind not in COPIES:
+        without = "run the encoder without its adapters, which answers otherwise than scored below"
+    text = MODULAR.replace("LANGUAGES", _named(about.languages)).replace("LANGUAGE", first)
+    return text.replace("KIND", about.how.kind).replace("WITHOUT", without).replace("FILE", MODULES_FILE)
 
 
 def _scores(origin: Origin) -> str:

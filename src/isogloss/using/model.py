@@ -33,7 +33,8 @@ One = TypeVar("One")
 class Model:
     """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it.
 
-    Where its encoder maps each language's states (procrustes, centring), ``language`` must be said.
+    Where its encoder has modules for each language, or maps its states (procrustes, centring), ``language``
+    must be said.
     """
 
     network: Any
@@ -125,7 +126,7 @@ class Model:
         return export(self, Path(folder), onnx=onnx, force=force)
 
     def check_languages(self, languages: Iterable[str]) -> None:
-        """Raise ConfigError where its encoder maps states by language, and has no map for one of these."""
+        """Raise ConfigError where its encoder has a module, or a map, for each language but these."""
         check_languages(self.network, languages)
 
     def prepared(self, examples: Sequence[Example], *, language: str = "") -> Evaluation:

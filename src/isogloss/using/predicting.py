@@ -22,7 +22,8 @@ class How:
     """One of the task's formats; empty: by the file's name or first line."""
 
     language: str = ""
-    """Language of the file; empty where it does not matter (it does to a model with language maps)."""
+    """Language of the file; empty where it does not matter (it does where a model has language modules or
+    maps)."""
 
     scores: bool = False
     """With probabilities."""
