@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.identity import ID_LENGTH, content, identity
-from isogloss.core.runs import Architecture, FineTune, Pretrain, Pretrained, run_id
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Architecture, FineTune, Pretrain, Pretrained
 
 PLAIN = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
