@@ -24,8 +24,8 @@ from isogloss.training.memory import give_back
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
 from isogloss.training.precision import autocast, device, settled_precision
 from isogloss.training.processes import (
-    accelerator,
     is_first,
+    own_device,
     place,
     processes,
     share_weights,
@@ -116,8 +116,7 @@ class _Fit:
     ) -> None:
         self.schedule, self.seed = schedule, seed
         self.batches, self.loss, self.watch = batches, loss, watch
-        self.accelerator = accelerator()
-        self.device = self.accelerator.device
+        self.device = own_device()
         self.model = model.to(self.device)
         share_weights(self.model)
         self.optimizer = adamw(model, schedule)
@@ -185,7 +184,7 @@ class _Fit:
         with autocast(self.device, self.precision):
             value = self.loss(self.model, part.batch)
         value = value if part.share == 1 else value * part.share
-        self.accelerator.backward(value)
+        value.backward()  # type: ignore[no-untyped-call]
         return value.detach()
 
     def _look(self, done: int, total: int, seen: list[Tensor]) -> None:

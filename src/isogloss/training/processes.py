@@ -1,8 +1,9 @@
 """Several processes that train one model together: which of them this one is, and sums over them all.
 
 ``accelerate launch`` (or torchrun) starts them; a process that was started alone is the first of one. Each
-computes some parts of an update's batch; gradients are summed once an update. Unlike Accelerate's wrapper,
-a sum asks nothing of the model: a batch of one language leaves the modules of the others without gradient.
+computes some parts of an update's batch; gradients are summed once an update. Accelerate finds the processes
+and their devices; its wrapper of the model is not used, as it would have every module used in every step,
+and a batch of one language leaves out those of the others.
 """
 
 from collections.abc import Iterator
@@ -10,24 +11,17 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import torch
-from accelerate import Accelerator, PartialState
-from accelerate.utils import GradientAccumulationPlugin
+from accelerate import PartialState
 from torch import Tensor, nn
 
 PATIENCE = timedelta(days=1)
 """How long processes wait for one of them: the first one reads and tokenizes all text alone."""
 
 
-def accelerator() -> Accelerator:
-    """Return what places a model on this process's device.
-
-    Mixed precision is ours (``precision.autocast``), so that training and scoring share it, and the number
-    of batches an update takes is said here, so that no environment variable changes it unseen.
-    """
-    _state()
-    return Accelerator(
-        mixed_precision="no", gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1)
-    )
+def own_device() -> torch.device:
+    """Return what this process computes on: a GPU of its own where there are some."""
+    found: torch.device = _state().device
+    return found
 
 
 def processes() -> int:
