@@ -311,7 +311,7 @@ class PretrainStep:
 class Perplexity:
     """How perplexed an encoder is by held-out text of one language after one epoch of pretraining."""
 
-    another_with: ClassVar[tuple[str, ...]] = ("loss", "parameters")
+    another_with: ClassVar[tuple[str, ...]] = ("loss", "parameters", "cosine")
 
     diagnostic: ClassVar[str] = "pretrain"
     step: int
