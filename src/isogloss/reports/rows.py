@@ -326,7 +326,7 @@ class Perplexity:
 class Parameters:
     """How many parameters of an encoder are a language's own; language "" is all share."""
 
-    another_with: ClassVar[tuple[str, ...]] = ("loss", "metric")
+    another_with: ClassVar[tuple[str, ...]] = ("loss", "metric", "cosine")
 
     diagnostic: ClassVar[str] = "pretrain"
     parameters: int
