@@ -1,6 +1,6 @@
 """What several tables of a recipe have in common, said once: [pretrain] for every [encoder.pretrain]."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from isogloss.core.errors import ConfigError
 
@@ -38,5 +38,5 @@ def completed(own: Table, shared: Table) -> Table:
     return found
 
 
-def _is_pretrained_here(table: object) -> bool:
+def _is_pretrained_here(table: object) -> TypeGuard[Table]:
     return isinstance(table, dict) and isinstance(table.get("pretrain"), dict)
