@@ -8,10 +8,10 @@ Table = dict[str, Any]
 
 
 def with_shared(body: Table, where: str) -> Table:
-    """Return a recipe's body with the fields of [pretrain] in every encoder.pretrain table, if they have none.
+    """Return a recipe's body with the fields of [pretrain] in every encoder.pretrain table that lacks them.
 
-    A table within (architecture, method, modules, lines) is completed field by field. What is no table is left
-    for the recipe's own checks to find.
+    A table within (architecture, method, modules, lines) is completed field by field. What is no table is
+    left for the recipe's own checks to find.
     """
     shared, encoder = body.get("pretrain"), body.get("encoder")
     if not shared or not isinstance(shared, dict):
