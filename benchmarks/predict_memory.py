@@ -1,9 +1,10 @@
 """Predict files of several lengths and say how much memory each took.
 
-    python benchmarks/predict_memory.py [--lines 1000 100000]
+    python benchmarks/predict_memory.py [--lines 1000 100000] [--mixed]
 
 The model is the shipped encoder with a random head: its answers are nonsense, its size and speed are not.
-Each file is predicted by a process of its own, as ``isogloss predict RUN FILE --out OUT`` does.
+Each file is predicted by a process of its own, as ``isogloss predict RUN FILE --out OUT`` does. Mixed: the
+model is one of x-mixup, and each line has a translation (itself).
 """
 
 import argparse
@@ -11,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 from isogloss.encoders import load_tokenizer
+from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.using.model import Model
 from isogloss.using.origin import Origin
@@ -23,7 +26,7 @@ PEAK = """
 import resource, sys
 from isogloss.cli import main
 try:
-    main(["predict", sys.argv[1], sys.argv[2], "--out", sys.argv[3], "--quiet"])
+    main(["predict", *sys.argv[1:], "--quiet"])
 finally:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # KiB on Linux
 """
@@ -33,12 +36,17 @@ WORDS = ["tuki", "mirne", "baboza", "nir", "bultujen", "sirjor"]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--mixed", action="store_true")
+    wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        model = random_model().export(Path(folder) / "model")
-        for count in parser.parse_args().lines:
+        made = random_model()
+        if wanted.mixed:
+            made = replace(made, mixup=Mixup(layer=2))
+        model = made.export(Path(folder) / "model")
+        for count in wanted.lines:
             text = write_lines(Path(folder) / f"{count}.txt", count)
             start = time.perf_counter()
-            peak = peak_memory(model, text)
+            peak = peak_memory(model, text, ["--translations", str(text)] if wanted.mixed else [])
             seconds = time.perf_counter() - start
             print(f"{count} lines: peak {peak} MiB, {seconds:.0f} s with starting", flush=True)
 
@@ -71,9 +79,9 @@ def write_lines(path: Path, count: int) -> Path:
     return path
 
 
-def peak_memory(model: Path, text: Path) -> int:
+def peak_memory(model: Path, text: Path, more: list[str]) -> int:
     """Return the most memory, in MiB, that predicting a file takes."""
-    command = [sys.executable, "-c", PEAK, model, text, text.with_suffix(".out")]
+    command = [sys.executable, "-c", PEAK, model, text, "--out", text.with_suffix(".out"), *more]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(done.stdout.splitlines()[-1]) // 1024
 

@@ -17,14 +17,15 @@ from types import ModuleType
 from typing import Any
 
 from isogloss.aligners import ALIGNERS
-from isogloss.core import runs
-from isogloss.core.runs import Architecture, Optimization
+from isogloss.core import run_parts
+from isogloss.core.runs import Architecture, Modules, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.experiments import plan, recipe
-from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
+from isogloss.experiments import chosen, recipe, translations
+from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.reports import rows
+from isogloss.translators import TRANSLATORS
 
 DOCS = Path(__file__).parent
 MANY = 8
@@ -85,7 +86,7 @@ def diagnostic_tables() -> str:
     """Return a section for each diagnostic, with what it looks at and what chooses that."""
 
     def about(kind: Any) -> str:
-        choosing = ", ".join(f"`{name}`" for name in plan.CHOICE[kind.over])
+        choosing = ", ".join(f"`{name}`" for name in chosen.CHOICE[kind.over])
         return f"\n\nOne for each {LOOKS_AT[kind.over]}. What is looked at: {choosing}."
 
     return _sections(dict(sorted(DIAGNOSTICS.items())), about)
@@ -99,13 +100,13 @@ LOOKS_AT = {
     "encoder": "encoder",
     "states": "encoder, and for the encoder within each fine-tuned model, on translations",
     "words": "encoder, and for the encoder within each fine-tuned model, on translations with aligned words",
-    "text": "encoder, with its masked-LM head, on raw text",
+    "text": "encoder with its masked-LM head, on raw text",
 }
 
 
 def number_types() -> str:
     """Return the names for numbers with a range."""
-    return table(("type", "what it takes"), sorted(_constants(runs).items()))
+    return table(("type", "what it takes"), sorted(_constants(run_parts).items()))
 
 
 def family() -> str:
@@ -149,7 +150,12 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "encoder": lambda: field_table(recipe.EncoderTable),
     "pretrain": lambda: field_table(recipe.PretrainTable),
     "architecture": lambda: field_table(Architecture),
+    "modules": lambda: field_table(Modules),
     "aligners": lambda: _sections(ALIGNERS, lambda _: ""),
+    "translate": lambda: field_table(translations.TranslateTable),
+    "translators": lambda: _sections(TRANSLATORS, lambda _: ""),
+    "train-translator": lambda: field_table(translations.TrainTable),
+    "translator-training": lambda: _sections(TRANSLATION_TRAINING, lambda _: ""),
     "adjust": lambda: field_table(recipe.AdjustTable),
     "adjustments": lambda: _sections(ADJUSTMENTS, lambda _: ""),
     "grid": lambda: field_table(recipe.GridTable),

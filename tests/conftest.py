@@ -238,6 +238,18 @@ def pair_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def mixup_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of finished runs: a tagger that mixes, its scores with and without, and a sweep."""
+    import isogloss
+    from tiny import MIXING, tiny
+
+    folder = tmp_path_factory.mktemp("mixing")
+    result = isogloss.run(tiny(folder, MIXING), out=folder / "runs", jobs=1)
+    assert not result.outcome.failed
+    return result.out
+
+
+@pytest.fixture(scope="session")
 def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of finished runs of the tiny recipe, made once; read it, do not write into it."""
     import isogloss

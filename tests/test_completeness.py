@@ -12,7 +12,16 @@ import pytest
 
 import isogloss
 from isogloss.aligners import ALIGNERS
-from isogloss.core.runs import Architecture, FineTune, Measure, Optimization, Pretrain, Pretrained
+from isogloss.core.runs import (
+    Architecture,
+    FineTune,
+    Measure,
+    Optimization,
+    Pretrain,
+    Pretrained,
+    TrainTranslator,
+    Translate,
+)
 from isogloss.data import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
@@ -25,6 +34,7 @@ from isogloss.experiments.recipe import (
     Recipe,
 )
 from isogloss.experiments.running import packaged_recipes
+from isogloss.experiments.translations import TrainTable, TranslateTable
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.tasks import TASKS
 from isogloss.translators import TRANSLATORS
@@ -93,8 +103,17 @@ def test_files_and_recipes_are_snake_case(package: str) -> None:
         *TRANSLATORS.values(),
         *DIAGNOSTICS.values(),
         *ALIGNERS.values(),
-        *(Optimization, Architecture, Pretrain, Pretrained, FineTune, Measure),
-        *(Recipe, EncoderTable, PretrainTable, GridTable, MethodTable, MeasureTable),
+        *(Optimization, Architecture, Pretrain, Pretrained, FineTune, Measure, TrainTranslator, Translate),
+        *(
+            Recipe,
+            EncoderTable,
+            PretrainTable,
+            GridTable,
+            MethodTable,
+            MeasureTable,
+            TranslateTable,
+            TrainTable,
+        ),
     ],
     ids=lambda kind: kind.__name__,
 )

@@ -44,6 +44,39 @@ alphas = [0.0, 0.5, 1.0]
 grid.examples = 4
 """
 
+MIXING = """
+title = "Mixing"
+encoder = "shipped"
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 32
+dev_examples = 4
+optimization = { epochs = 2, learning_rate = 3e-3, batch_size = 8 }
+
+[[grid.method]]
+name = "x-mixup"
+layer = 2
+schedule = false
+
+[[measure]]
+name = "scores"
+inputs = "paired"
+examples = 12
+
+[[measure]]
+name = "mixup-sweep"
+inputs = "paired"
+examples = 12
+ratios = [0.0, 1.0]
+layers = [1, 3]
+"""
+"""A model that mixes, trained just enough for it to matter how much is mixed."""
+
 MODELS = 4
 """Source-only serves both targets, bilingual one; two seeds."""
 

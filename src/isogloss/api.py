@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Record
 from isogloss.experiments.engine import Announce, Outcome
@@ -50,6 +51,7 @@ def run(
     many as this machine has cores for), each with ``threads`` threads; records are the same for any number
     of jobs, and for the same number of threads.
     """
+    refuse_several_processes()
     folder = Path(out) if out else None
     planned = plan_recipe(str(recipe), out=folder, data=data, changes=changes, scale=scale)
     with planned.store.lock():
@@ -58,6 +60,18 @@ def run(
         report = write_report(planned.store.root)
     records = [planned.store.record(one) for one in planned.runs if planned.store.is_finished(one)]
     return Result(planned.store.root, outcome, report, records)
+
+
+def refuse_several_processes() -> None:
+    """Raise ConfigError where several processes were started to do the work of one."""
+    from isogloss.training.processes import processes
+
+    if processes() > 1:
+        raise ConfigError(
+            f"isogloss.run: this is one of {processes()} processes, and each would make the same runs. Start "
+            f"the script alone; encoders are pretrained in several processes by the command line: "
+            f"accelerate launch -m isogloss run RECIPE."
+        )
 
 
 __all__ = ["Model", "Result", "load_model", "run"]

@@ -139,3 +139,78 @@ def test_export_prints_the_folder(command, fine_tuned, tmp_path):
     (tmp_path / "again" / "config.json").unlink()
     assert "no earlier export and not empty" in command("export", fine_tuned, tmp_path / "again").message
     assert command("export", fine_tuned, tmp_path / "again", "--force", "--quiet").status == 0
+
+
+@pytest.fixture
+def mixing(mixup_runs):
+    """The folder of a model that mixes inputs with their translations into qaa."""
+    return next(path.parents[1] for path in mixup_runs.glob("*/model/mixup.json"))
+
+
+def test_predict_mixes_a_file_with_its_translations(command, mixing, tmp_path):
+    here, there = tmp_path / "text.txt", tmp_path / "text.qaa"
+    here.write_text("gar zinormunil bimajen botonbon .\n\ngar zinormunil .\n")
+    there.write_text("jado jotada babozasa botonbon .\n\njado jotada .\n")
+    ended = command("predict", mixing, here, "--translations", there)
+    assert (ended.status, ended.err) == (0, "")
+    assert [line.partition("\t")[0] for line in ended.out.splitlines()] == here.read_text().splitlines()
+    stdin = here.read_text()
+    assert command("predict", mixing, "-", "--translations", there, stdin=stdin).out == ended.out
+    on_the_way = command("predict", mixing, here, "--translator", "built-in", "--language", "qab")
+    assert (on_the_way.status, on_the_way.err) == (0, "")
+    assert on_the_way.out.count("\t") == 2
+
+
+def test_predict_without_translations_warns_once_unless_quiet(command, mixing, tmp_path):
+    stdin = "gar zinormunil .\n" * 300
+    ended = command("predict", mixing, "-", stdin=stdin)
+    assert (ended.status, ended.out.count("\n")) == (0, 300)
+    assert ended.err.startswith("Warning: this model mixes each input with its translation into qaa; input 1")
+    assert ended.err.count("\n") == 1
+    assert command("predict", mixing, "-", "--quiet", stdin=stdin).err == ""
+    assert command("predict", mixing, "-", "--language", "qaa", stdin=stdin).err == ""
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n" * 300)
+    some = command("predict", mixing, "-", "--translations", empty, stdin=stdin)
+    assert "300 of 300 inputs have none" in some.err
+    assert some.out == ended.out
+
+
+def test_predict_refuses_translations_that_do_not_fit(command, mixing, fine_tuned, tmp_path):
+    here, there = tmp_path / "text.txt", tmp_path / "text.qaa"
+    here.write_text("gar\n" * 5)
+    there.write_text("jado\n" * 4)
+
+    def refused(run, *options):
+        return command("predict", run, here, *options).message
+
+    said = refused(mixing, "--translations", there, "--out", tmp_path / "out")
+    assert said.startswith(f"{there}: 4 translations for 5 inputs ({here}). Give one for each")
+    assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "text.qaa"}
+    assert "--translations: this model" in refused(fine_tuned, "--translations", there)
+    assert "Did you mean 'text.qaa'?" in refused(mixing, "--translations", tmp_path / "text.qa")
+    both = ("--translations", there, "--translator", "built-in", "--language", "qab")
+    assert "both give translations" in refused(mixing, *both)
+    assert "--model: it is for --translator" in refused(mixing, "--model", "x")
+    assert "--language sw" in refused(mixing, "--translator", "built-in")
+
+
+def test_evaluate_takes_inputs_as_recipes_do(command, mixing, fine_tuned):
+    about = ("--corpus", "ud", "--language", "qab", "--split", "dev")
+    paired = command("evaluate", mixing, *about, "--inputs", "paired", "--json")
+    (row,) = paired.lines
+    assert (paired.err, row["corpus"]) == ("", "ud paired")
+    plain = command("evaluate", mixing, *about)
+    assert plain.err.startswith("Warning: ") and "scored unmixed" in plain.err
+    refused = command("evaluate", mixing, fine_tuned, *about, "--inputs", "paired").message
+    assert "corpus 'ud' holds" in refused
+
+
+def test_export_takes_along_what_mixes(command, mixing, tmp_path):
+    assert command("export", mixing, tmp_path / "out", "--quiet").status == 0
+    assert (tmp_path / "out" / "mixup.json").is_file()
+    stdin = "gar zinormunil .\n"
+    (tmp_path / "there").write_text("jado jotada .\n")
+    options = ("-", "--translations", tmp_path / "there", "--scores")
+    one, other = (command("predict", run, *options, stdin=stdin).out for run in (mixing, tmp_path / "out"))
+    assert one == other

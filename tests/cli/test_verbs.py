@@ -21,15 +21,20 @@ VERBS = {
     "list": ["what", "--in", "--json", "--debug"],
     "predict": [
         *("run", "file", "--language", "--format", "--out", "--scores"),
+        *("--translations", "--translator", "--model"),
         *("--quiet -q", "--json", "--debug"),
     ],
     "evaluate": [
-        *("runs", "--corpus", "--language", "--split", "--treebank", "--data", "--predictions"),
+        *("runs", "--corpus", "--language", "--split", "--treebank", "--data", "--inputs", "--predictions"),
         *("--quiet -q", "--json", "--debug"),
     ],
     "align": [
         *("bitext", "pairs", "--aligner", "--encoder", "--split", "--examples", "--out", "--data", "--set"),
         *("--quiet -q", "--json", "--debug"),
+    ],
+    "translate": [
+        *("corpus", "--from", "--into", "--text", "--translator", "--model", "--split", "--examples"),
+        *("--out", "--data", "--set", "--quiet -q", "--json", "--debug"),
     ],
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],

@@ -1,12 +1,13 @@
 """Translated examples: ids, order and labels stay; what is lost is named."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice, takewhile
 
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.carrying import AnswerSearch, translate_examples
+from isogloss.data.carrying import AnswerSearch, texts_of, translate_examples, translate_inputs
 from isogloss.data.examples import (
     Example,
     ParsedSentence,
@@ -133,3 +134,41 @@ def test_ways_that_cannot_work_are_refused() -> None:
         AnswerSearch(ways=("mark",))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="word aligner"):
         AnswerSearch(ways=("alignment",))
+
+
+def test_inputs_are_translated_as_they_come_and_what_is_said_again_once():
+    asked, read = [], []
+
+    def translate(texts):
+        for text in texts:
+            asked.append(text)
+            yield Translated(text.upper())
+
+    passage = "Anna lives in Rome."
+    examples = [
+        Question(id="1", passage=passage, question="Where?", answers=((0, "Anna"),), language="en"),
+        Question(id="2", passage=passage, question="Who?", answers=((0, "Anna"),), repaired="it was"),
+        SentencePair(id="3", first="a", second="a", label="x"),
+        TaggedSentence(id="4", words=("a", "b"), tags=("X", "Y")),
+    ]
+    found = list(translate_inputs((read.append(one.id) or one for one in examples), translate))
+    assert asked == ["Where?", passage, "Who?", "a", "a b"]
+    first, second, pair, words = found
+    assert (first.id, first.question, first.passage) == ("1", "WHERE?", passage.upper())
+    assert (second.question, second.passage, second.answers) == ("WHO?", passage.upper(), ())
+    assert first.language == second.repaired == ""
+    assert (pair.first, pair.second) == ("A", "A")
+    assert (words.words, words.tags) == (("A", "B"), ())
+    asked.clear(), read.clear()
+    next(translate_inputs((read.append(one.id) or one for one in examples), translate))
+    assert (asked, read) == (["Where?", passage], ["1"])
+    assert [list(texts_of(one)) for one in examples[2:]] == [["a", "a"], ["a b"]]
+
+
+def test_without_a_way_questions_are_kept_and_no_text_depends_on_their_answers() -> None:
+    given = [question(), replace(question(), id="unanswered", answers=())]
+    found = translate_examples(given, word_by_word, search=AnswerSearch(ways=()))
+    assert found.lost == ()
+    assert [one.answers for one in found.examples] == [(), ()]
+    assert found.examples[0] == replace(found.examples[1], id=found.examples[0].id)
+    assert found.examples[0].passage == next(iter(word_by_word([question().passage]))).text

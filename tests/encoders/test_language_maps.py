@@ -11,14 +11,12 @@ from isogloss.encoders import load_model, load_tokenizer, load_whole, load_with_
 from isogloss.encoders.language_maps import (
     FILE,
     LanguageMaps,
-    check_languages,
     language_maps_of,
-    of_language,
     read_language_maps,
-    speaking,
     write_language_maps,
 )
 from isogloss.encoders.own_head import load_with_own_head
+from isogloss.encoders.speaking import check_languages, mapped, of_language
 from isogloss.nn.language_map import LanguageMap
 
 IDS = torch.tensor([[2, 7, 9, 11, 3]])
@@ -34,7 +32,7 @@ def test_the_last_states_are_mapped_and_the_others_are_not(encoder_folder, maps)
     model = load_model(encoder_folder)
     with torch.no_grad():
         plain = model(IDS, output_hidden_states=True)
-        with speaking(model, maps, "xx"):
+        with mapped(model, maps, ("xx",)):
             found = model(IDS, output_hidden_states=True)
         after = model(IDS, output_hidden_states=True)
     expected = maps.maps["xx"](plain.last_hidden_state)
@@ -48,7 +46,7 @@ def test_the_last_states_are_mapped_and_the_others_are_not(encoder_folder, maps)
 
 def test_heads_see_mapped_states(encoder_folder, maps):
     model = load_with_new_head(encoder_folder, "AutoModelForTokenClassification", labels=("a", "b"), seed=0)
-    with torch.no_grad(), speaking(model, maps, "xx"):
+    with torch.no_grad(), mapped(model, maps, ("xx",)):
         found = model(IDS).logits
         states = model.base_model(IDS).last_hidden_state
     from isogloss.encoders import family_of
@@ -58,14 +56,14 @@ def test_heads_see_mapped_states(encoder_folder, maps):
 
 def test_the_first_state_is_pooled_after_the_map(bert_folder, maps):
     model = load_with_new_head(bert_folder, "AutoModelForSequenceClassification", labels=("a", "b"), seed=0)
-    with torch.no_grad(), speaking(model, maps, "xx"):
+    with torch.no_grad(), mapped(model, maps, ("xx",)):
         found = model.base_model(IDS)
     torch.testing.assert_close(found.pooler_output, model.base_model.pooler(found.last_hidden_state))
 
 
 def test_the_source_stays_as_it_is_to_the_bit(bert_folder, maps):
     model = load_model(bert_folder)
-    with torch.no_grad(), speaking(model, maps, "en"):
+    with torch.no_grad(), mapped(model, maps, ("en",)):
         assert not model._forward_hooks
         found = model(IDS).last_hidden_state
     assert torch.equal(found, model(IDS).last_hidden_state)
@@ -73,7 +71,7 @@ def test_the_source_stays_as_it_is_to_the_bit(bert_folder, maps):
 
 def test_a_hook_goes_away_when_something_fails(bert_folder, maps):
     model = load_model(bert_folder)
-    with pytest.raises(KeyError), speaking(model, maps, "xx"):
+    with pytest.raises(KeyError), mapped(model, maps, ("xx",)):
         raise KeyError
     assert not model._forward_hooks
 

@@ -8,11 +8,12 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.identity import content
-from isogloss.core.runs import FineTune, Measure, Pretrain, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import FineTune, Measure, Pretrain
 from isogloss.data.examples import SentencePair
 from isogloss.experiments.execute import title_of
-from isogloss.experiments.inputs import examples_of
 from isogloss.experiments.running import packaged_recipes, plan_recipe
+from isogloss.training.inputs import examples_of
 from tiny import MODELS, RUNS, TINY, tiny
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -62,7 +63,7 @@ def test_every_example_is_read(path):
     from isogloss.experiments.recipe import read_recipe_file
 
     recipe, _ = read_recipe_file(path)
-    assert recipe.grid
+    assert recipe.grid or recipe.translate
 
 
 def test_the_grid_is_the_product_of_its_lists(plan):
@@ -364,7 +365,15 @@ def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(pla
         ),
         (
             {"encoder": {"pretrain": {**PRETRAIN, "method": {"name": "mlm"}}}},
-            "encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling.",
+            "encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling, meta-",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "method": {"name": "meta-learning"}}}},
+            "encoder.pretrain: meta-learning: it learns what each language has for itself, and here all is ",
+        ),
+        (
+            {"encoder": {"pretrain": {**PRETRAIN, "modules": {"kind": "adapter", "reduction": 512}}}},
+            "encoder.pretrain: modules: a bottleneck of 256 / 512 (reduction): nothing goes through.",
         ),
         (
             {"encoder": {"pretrain": {**PRETRAIN, "method": {"step": 3}}}},

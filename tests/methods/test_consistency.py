@@ -101,7 +101,7 @@ def test_the_loss_is_that_of_the_task_and_the_weighted_inconsistency(
     batch = paired_batches(setting("x"), tokenizer, [rows])[0]
     method = Consistency(weight=2.0, task_loss=task_loss)
     with torch.no_grad():
-        found, out = method._loss(NLI, model, batch), NLI.scores(model, batch)
+        found, out = method._loss(NLI, model, ("en-de", batch)), NLI.scores(model, batch)
     expected = cross_entropy(out[:learned], batch.gold[:learned]) + 2 * inconsistency(out[:4], out[4:])
     assert float(found) == pytest.approx(float(expected))
 

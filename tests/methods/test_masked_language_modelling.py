@@ -2,24 +2,20 @@ import errno
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, StorageError
 from isogloss.core.runs import Architecture
 from isogloss.data.examples import Translation
 from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_model
 from isogloss.methods import masked_language_modelling as module
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, _TextBatches
-from isogloss.tasks.masked_lm import Masking, Vocabulary
-from isogloss.tasks.text_stream import TextStream
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.training import pretraining
 from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import TextBatches
 
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
-VOCABULARY = Vocabulary(size=100, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))
 METHOD = MaskedLanguageModelling(
     steps=8, batch_subwords=96, block=16, learning_rate=5e-3, precision="float32", checkpoint_every=3
 )
@@ -63,11 +59,6 @@ def weights(model):
 
 def equal(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
-def same_batch(one, other):
-    pairs = [(getattr(one, name), getattr(other, name)) for name in type(one).__dataclass_fields__]
-    return all(a is b is None or torch.equal(a, b) for a, b in pairs)
 
 
 # Pretraining
@@ -118,7 +109,7 @@ def test_translation_lm_is_refused_where_positions_cannot_be_counted_anew(tmp_pa
 
 
 def interrupted(method, setting, stop, monkeypatch):
-    make = _TextBatches.__getitem__
+    make = TextBatches.__getitem__
 
     def stopping(batches, step):
         if step == stop:
@@ -126,7 +117,7 @@ def interrupted(method, setting, stop, monkeypatch):
         return make(batches, step)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(_TextBatches, "__getitem__", stopping)
+        patch.setattr(TextBatches, "__getitem__", stopping)
         method.train(setting)
 
 
@@ -185,20 +176,20 @@ def test_text_is_read_once_and_not_at_all_when_resuming(setting, monkeypatch):
 
 def test_the_vocabulary_sees_the_same_number_of_lines_of_each_language(setting, monkeypatch):
     seen = []
-    train = module.train_tokenizer
+    train = pretraining.train_tokenizer
 
     def noted(given, **how):
         seen.extend(given)
         return train(seen, **how)
 
-    monkeypatch.setattr(module, "train_tokenizer", noted)
+    monkeypatch.setattr(pretraining, "train_tokenizer", noted)
     replace(METHOD, vocabulary_lines=30).train(setting)
     assert seen == [line(language, number) for language in LETTERS for number in range(10)]
 
 
 def test_a_resumed_pretraining_keeps_its_tokenizer(setting, monkeypatch):
     METHOD.train(setting)
-    monkeypatch.setattr(module, "train_tokenizer", None)
+    monkeypatch.setattr(pretraining, "train_tokenizer", None)
     _, tokenizer, _ = METHOD.train(setting)
     assert len(tokenizer) <= 90
 
@@ -211,6 +202,89 @@ def test_the_saved_encoder_has_the_architectures_dropout_and_the_training_none(s
     assert {part.p for part in loaded.modules() if isinstance(part, torch.nn.Dropout)} == {0.25}
     assert equal(weights(loaded), weights(model))
     assert load_tokenizer(tmp_path / "model").get_vocab() == tokenizer.get_vocab()
+
+
+# Perplexity on held-out text
+
+EVALUATED = replace(METHOD, evaluate_every=3)
+
+
+def with_held_out(setting):
+    return replace(setting, held_out=lambda language: (line(language, 100 + n) for n in range(12)))
+
+
+def test_perplexity_is_noted_for_each_language_after_each_epoch_and_the_last_step(setting):
+    _, _, fitted = EVALUATED.train(with_held_out(setting))
+    rows = [row for row in fitted.rows if "metric" in row]
+    assert [(row["step"], row["epoch"], row["language"]) for row in rows] == [
+        (step, epoch, language) for step, epoch in ((3, 1), (6, 2), (8, 3)) for language in LETTERS
+    ]
+    assert {(row["split"], row["metric"]) for row in rows} == {("dev", "perplexity")}
+    assert all(row["score"] > 1 for row in rows)
+
+
+def test_perplexity_chooses_nothing_and_changes_nothing(setting, tmp_path):
+    plain, _, fitted = METHOD.train(setting)
+    elsewhere = replace(with_held_out(setting), folder=tmp_path / "again")
+    evaluated, _, fitted_again = EVALUATED.train(elsewhere)
+    assert equal(weights(plain), weights(evaluated))
+    assert fitted.rows == [row for row in fitted_again.rows if "metric" not in row]
+
+
+def test_perplexity_falls_as_the_text_is_learned(setting):
+    method = replace(EVALUATED, steps=120, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
+    always = replace(setting, held_out=lambda language: [line(language, 0)] * 9)
+    _, _, fitted = method.train(replace(always, text=lambda language: [line(language, 0)] * 20))
+    for language in LETTERS:
+        scores = [row["score"] for row in fitted.rows if row.get("language") == language]
+        assert scores[-1] < 0.6 * scores[0]
+
+
+def test_held_out_text_is_no_part_of_the_vocabulary_nor_trained_on(setting, monkeypatch):
+    seen, train = [], pretraining.train_tokenizer
+
+    def noted(given, **how):
+        seen.extend(given)
+        return train(seen, **how)
+
+    monkeypatch.setattr(pretraining, "train_tokenizer", noted)
+    other = replace(setting, held_out=lambda _: ["xyz xyz a xyz xyz"])
+    tokenizer, streams, held_out = pretraining._read(other, EVALUATED.block, EVALUATED._reading())
+    assert not any("x" in text for text in seen)
+    for language in LETTERS:
+        assert tokenizer.unk_token_id not in streams[language].subwords
+        assert tokenizer.unk_token_id in held_out[language].subwords
+
+
+@pytest.mark.parametrize("stop", [2, 3, 5, 7])
+@pytest.mark.parametrize("accumulation", [None, 3])
+def test_an_evaluated_pretraining_in_parts_resumes_to_the_bit(
+    setting, tmp_path, monkeypatch, stop, accumulation
+):
+    method = replace(EVALUATED, accumulation=accumulation, translation=0.3)
+    setting = with_held_out(setting)
+    whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
+    interrupted(method, setting, stop, monkeypatch)
+    again, _, fitted_again = method.train(setting)
+    assert equal(weights(again), weights(whole))
+    assert fitted_again.rows == fitted.rows
+
+
+def test_the_same_update_in_parts_is_the_same_within_rounding(setting, tmp_path):
+    whole, _, fitted = METHOD.train(setting)
+    method = replace(METHOD, accumulation=3)
+    parts, _, fitted_again = method.train(replace(setting, folder=tmp_path / "again"))
+    assert all(
+        torch.allclose(one, other, atol=1e-4)
+        for one, other in zip(weights(whole).values(), weights(parts).values(), strict=True)
+    )
+    losses = [row["loss"] for row in fitted.rows]
+    assert [row["loss"] for row in fitted_again.rows] == pytest.approx(losses, abs=1e-4)
+
+
+def test_perplexity_without_held_out_text_is_refused(setting):
+    with pytest.raises(DataError, match="evaluate_every needs held-out text, and none was given"):
+        EVALUATED.train(replace(setting, text=unread))
 
 
 # Mistakes are said before text is read
@@ -245,6 +319,8 @@ def test_translation_without_bitext_is_refused(setting):
         {"translation": -0.1},
         {"translation": 1.1},
         {"vocabulary_lines": 0},
+        {"evaluate_every": 0},
+        {"accumulation": 0},
     ],
 )
 def test_values_that_cannot_be_are_refused(wrong):
@@ -271,126 +347,12 @@ def test_a_full_disk_is_a_storage_error(setting, monkeypatch):
         METHOD.train(setting)
 
 
-# Batches
-
-
-def stream(size, first=5):
-    """A text of ``size`` subwords, in lines of ten, each subword in ``first`` to ``first + 9``."""
-    subwords = np.resize(np.arange(first, first + 10, dtype=np.int32), size)
-    return TextStream(subwords, np.arange(0, size, 10))
-
-
-def parallel(count, languages=("en", "de"), longest=12):
-    rng = np.random.default_rng(0)
-    return [
-        {
-            language: np.full(rng.integers(1, longest), 10 * (place + 1), dtype=np.int32)
-            for place, language in enumerate(languages)
-        }
-        for _ in range(count)
-    ]
-
-
-def batches(method=METHOD, *, sizes=(1000, 1000), translated=(), seed=0):
-    streams = [stream(size, 10 * number + 10) for number, size in enumerate(sizes)]
-    return _TextBatches(method, streams, list(translated), Masking(vocabulary=VOCABULARY), seed)
-
-
-def languages_of(batch):
-    """Tens of the subwords that stood at the hidden places: the language, in the streams above."""
-    return set((batch.gold // 10).tolist())
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.permutations(range(12)), st.booleans())
-def test_a_batch_follows_from_seed_and_step_alone(order, mixed):
-    method = replace(METHOD, steps=12, translation=0.4, mixed=mixed)
-    made = batches(method, translated=parallel(30))
-    whole = [made[step] for step in range(len(made))]
-    again = batches(method, translated=parallel(30))
-    for step in order:
-        assert same_batch(again[step], whole[step])
-    other = batches(method, translated=parallel(30), seed=1)
-    assert not all(same_batch(one, other[step]) for step, one in enumerate(whole))
-
-
-def test_a_batch_of_text_fills_its_budget_without_padding():
-    batch = batches()[0]
-    assert tuple(batch.subwords.shape) == (96 // 16, 16)
-    assert batch.mask is None
-
-
-@pytest.mark.parametrize("temperature", [1.0, 1.43, 5.0])
-def test_languages_are_drawn_by_the_power_of_their_size(temperature):
-    sizes = (8000, 2000, 500)
-    method = replace(METHOD, steps=3000, temperature=temperature)
-    made = batches(method, sizes=sizes)
-    drawn = [languages_of(made[step]) for step in range(3000)]
-    assert all(len(one) == 1 for one in drawn)
-    counts = np.bincount([next(iter(one)) - 1 for one in drawn], minlength=3) / 3000
-    weights = np.array(sizes) ** (1 / temperature)
-    assert counts == pytest.approx(weights / weights.sum(), abs=4 * (0.25 / 3000) ** 0.5)
-
-
-def test_mixed_batches_hold_rows_of_all_languages_in_the_same_proportions():
-    method = replace(METHOD, steps=300, batch_subwords=16 * 8, mixed=True, temperature=1.0)
-    made = batches(method, sizes=(6000, 2000))
-    drawn = [made[step] for step in range(300)]
-    assert sum(len(languages_of(one)) == 2 for one in drawn) > 200
-    firsts = np.concatenate([(one.gold // 10).numpy() for one in drawn])
-    assert (firsts == 1).mean() == pytest.approx(0.75, abs=0.05)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_a_share_of_the_updates_is_translation(share):
-    method = replace(METHOD, steps=400, translation=share)
-    made = batches(method, translated=parallel(30))
-    found = sum(made[step].positions is not None for step in range(400)) / 400
-    assert found == pytest.approx(share, abs=4 * (share * (1 - share) / 400) ** 0.5)
-
-
-def test_a_pair_is_a_text_and_its_translation_in_either_order():
-    method = replace(METHOD, steps=60, translation=1.0, masked=1.0)
-    made = batches(method, translated=parallel(50, languages=("en", "de", "sw")))
-    orders = set()
-    for step in range(60):
-        batch = made[step]
-        flat = batch.subwords.flatten().clone()
-        flat[batch.places] = batch.gold
-        for row in flat.view_as(batch.subwords).tolist():
-            end = row.index(VOCABULARY.last)
-            (first,) = set(row[1:end])
-            (second,) = set(row[end + 1 : row.index(VOCABULARY.last, end + 1)])
-            assert first != second
-            orders.add((first, second))
-    assert len(orders) == 6
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 999), st.sampled_from([64, 128, 512]), st.integers(3, 25))
-def test_a_batch_of_pairs_stays_in_its_budget(seed, budget, longest):
-    method = replace(METHOD, translation=1.0, batch_subwords=budget)
-    batch = batches(method, translated=parallel(20, longest=longest), seed=seed)[0]
-    rows, width = batch.subwords.shape
-    assert rows == 1 or rows * width <= budget
-
-
-def test_pairs_of_similar_length_waste_little_padding():
-    method = replace(METHOD, steps=60, translation=1.0, batch_subwords=1024)
-    made = batches(method, translated=parallel(400, longest=40))
-    masks = [made[step].mask for step in range(60)]
-    assert np.mean([1.0 if mask is None else float(mask.float().mean()) for mask in masks]) > 0.9
-
-
-def test_batches_of_pairs_use_their_budget():
-    method = replace(METHOD, steps=60, translation=1.0, batch_subwords=1024)
-    made = batches(method, translated=parallel(400, longest=40))
-    assert np.mean([made[step].subwords.numel() for step in range(60)]) > 0.85 * 1024
+# Translations
 
 
 def test_texts_that_share_a_source_become_one_of_several_languages(setting):
     method = replace(METHOD, translation=1.0)
-    tokenizer, _ = method._read(setting)
+    tokenizer, *_ = pretraining._read(setting, method.block, method._reading())
     texts = module._translations(setting, tokenizer, method.block)
     assert len(texts) == 40
     for number, text in enumerate(texts):

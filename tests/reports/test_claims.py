@@ -12,7 +12,8 @@ from isogloss.reports.claims import (
     target_rises,
     target_varies_more,
 )
-from isogloss.reports.rows import Delta, PathPoint, Score, SeedSpread, typed
+from isogloss.reports.rows import Delta, PathPoint, Score, SeedSpread
+from isogloss.reports.typed_rows import typed
 
 
 def points(world):

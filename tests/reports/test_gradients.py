@@ -11,7 +11,7 @@ from isogloss.reports import write_report
 from isogloss.reports.gradient_claims import gradient_claims
 from isogloss.reports.gradient_figures import smoothed
 from isogloss.reports.gradients import Conflict, conflict_tables, over_draws, own_cosine
-from isogloss.reports.rows import typed
+from isogloss.reports.typed_rows import typed
 
 CODES = ("en", "fr", "ru")
 OVERLAP = {("en", "fr"): 0.4, ("en", "ru"): 0.1, ("fr", "ru"): 0.2}

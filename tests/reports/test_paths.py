@@ -8,7 +8,8 @@ from scipy import stats
 from synthetic_runs import World, path_rows, settings
 
 from isogloss.reports.paths import aggregate, lines
-from isogloss.reports.rows import PathPoint, typed
+from isogloss.reports.rows import PathPoint
+from isogloss.reports.typed_rows import typed
 
 
 def all_lines(world):

@@ -4,7 +4,8 @@ import pytest
 from synthetic_runs import World, score_rows
 
 from isogloss.core.errors import DataError
-from isogloss.reports.rows import Score, typed
+from isogloss.reports.rows import Score
+from isogloss.reports.typed_rows import typed
 
 GOOD = next(score_rows(World(), "upos", "mini", 0))
 

@@ -208,7 +208,7 @@ def test_one_size_makes_no_curve(tmp_path):
 def test_the_paragraph_speaks_of_originals_and_of_what_adjusting_changes(out):
     gathered = gather(out)
     rows = findings(gathered)[0]
-    found = what_was_found(gathered, rows, (rows.claims(), rows.adjustment_claims()))
+    found = what_was_found(gathered, rows, (rows.claims(), rows.adjustment_claims(), ()))
     assert "mean over 3 seeds" in found and "encoders" not in found.split("With the encoder")[0]
     assert f"With the encoder adjusted by {HOW} on 10,000, the targets it was adjusted to go from" in found
     assert "Trained by continual, the targets go from" in found

@@ -1,3 +1,6 @@
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +9,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.encoders import FAMILIES, family_of, load_masked_lm, load_tokenizer
+from isogloss.tasks import masked_lm
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 
 LOW = Vocabulary(size=60, first=2, last=3, padding=0, mask=4, special=(1, 3, 0, 2, 4))
@@ -118,7 +122,7 @@ def test_the_same_seed_gives_the_same_batch(data, seed):
     one, other = (Masking(vocabulary=LOW).batch(drawn, seed=seed) for _ in range(2))
     for name in MaskedBatch.__dataclass_fields__:
         a, b = getattr(one, name), getattr(other, name)
-        assert (a is b is None) or torch.equal(a, b)
+        assert torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
 
 
 def test_another_seed_gives_another_batch():
@@ -206,6 +210,40 @@ def test_gradients_are_those_of_hugging_face(model, masking):
         gradients.append({name: w.grad.clone() for name, w in model.named_parameters() if w.grad is not None})
     assert gradients[0].keys() == gradients[1].keys()
     assert all(torch.allclose(one, gradients[1][name], atol=1e-5) for name, one in gradients[0].items())
+
+
+@pytest.mark.parametrize("count", [2, 3, 9])
+@pytest.mark.parametrize("lengths", [[[9], [4], [2]], [[5, 7], [9, 3], [2, 2]]])
+def test_parts_weighed_by_their_shares_have_the_gradient_of_the_whole(model, masking, lengths, count):
+    batch = masking.batch(texts_of(masking, lengths), seed=0)
+    model.zero_grad()
+    masked_lm_loss(model, batch).backward()
+    whole = {name: w.grad.clone() for name, w in model.named_parameters() if w.grad is not None}
+    model.zero_grad()
+    for part, share in batch.parts(count):
+        (masked_lm_loss(model, part) * share).backward()
+    for name, gradient in whole.items():
+        assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-5)
+
+
+def test_a_part_where_nothing_is_hidden_has_no_loss_but_a_gradient(model, masking):
+    batch = masking.batch(texts_of(masking, [[9], [9]]), seed=0)
+    first = replace(batch, places=batch.places[:1], gold=batch.gold[:1])
+    (_, share), (part, none) = first.parts(2) if int(first.places[0]) < 11 else first.parts(2)[::-1]
+    assert (share, none) == (1, 0)
+    loss = masked_lm_loss(model, part)
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert all(not bool(w.grad.any()) for w in model.parameters() if w.grad is not None)
+
+
+def test_a_batch_is_read_in_its_language(model, masking, monkeypatch):
+    read = []
+    monkeypatch.setattr(masked_lm, "of_language", lambda _, language: read.append(language) or nullcontext())
+    texts = texts_of(masking, [[9], [9]])
+    for language in ("sw", ("sw", "en"), ""):
+        masked_lm_loss(model, masking.batch(texts, seed=0, language=language))
+    assert read == ["sw", ("sw", "en"), ""]
 
 
 @pytest.mark.parametrize("lengths", [[[6], [6]], [[6, 4], [5, 5]]])

@@ -124,7 +124,7 @@ def test_a_method_that_is_not_watched_keeps_its_id():
 
 def test_watching_is_no_part_of_a_methods_label():
     class Run:
-        method, start = Bilingual(conflict=WATCHED), None
+        method, start, translated = Bilingual(conflict=WATCHED), None, None
 
     assert method_label(Run()) == "bilingual"
 

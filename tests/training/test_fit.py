@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from toys import SCHEDULE, Drawn, accuracy, equal, loss, toy, weights
 
-from isogloss.core.errors import DivergedError
+from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Observer, Watch, fit
 
@@ -150,6 +150,69 @@ def test_frozen_weights_stay():
     assert changed == before.keys() - {"0.weight"}
 
 
+# Batches computed in parts
+
+
+def trained_in_parts(accumulation, dropout=0.0, batches=None):
+    model = toy()
+    model[2].p = dropout
+    schedule = replace(SCHEDULE, accumulation=accumulation)
+    fitted = fit(model, batches or Drawn(), loss, schedule=schedule, seed=0)
+    return weights(model), fitted.rows
+
+
+@pytest.mark.parametrize("accumulation", [2, 3, 4])
+def test_a_batch_in_parts_is_the_whole_batch_within_rounding(accumulation):
+    (whole, rows), (parts, rows_of_parts) = trained_in_parts(1), trained_in_parts(accumulation)
+    assert not equal(whole, parts)
+    assert all(torch.allclose(whole[name], parts[name], atol=1e-5) for name in whole)
+    assert [row["loss"] for row in rows_of_parts] == pytest.approx([row["loss"] for row in rows], abs=1e-5)
+
+
+def test_parts_drop_for_themselves_and_again_alike():
+    one, again = trained_in_parts(3, dropout=0.5), trained_in_parts(3, dropout=0.5)
+    assert equal(one[0], again[0])
+    assert not all(torch.allclose(w, trained_in_parts(1, dropout=0.5)[0][n]) for n, w in one[0].items())
+
+
+def test_a_batch_that_has_no_parts_is_refused_with_accumulation():
+    class Whole:
+        x, y = Drawn()[0].x, Drawn()[0].y
+
+    with pytest.raises(ConfigError, match="training: its batches cannot be computed in parts, and so"):
+        trained_in_parts(2, batches=[Whole()])
+
+
+# Observers
+
+
+def test_observers_look_every_so_many_steps_and_after_the_last():
+    looked = []
+
+    def look(done):
+        looked.append((done, model.training))
+        torch.rand(3)
+        return [{"step": done, "score": -done}]
+
+    model = toy()
+    watch = Watch(observers=(Observer(look=look, every=5), Observer(look=look, every=20)))
+    fitted = fit(model, Drawn(), loss, schedule=SCHEDULE, seed=0, watch=watch)
+    assert looked == [(5, False), (10, False), (12, False), (12, False)]
+    assert [row["step"] for row in fitted.rows if "score" in row] == [5, 10, 12, 12]
+
+
+def test_observers_choose_nothing_and_change_nothing():
+    def look(done):
+        loss(observed, Drawn()[0]).backward()  # Gradients it leaves behind are not the training's.
+        return [{"step": done, "score": -done}]
+
+    plain, observed = toy(), toy()
+    fit(plain, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    watch = Watch(observers=(Observer(look=look, every=3),))
+    fit(observed, Drawn(), loss, schedule=SCHEDULE, seed=0, watch=watch)
+    assert equal(weights(plain), weights(observed))
+
+
 # What it leaves beside the weights
 
 
@@ -228,12 +291,18 @@ def watched(model, folder, every):
     def evaluate(done):
         return [{"step": done, "score": accuracy(model)}]
 
-    return Watch(evaluate=evaluate, evaluate_at=(4, 8, 12), checkpoints=Checkpoints(folder, every))
+    observer = Observer(look=lambda done: [{"step": done, "seen": accuracy(model)}], every=5)
+    return Watch(
+        evaluate=evaluate,
+        evaluate_at=(4, 8, 12),
+        observers=(observer,),
+        checkpoints=Checkpoints(folder, every),
+    )
 
 
-def train(folder, *, every=3, precision="float32", stop=-1):
+def train(folder, *, every=3, precision="float32", stop=-1, accumulation=1):
     model = toy()
-    schedule = replace(SCHEDULE, precision=precision)
+    schedule = replace(SCHEDULE, precision=precision, accumulation=accumulation)
     fitted = fit(
         model, Drawn(stop=stop), loss, schedule=schedule, seed=5, watch=watched(model, folder, every)
     )
@@ -249,6 +318,16 @@ def test_a_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path, every, p
         with pytest.raises(KeyboardInterrupt):
             train(folder, every=every, precision=precision, stop=stop)
         again, rows_again = train(folder, every=every, precision=precision)
+        assert equal(again, whole)
+        assert rows_again == rows
+
+
+def test_a_training_in_parts_stopped_at_any_step_ends_as_if_it_was_not(tmp_path):
+    whole, rows = train(tmp_path / "whole", accumulation=3)
+    for stop in range(12):
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / str(stop), accumulation=3, stop=stop)
+        again, rows_again = train(tmp_path / str(stop), accumulation=3)
         assert equal(again, whole)
         assert rows_again == rows
 
@@ -330,10 +409,10 @@ def test_every_error_message_is_one_line():
 # Observation
 
 
-def observed(model, folder=None, stop=-1):
+def observed(model, every=5, folder=None, stop=-1):
     """Train with an observer that draws random numbers, derives and looks at the mode."""
 
-    def observe(done):
+    def look(done):
         torch.rand(7)
         points = Drawn()[0]
         value = loss(model, points)
@@ -343,10 +422,8 @@ def observed(model, folder=None, stop=-1):
 
     kept = []
     checkpoints = Checkpoints(folder, 3) if folder else None
-    watch = replace(
-        watched(model, folder, 3) if folder else Watch(), observers=(Observer(look=observe, every=5),)
-    )
-    watch = replace(watch, checkpoints=checkpoints)
+    watch = watched(model, folder, 3) if folder else Watch()
+    watch = replace(watch, observers=(Observer(look=look, every=every),), checkpoints=checkpoints)
     fitted = fit(model, Drawn(stop=stop), loss, schedule=SCHEDULE, seed=5, watch=watch)
     return weights(model), fitted.rows, kept
 

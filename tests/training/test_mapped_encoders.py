@@ -6,11 +6,14 @@ from shutil import copytree
 import pytest
 import torch
 
+import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.language_maps import LanguageMaps, language_maps_of, of_language, write_language_maps
+from isogloss.encoders.language_maps import LanguageMaps, language_maps_of, write_language_maps
+from isogloss.encoders.speaking import of_language
 from isogloss.methods.bilingual import Bilingual
+from isogloss.methods.consistency import Consistency
 from isogloss.methods.continual import Continual
 from isogloss.methods.few_shot import FewShot
 from isogloss.methods.source_only import SourceOnly
@@ -19,8 +22,8 @@ from isogloss.methods.translate_train import TranslateTrain
 from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_map import LanguageMap
 from isogloss.training.evaluation import evaluation
-from isogloss.training.supervised import fine_tune, one_by_one
-from made_up import on, tagged
+from isogloss.training.supervised import one_by_one
+from made_up import tagged
 
 
 @pytest.fixture
@@ -117,15 +120,17 @@ def test_a_language_without_a_map_is_refused_before_anything_is_read(make_settin
             method.train(setting)
 
 
-def test_two_languages_in_one_step_are_refused(make_setting, mapped):
-    setting = make_setting(("en",), ("xx",), encoder=mapped(turned()))
-    setting = replace(setting, bitext={"en-xx": translations(20)})
-    with pytest.raises(ConfigError, match="reads two languages in one step"):
-        Continual(alpha=1.0).train(setting)
-    with pytest.raises(ConfigError, match="reads two languages in one step"):
-        fine_tune(setting, on("en"), prepare=lambda *_: None)
-    with pytest.raises(ConfigError, match="reads two languages in one step"):
-        XMixup().train(setting)
+@pytest.mark.parametrize(
+    "method", [Continual(alpha=1.0), XMixup(layer=1), Consistency()], ids=lambda one: one.name
+)
+def test_two_languages_in_one_step_are_read_each_through_its_map(method, bert_folder, mapped, tmp_path):
+    def trained(name, encoder):
+        made = in_translation.setting("nli", encoder, tmp_path / name, target=("xx",), epochs=1)
+        return method.train(replace(made, bitext={"en-xx": translations(20)}))
+
+    plain = trained("plain", bert_folder)
+    assert equal(trained("same", mapped(torch.eye(32), "i")), plain)
+    assert not equal(trained("turned", mapped(turned(), "t")), plain)
 
 
 def test_what_goes_on_from_such_a_model_has_its_maps(make_setting, mapped, tmp_path):

@@ -7,7 +7,7 @@ from aligned import Slowly, in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
-from isogloss.encoders.language_maps import speaking
+from isogloss.encoders.speaking import mapped
 from isogloss.nn.language_map import Moments, language_map
 from isogloss.training.aligned_pairs import Reading, encode_pairs
 from isogloss.training.mapping import language_maps
@@ -40,7 +40,7 @@ def test_mapped_sentences_lie_nearer_to_their_translations(bert_folder, kind):
 
     def states(side, language):
         texts = [getattr(pair, side) for pair in pairs]
-        with speaking(model, maps, language):
+        with mapped(model, maps, (language,)):
             return sentence_states(model, tokenizer, texts, precision="float32")
 
     source = states("first", "en")

@@ -1,6 +1,7 @@
 """A small model with dropout, and batches that follow from (seed, step), to train in milliseconds."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,12 @@ SCHEDULE = Schedule(learning_rate=0.05, precision="float32")
 class Points:
     x: Tensor
     y: Tensor
+
+    def parts(self, count):
+        """Cut unevenly, so that shares matter."""
+        ends = [0, *sorted({max(1, len(self.y) // 2**number) for number in range(count)})]
+        cut = [Points(self.x[a:b], self.y[a:b]) for a, b in pairwise(ends)]
+        return [(part, len(part.y) / len(self.y)) for part in cut]
 
 
 @dataclass

@@ -1,11 +1,15 @@
 """Models with random heads: what is predicted is nonsense, how it is predicted and written is not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from isogloss.encoders import load_tokenizer
+from isogloss.encoders.mixup import Mixup
+from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
 from isogloss.using.model import Model
 from isogloss.using.origin import Origin
@@ -35,3 +39,24 @@ def make_model(bert_folder: Path) -> Callable[..., Model]:
         return Model(network, load_tokenizer(folder), TASKS[task], origin, precision="float32")
 
     return make
+
+
+@pytest.fixture
+def make_mixing(make_model: Callable[..., Model]) -> Callable[..., Model]:
+    """Make a model that mixes each input with its translation into English."""
+
+    def make(task: str = "upos", encoder: Path | None = None, **about: object) -> Model:
+        ratio = MixupRatio()
+        with torch.no_grad():
+            ratio.weight.fill_(-0.5)
+            ratio.bias.fill_(2.0)
+        model = make_model(task, encoder, **({"limit": 64, "method": "x-mixup", "target": ("de",)} | about))
+        return replace(model, mixup=Mixup(layer=2, largest=0.9, ratio=ratio))
+
+    return make
+
+
+@pytest.fixture
+def mixing_run(mixup_runs: Path) -> Path:
+    """The folder of a fine-tuned model that mixes."""
+    return next(path.parents[1] for path in mixup_runs.glob("*/model/mixup.json"))

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, RunError, StorageError
+from isogloss.data.sources import Sources
 from isogloss.encoders.words import split_words
 from isogloss.using import exporting, load_model
+from isogloss.using.card import card
 from isogloss.using.exporting import export
 
 WORDS = ["Anna", "happen", "seeing-things", "unhappenedly", "x", "Anna", "slow,", "casually", "."]
@@ -278,3 +280,43 @@ def test_a_wrong_onnx_file_never_gets_its_name(make_model, tmp_path, monkeypatch
     ):
         export(make_model(), tmp_path / "out", onnx=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exported_model_mixes_as_before_to_the_bit(mixing_run, tmp_path):
+    model = load_model(mixing_run, precision="float32")
+    folder = export(model, tmp_path / "out")
+    again = load_model(folder, precision="float32")
+    gold, there = (Sources().examples("ud", code, "dev", examples=20) for code in ("qab", "qab-qaa"))
+    one, other = (each.prepared(gold, translations=there).scores(each.network) for each in (model, again))
+    plain = again.prepared(gold).scores(again.network)
+    assert all(map(torch.equal, one, other))
+    assert not all(map(torch.equal, other, plain))
+    assert again.mixup == model.mixup
+    assert torch.equal(again.mixup.ratio.weight, model.mixup.ratio.weight)
+    assert {path.name for path in folder.iterdir()} == {
+        *("README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
+        *("mixup.json", "mixup.safetensors"),
+    }
+
+
+def test_without_isogloss_an_exported_model_that_mixes_reads_unmixed(make_mixing, tmp_path):
+    from transformers import pipeline
+
+    model = make_mixing(limit=96)
+    tag = pipeline("token-classification", model=str(export(model, tmp_path / "out")), ignore_labels=[])
+    pieces = first_pieces(tag([WORDS], is_split_into_words=True)[0], WORDS)
+    (one,) = model.predictions([model.kind.example(WORDS, "0", "")], scores=True)
+    assert [piece["entity"] for piece in pieces] == list(one.answer)
+    assert [piece["score"] for piece in pieces] == pytest.approx(one.scores, abs=1e-5)
+
+
+def test_the_card_says_which_inference_is_free_of_code(make_mixing, make_model):
+    text = card(make_mixing("nli"), onnx=True)
+    assert "**Unmixed**, without isogloss: as above." in text
+    assert "isogloss predict FOLDER FILE --translations TRANSLATIONS" in text
+    assert "`model.onnx` is the model without mixing" in text
+    assert "translation into English (en):\nin layer 2" in text
+    assert "mixup.json" in text
+    assert "The answers to both are averaged." in text
+    assert "The text's own answer counts." in card(make_mixing("qa"), onnx=False)
+    assert "ixed" not in card(make_model("nli"), onnx=True)

@@ -133,8 +133,9 @@ def test_progress_counts_lines(make_model):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units elsewhere")
-def test_memory_does_not_grow_with_the_file():
-    command = [sys.executable, BENCHMARK, "--lines", "1000", "20000"]
+@pytest.mark.parametrize("how", [[], ["--mixed"]], ids=["plain", "mixed"])
+def test_memory_does_not_grow_with_the_file(how):
+    command = [sys.executable, BENCHMARK, "--lines", "1000", "20000", *how]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     few, many = (int(peak) for peak in re.findall(r"peak (\d+) MiB", done.stdout))
     assert many < few + 64, done.stdout

@@ -11,6 +11,7 @@ from isogloss.data.built_in import BuiltInFolder
 from isogloss.data.conllu import read_conllu
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.sources import Sources
+from isogloss.training.inputs import examples_of
 from isogloss.using import Wanted, evaluate, load_model
 
 
@@ -130,3 +131,109 @@ def test_progress_names_the_languages(model):
     told = []
     model.evaluate("wikiann", ["qaa", "qab"], split="dev", tell=told.append)
     assert [(one.done, one.remark) for one in told] == [(0, "qaa"), (1, "qab"), (2, "")]
+
+
+class FirstTwelve(Sources):
+    """As many examples as the mixing recipe measures on."""
+
+    def examples(self, corpus, language, split, *, treebanks=(), examples=0):
+        return super().examples(corpus, language, split, treebanks=treebanks, examples=examples or 12)
+
+
+@pytest.fixture(scope="module")
+def mixing_model(mixup_runs):
+    return load_model(next(path.parents[1] for path in mixup_runs.glob("*/model/mixup.json")))
+
+
+def rows_of(runs, diagnostic):
+    records = [read_record(path.parent) for path in runs.glob("*/record.json")]
+    (rows,) = [
+        one.rows for one in records if one.kind == "measure" and one.run["diagnostic"]["kind"] == diagnostic
+    ]
+    return rows
+
+
+def test_paired_scores_are_those_of_the_recipe_to_the_last_digit(mixing_model, mixup_runs):
+    measured = rows_of(mixup_runs, "scores")
+    wanted = Wanted(corpus="ud", languages=("qaa", "qab"), split="dev", inputs="paired")
+    rows = evaluate(mixing_model, wanted, FirstTwelve())
+    names = rows[0].keys() & measured[0].keys() - {"method"}
+    assert {"corpus", "language", "metric", "score", "seqeval_f1", "baseline", "examples"} <= names
+    assert [{name: row[name] for name in names} for row in rows] == [
+        {name: row[name] for name in names} for row in measured
+    ]
+    assert rows[1]["corpus"] == "ud paired"
+    with pytest.warns(UserWarning, match=r"mixes each input.*scored unmixed.*--inputs paired"):
+        plain = evaluate(mixing_model, replace(wanted, inputs=""), FirstTwelve())
+    assert plain[0]["score"] == rows[0]["score"]  # The source is never mixed.
+    assert plain[1]["score"] != rows[1]["score"]
+
+
+def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
+    (measured,) = [row for row in rows_of(mixup_runs, "scores") if row["language"] == "qab"]
+    swept = rows_of(mixup_runs, "mixup-sweep")
+    (trained,) = [row for row in swept if row["trained"]]
+    assert (trained["layer"], trained["ratio"]) == (2, 0.5)
+    for name in ("corpus", "method", "language", "split", "metric", "score", "baseline", "examples"):
+        assert trained[name] == measured[name]
+    assert [(row["layer"], row["ratio"]) for row in swept] == [
+        (1, 0.0),
+        (1, 1.0),
+        (2, 0.5),
+        (3, 0.0),
+        (3, 1.0),
+    ]
+    assert len({row["score"] for row in swept if row["ratio"] == 0}) == 1
+    assert len({row["score"] for row in swept}) > 2
+    assert all(0 <= row["mean"] <= row["ratio"] for row in swept)
+
+
+def test_predictions_on_paired_inputs_lie_apart_from_others(mixing_model, tmp_path):
+    wanted = Wanted(corpus="ud", languages=("qab",), split="dev", inputs="paired")
+    (row,) = evaluate(mixing_model, wanted, FirstTwelve(), predictions=tmp_path)
+    (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert file.is_relative_to(tmp_path / mixing_model.origin.run / "paired")
+    gold = FirstTwelve().examples("ud", "qab", "dev")
+    there = FirstTwelve().examples("ud", "qab-qaa", "dev")
+    tags = [one.tags for one in read_conllu(disk_file(file))]
+    assert tags == [tuple(one) for one in mixing_model.predict_examples(gold, translations=there)]
+    assert row["score"] == mixing_model.score(gold, translations=there)
+
+
+def test_examples_without_a_translation_are_told_of(mixing_model):
+    class Few(FirstTwelve):
+        def examples(self, corpus, language, split, *, treebanks=(), examples=0):
+            found = super().examples(corpus, language, split, treebanks=treebanks, examples=examples)
+            return found[3:] if language == "qab-qaa" else found
+
+    told = []
+    wanted = Wanted(corpus="ud", languages=("qab",), split="dev", inputs="paired")
+    evaluate(mixing_model, wanted, Few(), warn=told.append)
+    assert len(told) == 1
+    assert told[0].startswith("qab: 3 of 12 examples have no translation into the source language")
+
+
+@pytest.mark.parametrize("inputs", ["translated", "mixed", "mixed-second"])
+def test_inputs_are_those_of_recipes(pair_model, tmp_path, inputs):
+    model = load_model(pair_model)
+    wanted = Wanted(corpus="pawsx", languages=("qab",), split="dev", inputs=inputs)
+    (row,) = evaluate(model, wanted, FirstTwelve(), predictions=tmp_path)
+    expected = examples_of(inputs, "qab", ("qaa",), lambda code: FirstTwelve().examples("pawsx", code, "dev"))
+    assert (row["corpus"], row["score"]) == (f"pawsx {inputs}", model.score(expected))
+    (file,) = (path for path in (tmp_path / model.origin.run / inputs).rglob("*") if path.is_file())
+    texts = [tuple(line.split("\t")[:2]) for line in file.read_text().splitlines()]
+    assert texts == [(one.first, one.second) for one in expected]
+
+
+def test_inputs_that_a_model_cannot_take_are_refused(model, mixing_model, pair_model):
+    def refused(one, **about):
+        with pytest.raises(ConfigError) as error:
+            evaluate(one, Wanted(**({"corpus": "wikiann", "languages": ("qab",)} | about)), Sources())
+        return str(error.value)
+
+    assert "--inputs: no kind of inputs 'piared'. Did you mean 'paired'" in refused(model, inputs="piared")
+    assert "--inputs: 'mixed' is for nli and paraphrase, not for ner" in refused(model, inputs="mixed")
+    said = refused(model, inputs="paired")
+    assert said.startswith("--inputs paired: this model (") and "does not mix" in said
+    bare = replace(mixing_model, origin=replace(mixing_model.origin, source=()))
+    assert "names no source language to translate into" in refused(bare, corpus="ud", inputs="paired")

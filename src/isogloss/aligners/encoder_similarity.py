@@ -6,7 +6,7 @@ are linked when any of their subwords are; or words, as the mean of their subwor
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -17,7 +17,6 @@ from isogloss.aligners.matching import Matching, cosine_similarities, distorted,
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
-from isogloss.data.examples import Translation
 from isogloss.data.pharaoh import Aligned
 from isogloss.encoders.loading import load_model, load_tokenizer
 from isogloss.encoders.words import SplitWords, split_words
@@ -66,7 +65,17 @@ class EncoderSimilarity:
         found: list[Aligned] = []
         for start in range(0, len(setting.pairs), BLOCK):
             block = setting.pairs[start : start + BLOCK]
-            found += self._block(block, model, tokenizer, layer=layer, precision=setting.precision)
+            texts = [text.split() for pair in block for text in (pair.first, pair.second)]
+            splits = split_words(texts, tokenizer)
+            states = subword_states(
+                model,
+                tokenizer,
+                splits,
+                layer=layer,
+                precision=setting.precision,
+                languages=setting.languages * len(block),
+            )
+            found += self._block(splits, states)
             setting.tell(Progress(what="alignment", done=len(found), total=len(setting.pairs)))
         return found
 
@@ -74,15 +83,12 @@ class EncoderSimilarity:
         """Align new pairs, as any others."""
         return self.align(setting)
 
-    def _block(
-        self, pairs: Sequence[Translation], model: Any, tokenizer: Any, *, layer: int, precision: str
-    ) -> list[Aligned]:
-        texts = [text.split() for pair in pairs for text in (pair.first, pair.second)]
-        splits = split_words(texts, tokenizer)
-        states = subword_states(model, tokenizer, splits, layer=layer, precision=precision)
+    def _block(self, splits: Sequence[SplitWords], states: Sequence[Tensor]) -> list[Aligned]:
+        """Align pairs whose sides stand one after the other."""
         units = [self._units(split, state) for split, state in zip(splits, states, strict=True)]
+        pairs = range(len(splits) // 2)
         found = [Aligned(links=())] * len(pairs)
-        sizes = [(len(units[2 * pair][1]), len(units[2 * pair + 1][1])) for pair in range(len(pairs))]
+        sizes = [(len(units[2 * pair][1]), len(units[2 * pair + 1][1])) for pair in pairs]
         for group in _groups(sizes):
             links = self._links([(units[2 * pair], units[2 * pair + 1]) for pair in group])
             for pair, aligned in zip(group, links, strict=True):

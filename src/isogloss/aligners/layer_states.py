@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.encoders import family_of
+from isogloss.encoders.speaking import of_language
 from isogloss.encoders.windows import Window, windows
 from isogloss.encoders.words import SplitWords, special_subwords
 from isogloss.training.encoder_states import check_layers
@@ -27,11 +28,18 @@ def default_layer(layers: int) -> int:
 
 
 def subword_states(
-    model: Any, tokenizer: Any, sentences: Sequence[SplitWords], *, layer: int, precision: str
+    model: Any,
+    tokenizer: Any,
+    sentences: Sequence[SplitWords],
+    *,
+    layer: int,
+    precision: str,
+    languages: Sequence[str] = (),
 ) -> list[States]:
     """Return for each sentence the states of its subwords, special ones left out, in float32.
 
     They stay on the model's device. Layer 0 is the embeddings, -1 the last; ConfigError when there is none.
+    ``languages`` are the sentences', which an encoder with language modules or maps must know.
     """
     check_layers(model, [layer])
     layer %= model.config.num_hidden_layers + 1
@@ -53,7 +61,9 @@ def subword_states(
                 [opening, *sentences[number].subwords[window.start : window.stop], closing]
                 for number, window in (places[place] for place in group)
             ]
-            states = _states(model, rows, tokenizer.pad_token_id, layer, device)
+            own = [languages[number] for number, _ in (places[place] for place in group)] if languages else ""
+            with of_language(model, own):
+                states = _states(model, rows, tokenizer.pad_token_id, layer, device)
             for place, state in zip(group, states, strict=True):
                 window = places[place][1]
                 parts[place] = state[1 + window.own_start - window.start : 1 + window.own_stop - window.start]

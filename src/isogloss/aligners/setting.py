@@ -12,6 +12,9 @@ class AlignSetting:
     """What a word aligner is given; words are what spaces part."""
 
     pairs: list[Translation]
+    languages: tuple[str, str] = ("", "")
+    """Of the first sides and of the second; an encoder with language modules or maps must know them."""
+
     encoder: str = ""
     """Folder or name of an encoder; empty for an aligner that needs none."""
 

@@ -6,6 +6,23 @@ from typing import Annotated
 
 import typer
 
+from isogloss.cli.data_verbs import data_app
+from isogloss.cli.languages import languages_app
+from isogloss.cli.options import (
+    Data,
+    Debug,
+    DryRun,
+    Engine,
+    Folder,
+    Jobs,
+    Json,
+    Model,
+    Out,
+    Quiet,
+    Scale,
+    Set,
+    Threads,
+)
 from isogloss.core.errors import unknown_name
 
 app = typer.Typer(
@@ -15,37 +32,7 @@ app = typer.Typer(
     suggest_commands=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-languages_app = typer.Typer(
-    help="The built-in languages.", invoke_without_command=True, suggest_commands=False
-)
 app.add_typer(languages_app, name="languages")
-
-Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
-Data = Annotated[
-    str | None,
-    typer.Option(
-        "--data", metavar="DIR", help="Folder with the real corpora, or hub: Hugging Face datasets."
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each core.")]
-Threads = Annotated[
-    int,
-    typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")]
-Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]
-Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
-Engine = Annotated[
-    str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
-]
-Model = Annotated[
-    Path,
-    typer.Argument(metavar="RUN", help="The folder of a finished fine-tuning run, or of an exported model."),
-]
-Folder = Annotated[Path, typer.Option("--in", help="The folder of runs.")]
 
 
 @app.command()
@@ -80,12 +67,28 @@ def run(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Make the runs of a recipe that have no record yet, then write the report."""
-    from isogloss.cli.runs import print_plan, run_and_report
+    from isogloss.cli.runs import pretrain_in_all_processes, print_plan, run_and_report
 
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     if dry_run:
         print_plan(recipe, out=out, data=data, scale=scale, changes=change or [], as_json=as_json)
+        return
+    from isogloss.training.processes import processes
+
+    command = f"isogloss {' '.join(sys.argv[1:])}"
+    if processes() > 1:
+        pretrain_in_all_processes(
+            recipe,
+            out=out,
+            data=data,
+            scale=scale,
+            changes=change or [],
+            threads=threads,
+            quiet=quiet,
+            as_json=as_json,
+            command=command,
+        )
         return
     run_and_report(
         recipe,
@@ -97,7 +100,7 @@ def run(
         threads=threads,
         quiet=quiet,
         as_json=as_json,
-        command=f"isogloss {' '.join(sys.argv[1:])}",
+        command=command,
     )
 
 
@@ -175,7 +178,8 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="tasks, corpora, languages, encoders, methods, aligners, diagnostics, recipes or runs."
+            help="tasks, corpora, languages, encoders, methods, aligners, translators, diagnostics, "
+            "recipes or runs."
         ),
     ],
     folder: Folder = Path("runs/quickstart"),
@@ -209,6 +213,19 @@ def predict(
         Path | None, typer.Option("--out", help="File to write, whole or not at all; else standard output.")
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add probabilities.")] = False,
+    translations: Annotated[
+        str,
+        typer.Option(
+            "--translations", metavar="FILE", help="For x-mixup: the inputs in its source language."
+        ),
+    ] = "",
+    translator: Annotated[
+        str,
+        typer.Option("--translator", help="For x-mixup: translates them; built-in, seq2seq, ctranslate2."),
+    ] = "",
+    model: Annotated[
+        str, typer.Option("--model", help="The translator's: a folder, or a name on the hub.")
+    ] = "",
     quiet: Quiet = False,
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -218,11 +235,12 @@ def predict(
     CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
-    from isogloss.cli.using import print_predictions
+    from isogloss.cli.using import Translating, print_predictions
     from isogloss.using.predicting import How
 
     how = How(format=format_, language=language, scores=scores, as_json=as_json)
-    print_predictions(run, file, how, out=out, quiet=quiet)
+    translating = Translating(translations=translations, translator=translator, model=model)
+    print_predictions(run, file, how, translating=translating, out=out, quiet=quiet)
 
 
 @app.command()
@@ -240,6 +258,9 @@ def evaluate(
         typer.Option("--treebank", help="Where a language has several: --treebank fr=Sequoia."),
     ] = None,
     data: Data = None,
+    inputs: Annotated[
+        str, typer.Option("--inputs", help="How they come: translated, paired (x-mixup), mixed; docs/use.md.")
+    ] = "",
     predictions: Annotated[
         Path | None,
         typer.Option("--predictions", help="Folder for what was predicted, in the corpus's own format."),
@@ -257,45 +278,12 @@ def evaluate(
         languages=language,
         split=split,
         treebanks=treebank or [],
+        inputs=inputs,
         data=data,
         predictions=predictions,
         quiet=quiet,
         as_json=as_json,
     )
-
-
-@app.command()
-def align(
-    bitext: Annotated[str, typer.Argument(help="A corpus of translations, as bitext:bible.")],
-    pairs: Annotated[list[str], typer.Argument(help="Pairs of languages, as en-es.")],
-    aligner: Annotated[str, typer.Option("--aligner", help="How; isogloss list aligners.")] = "fast-align",
-    encoder: Annotated[
-        str, typer.Option("--encoder", help="What an aligner looks at that needs an encoder.")
-    ] = "shipped",
-    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[int, typer.Option("--examples", min=0, help="The first ones; 0 for all.")] = 0,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the alignments.")] = Path("runs/align"),
-    data: Data = None,
-    change: Annotated[
-        list[str] | None, typer.Option("--set", help="A field of the aligner: --set symmetrization=union.")
-    ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
-    from isogloss.cli.aligning import aligner_table, print_alignments
-    from isogloss.experiments.aligning import AlignmentWanted
-
-    wanted = AlignmentWanted(
-        bitext=bitext,
-        pairs=tuple(pairs),
-        aligner=aligner_table(aligner, change or []),
-        encoder=encoder,
-        split=split,
-        examples=examples,
-    )
-    print_alignments(wanted, out=out, data=data, quiet=quiet, as_json=as_json)
 
 
 @app.command(name="export")
@@ -317,24 +305,7 @@ def export_model(
     export_to(run, folder, onnx=onnx, force=force, quiet=quiet)
 
 
-@app.command()
-def fetch(
-    corpora: Annotated[
-        list[str], typer.Argument(help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.")
-    ],
-    folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
-    language: Annotated[
-        list[str] | None, typer.Option("--language", help="Only what is in this language; again for more.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be fetched and stop.")] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """Download the official files of corpora, checked, to where their readers find them."""
-    from isogloss.cli.fetching import fetch_corpora
-
-    fetch_corpora(corpora, folder, language or [], dry_run=dry_run, quiet=quiet, as_json=as_json)
+app.add_typer(data_app)
 
 
 @app.command()
@@ -344,35 +315,6 @@ def doctor(as_json: Json = False, data: Data = None, debug: Debug = False) -> No
     from isogloss.cli.lists import machine
 
     Display(as_json=as_json).table(("what", "found"), machine(data))
-
-
-@languages_app.callback()
-def languages(
-    context: typer.Context,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """List the built-in languages."""
-    if context.invoked_subcommand is None:
-        from isogloss.cli.display import Display
-        from isogloss.cli.lists import LISTS
-
-        Display(as_json=as_json).table(*LISTS["languages"](Path()))
-
-
-@languages_app.command()
-def export(
-    folder: Annotated[Path, typer.Argument(help="Where the files go.")],
-    quiet: Quiet = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """Write the built-in languages as files, each corpus in its native format."""
-    from isogloss.cli.display import Display
-    from isogloss.data.built_in import BuiltInFolder
-
-    with Display(quiet=quiet) as display:
-        BuiltInFolder().export(folder, display.tell)
-    print(folder)
 
 
 ENGINES = ("serial", "processes")

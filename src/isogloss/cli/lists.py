@@ -46,9 +46,9 @@ def _encoders(_: Path) -> Listing:
 
 
 def _methods(_: Path) -> Listing:
-    from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING
+    from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 
-    kinds = {**METHODS, **PRETRAINING, **ADJUSTMENTS}
+    kinds = {**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
     return ("method", "what"), [(name, _first_line(kind)) for name, kind in sorted(kinds.items())]
 
 
@@ -56,6 +56,12 @@ def _aligners(_: Path) -> Listing:
     from isogloss.aligners import ALIGNERS
 
     return ("aligner", "what"), [(name, _first_line(kind)) for name, kind in sorted(ALIGNERS.items())]
+
+
+def _translators(_: Path) -> Listing:
+    from isogloss.translators import TRANSLATORS
+
+    return ("translator", "what"), [(name, _first_line(kind)) for name, kind in sorted(TRANSLATORS.items())]
 
 
 def _diagnostics(_: Path) -> Listing:
@@ -92,6 +98,7 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
     "recipes": _recipes,
     "runs": _runs,
     "tasks": _tasks,
+    "translators": _translators,
 }
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import typer
 
 from isogloss.cli.display import Display, show_report
-from isogloss.core.runs import Run, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import Run
 
 
 def run_and_report(
@@ -56,6 +57,47 @@ def run_and_report(
         raise typer.Exit(1)
 
 
+def pretrain_in_all_processes(
+    recipe: str,
+    *,
+    out: Path | None,
+    data: str | None,
+    scale: str,
+    changes: Sequence[str],
+    threads: int,
+    quiet: bool,
+    as_json: bool,
+    command: str,
+) -> None:
+    """Make a recipe's encoders as one of several processes; the first says what is left to be made alone."""
+    from isogloss.experiments.recipe import parse_change
+    from isogloss.experiments.running import plan_recipe
+    from isogloss.experiments.together import pretrain_together
+    from isogloss.training.processes import is_first, processes
+
+    planned = plan_recipe(recipe, out=out, data=data, scale=scale, changes=dict(map(parse_change, changes)))
+    with Display(quiet=quiet or not is_first(), as_json=as_json and is_first()) as display:
+        found = pretrain_together(
+            planned,
+            command=command,
+            announce=lambda run, number, total: display.say(f"[{number}/{total}] {planned.title(run)}"),
+            tell=display.tell,
+            threads=threads,
+        )
+        display.say(
+            f"{len(found.outcome.made)} encoders made in {processes()} processes, "
+            f"{len(found.outcome.failed)} failed. {found.left} runs have no record yet"
+            f"{': the same command, started alone, makes them' if found.left else ''}."
+        )
+        if as_json and is_first():
+            display.emit({"made": found.outcome.made, "failed": found.outcome.failed, "left": found.left})
+    if found.outcome.failed:
+        if is_first():
+            for key, message in found.outcome.failed.items():
+                print(f"isogloss: run {key} failed: {message}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
 def print_plan(
     recipe: str,
     *,
@@ -66,7 +108,6 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """Print every run of a recipe: its id, whether it is done, and how many others need it."""
-    from isogloss.experiments.execute import title_of
     from isogloss.experiments.recipe import parse_change
     from isogloss.experiments.running import plan_recipe
 
@@ -77,7 +118,7 @@ def print_plan(
             shared[run_id(needed)] += 1
     done = {run_id(run) for run in planned.runs if planned.store.is_finished(run)}
     rows = [
-        (key, "done" if key in done else "to do", shared[key], title_of(run))
+        (key, "done" if key in done else "to do", shared[key], planned.title(run))
         for key, run in zip(shared, planned.runs, strict=True)
     ]
     display = Display(as_json=as_json)

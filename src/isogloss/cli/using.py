@@ -2,7 +2,10 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
@@ -10,9 +13,13 @@ from isogloss.core.records import Row, Value, writing
 from isogloss.core.whole_files import whole_file
 from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
-from isogloss.using import How, Wanted, export, load_model, predict_file
+from isogloss.using import How, Model, Wanted, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
+from isogloss.using.beside import Warn
 from isogloss.using.exporting import check_free
+from isogloss.using.predicting import check_translations
+from isogloss.using.scoring import check_wanted
+from isogloss.using.translating import translation_for
 
 STANDARD_INPUT = "-"
 
@@ -23,13 +30,32 @@ KNOWN = {*ABOUT, "task", "corpus", "metric", "score", "baseline"}
 """Columns of a row that stand in their own place; the others are measures."""
 
 
-def print_predictions(run: Path, name: str, how: How, *, out: Path | None, quiet: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Translating:
+    """Where an input's translations come from, as the user said it."""
+
+    translations: str = ""
+    translator: str = ""
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        if self.model and not self.translator:
+            raise ConfigError("--model: it is for --translator, which is not there. Name one.")
+
+
+def print_predictions(
+    run: Path, name: str, how: How, *, translating: Translating, out: Path | None, quiet: bool
+) -> None:
     """Write what a model says of a file, line by line as it is read."""
-    file = _opened(name)
+    file = opened(name)
     model = load_model(run)
     shows = out is not None and not quiet and name != STANDARD_INPUT
-    total = sum(1 for _ in file.read()) if shows else 0
-    with Display(quiet=not shows) as display:
+    with Display(quiet=not shows) as display, TemporaryDirectory() as folder:
+        how = _with_translations(model, how, translating, Path(folder))
+        how = replace(how, warn=_warner(display if shows else Display(quiet=quiet)))
+        if STANDARD_INPUT not in (name, translating.translations):
+            check_translations(model, file, how)
+        total = sum(1 for _ in file.read()) if shows else 0
         lines = predict_file(model, file, how, tell=display.tell, lines=total)
         if out is None:
             for line in lines:
@@ -50,6 +76,7 @@ def print_scores(
     languages: Sequence[str],
     split: str,
     treebanks: Sequence[str],
+    inputs: str,
     data: str | None,
     predictions: Path | None,
     quiet: bool,
@@ -61,16 +88,17 @@ def print_scores(
         languages=tuple(dict.fromkeys(code for text in languages for code in text.replace(",", " ").split())),
         split=split,
         treebanks=tuple(map(_treebank, treebanks)),
+        inputs=inputs,
     )
     _check_runs(runs, wanted.languages)
     sources = Sources(data or "")
     models = [load_model(run) for run in runs]
+    for model in models:
+        check_wanted(model, wanted, sources)
     with Display(quiet=quiet or as_json) as display:
-        rows = [
-            row
-            for model in models
-            for row in evaluate_model(model, wanted, sources, predictions=predictions, tell=display.tell)
-        ]
+        warn = _warner(Display(quiet=quiet))
+        score = partial(evaluate_model, predictions=predictions, tell=display.tell, warn=warn)
+        rows = [row for model in models for row in score(model, wanted, sources)]
     if as_json:
         for row in rows:
             Display(as_json=True).emit(dict(row))
@@ -95,7 +123,27 @@ def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) 
     print(written)
 
 
-def _opened(name: str) -> File:
+def _warner(display: Display) -> Warn:
+    return lambda text: display.say(f"Warning: {text}")
+
+
+def _with_translations(model: Model, how: How, translating: Translating, folder: Path) -> How:
+    if translating.translations:
+        how = replace(how, translations=opened(translating.translations))
+    if translating.translator:
+        translate = translation_for(
+            model,
+            translating.translator,
+            language=how.language,
+            translating=translating.model,
+            folder=folder,
+        )
+        how = replace(how, translate=translate)
+    return how
+
+
+def opened(name: str) -> File:
+    """Give a file to read, or standard input; DataError with the nearest name where there is none."""
     if name == STANDARD_INPUT:
         return byte_stream("standard input", sys.stdin.buffer)
     path = Path(name)

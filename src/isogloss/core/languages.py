@@ -19,6 +19,9 @@ NAMES = {
     "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
 }  # fmt: skip
 
+BOTH = "+"
+"""What stands between two languages where an input is in both."""
+
 _CODE = re.compile(r"[a-z]{2,3}")
 _BUILT_IN = re.compile(r"q[a-t][a-z]")
 
@@ -31,6 +34,11 @@ def check_language(code: str, where: str) -> str:
             f"the built-in languages are qaa, qab, …"
         )
     return code
+
+
+def language_of_text(language: str) -> str:
+    """Return the language a text is in: of a pair such as en-sw, translated from en into sw, the last."""
+    return language.rpartition("-")[2]
 
 
 def is_built_in(code: str) -> bool:

@@ -4,40 +4,15 @@ A run's id is the hash of its content (``core.identity``). Methods, diagnostics 
 of higher floors; here they are only known to be frozen dataclasses with a ``name``.
 """
 
-from dataclasses import dataclass, field, fields
-from typing import Annotated, ClassVar, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from isogloss.core.identity import identity
+from isogloss.core.run_parts import Count, Named, Positive, Rate, Share, Weight, Whole
 
-Whole = Annotated[int, Field(strict=True)]
-"""A whole number; a truth value or a text is none."""
-
-Count = Annotated[int, Field(strict=True, ge=0)]
-"""A number of things, possibly none."""
-
-Positive = Annotated[int, Field(strict=True, ge=1)]
-"""A number of things, at least one."""
-
-Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-"""A part of a whole."""
-
-Rate = Annotated[float, Field(strict=True, gt=0)]
-"""A step's size."""
-
-Weight = Annotated[float, Field(strict=True, ge=0)]
-"""A factor that may be 0."""
-
-
-@runtime_checkable
-class Named(Protocol):
-    """A frozen dataclass that stands in one of the tables (METHODS, DIAGNOSTICS …)."""
-
-    @property
-    def name(self) -> str:
-        """Name in the table, in kebab-case."""
-        ...
+__all__ = ["Count", "Named", "Positive", "Rate", "Share", "Weight", "Whole"]
+"""Beside all that is defined here: what fields are made of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +45,21 @@ class Architecture:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Modules:
+    """What each language of an encoder has for itself, beside what all share."""
+
+    kind: Literal["feed-forward", "attention", "adapter", "shared-adapter"]
+    """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each
+    language after every attention and feed-forward; shared-adapter: one for all (the control)."""
+
+    reduction: Positive = 4
+    """How many times narrower than the states an adapter's bottleneck is."""
+
+    fallback: str = ""
+    """Language whose modules read the languages that have none; without one these are refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pretrain:
     """Make an encoder from text by masked language modelling."""
 
@@ -90,8 +80,15 @@ class Pretrain:
     bitext: str = ""
     """Corpus of translations for translation LM; none when empty."""
 
+    lines: tuple[tuple[str, int], ...] | None = None
+    """At most so many lines of a language, drawn at random from the seed: (("ru", 100000),); all of the
+    others."""
+
+    modules: Modules | None = None
+    """What each language has for itself; without, all is shared."""
+
     seed: Whole = 0
-    """Seed of initial weights, order and masks."""
+    """Seed of initial weights, order, masks, and the lines drawn."""
 
     data: str = ""
     """Fingerprint of the files read; the plan fills it in."""
@@ -158,6 +155,78 @@ class Adjust:
 
     seed: Whole = 0
     """Seed of the order and of dropout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainTranslator:
+    """Make a translation model from bitext, for both directions of every pair."""
+
+    name: ClassVar[str] = "train-translator"
+
+    bitext: str
+    """Corpus of translations."""
+
+    pairs: tuple[str, ...]
+    """Pairs of languages, as in en-es."""
+
+    method: Named
+    """How: size, length and optimisation (a value of the methods floor)."""
+
+    dev: str = ""
+    """Corpus of translations whose dev split chooses among the weights on the way; none when empty."""
+
+    examples: Count = 0
+    """Translations of each pair, the first ones; 0 for all."""
+
+    seed: Whole = 0
+    """Seed of initial weights, order and dropout."""
+
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translate:
+    """Make translated examples, under the same ids, of a corpus's split."""
+
+    name: ClassVar[str] = "translate"
+
+    corpus: str
+    """Corpus of any kind: with labels, of text, or of translations, whose first texts are translated."""
+
+    languages: str
+    """From and into: en-sw; en-sw-en goes back to where it came from."""
+
+    split: str = "train"
+    """Split that is translated."""
+
+    translator: Named
+    """How (a value of the translators' floor)."""
+
+    model: TrainTranslator | Pretrained | None = None
+    """The model, where the translator needs one."""
+
+    start: "Translate | None" = None
+    """The translation it goes on from, for one that goes back: it translates what that one wrote."""
+
+    answers: tuple[str, ...] | None = None
+    """Ways to find the answers to questions again, tried in order; with none at all questions are kept
+    without answers, and translated without a look at them. None said where nothing has answers."""
+
+    aligner: Named | None = None
+    """Word aligner, where answers are found by alignment."""
+
+    encoder: "Encoder | None" = None
+    """The encoder whose states that aligner compares."""
+
+    treebanks: tuple[tuple[str, str], ...] = ()
+    """Treebank of a language where the corpus has several."""
+
+    examples: Count = 0
+    """Examples that are translated, the first ones; 0 for all."""
+
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +300,9 @@ class FineTune:
     aligned: tuple[Align, ...] | None = None
     """Bitext with word alignments, one for each pair of languages, for methods that read some."""
 
+    translated: tuple[Translate, ...] | None = None
+    """Translations it reads, where they are made and not read from the corpus's files."""
+
     teacher: "FineTune | None" = None
     """The model that labels translations, for methods that need one."""
 
@@ -277,6 +349,9 @@ class Measure:
     aligned: tuple[Align, ...] | None = None
     """Word alignments of the bitext it reads, where it looks at words; one for each pair of languages."""
 
+    translated: tuple[Translate, ...] | None = None
+    """Translations it reads, where they are made and not read from the corpus's files."""
+
     treebanks: tuple[tuple[str, str], ...] = ()
     """Treebank of a language where the corpus has several."""
 
@@ -288,50 +363,4 @@ class Measure:
 
 
 Encoder = Pretrain | Pretrained | Adjust
-Run = Pretrain | Pretrained | Align | Adjust | FineTune | Measure
-
-
-def needs(run: Run) -> tuple[Run, ...]:
-    """List the runs that must be finished before this one; an encoder that exists already is none."""
-    return tuple(part for part in _parts(run) if not isinstance(part, Pretrained))
-
-
-def _parts(run: Run) -> tuple[Run, ...]:
-    """List the runs that stand in a run's fields."""
-    found: list[Run] = []
-    for one in fields(run):
-        value = getattr(run, one.name)
-        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Run)]
-    return tuple(found)
-
-
-def original(encoder: Encoder) -> Encoder:
-    """Return the encoder that others were made from."""
-    return original(encoder.encoder) if isinstance(encoder, Adjust) else encoder
-
-
-def source_of(model: FineTune) -> tuple[str, ...]:
-    """Return a model's source languages: its own, or those of the model it goes on from."""
-    return model.source if model.source or model.start is None else source_of(model.start)
-
-
-def run_id(run: Run) -> str:
-    """Return the content id of a run."""
-    return identity(run)
-
-
-def in_order(runs: tuple[Run, ...]) -> list[Run]:
-    """List all runs and what they need, each once, what is needed first."""
-    ordered: dict[str, Run] = {}
-
-    def add(run: Run) -> None:
-        key = run_id(run)
-        if key in ordered:
-            return
-        for needed in needs(run):
-            add(needed)
-        ordered[key] = run
-
-    for run in runs:
-        add(run)
-    return list(ordered.values())
+Run = Pretrain | Pretrained | Align | Adjust | TrainTranslator | Translate | FineTune | Measure

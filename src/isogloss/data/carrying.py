@@ -3,8 +3,9 @@
 What an example is made of decides what is translated; a question whose answer is lost is left out and named.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import tee
 from typing import Any, Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, unknown_name
@@ -46,7 +47,11 @@ class Carried(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerSearch:
-    """How the answers to questions are found again; ways are tried in order on those not found yet."""
+    """How the answers to questions are found again; ways are tried in order on those not found yet.
+
+    Without any way answers are not looked for: questions are kept without, and nothing in their translation
+    tells where the answer was, as it must be where a model is tested on them.
+    """
 
     ways: tuple[Way, ...] = ("marks", "alone")
     """links: by the translator's own word links; marks: by marks round the answer, which the translation
@@ -92,6 +97,35 @@ def translate_examples(
     return Carried([one for one in kept if one is not None], found.lost, cuts)
 
 
+def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
+    """Translate examples as they come, for a model to read: what is right about them is left behind.
+
+    What an example says again after the one before it (a passage, to several questions) is translated once.
+    """
+    here, there = tee(examples)
+    new = (text for _, texts in _with_new_texts(there) for text in texts)
+    made, known = iter(translate(new)), dict[str, Translated]()
+    for example, texts in _with_new_texts(here):
+        known |= {text: next(made) for text in texts}
+        parts = _PARTS[type(example)]
+        known = {text: known[text] for text in parts.texts(example)}
+        yield parts.rebuild(example, [known[text] for text in parts.texts(example)])
+
+
+def texts_of(example: Example) -> Sequence[str]:
+    """Return the texts an example is made of; words are one, parted by spaces."""
+    return _PARTS[type(example)].texts(example)
+
+
+def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list[str]]]:
+    """Give each example with those of its texts that the one before it has not."""
+    before: Sequence[str] = ()
+    for example in examples:
+        texts = texts_of(example)
+        yield example, [text for text in dict.fromkeys(texts) if text not in before]
+        before = texts
+
+
 class _Parts(NamedTuple):
     """Which texts of an example are translated, and how it is put together again."""
 
@@ -104,6 +138,11 @@ def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Trans
     words = translated[0].words
     words = tuple(translated[0].text.split()) if words is None else words
     return TaggedSentence(id=sentence.id, words=words, tags=())
+
+
+def _asked(question: Question, translated: Sequence[Translated]) -> Question:
+    asked, passage = translated
+    return replace(question, question=asked.text, passage=passage.text, answers=(), language="", repaired="")
 
 
 _OF_WORDS = _Parts(lambda one: [" ".join(one.words)], _words)
@@ -119,6 +158,7 @@ _PARTS: Mapping[type, _Parts] = {
     ),
     TaggedSentence: _OF_WORDS,
     ParsedSentence: _OF_WORDS,
+    Question: _Parts(lambda one: [one.question, one.passage], _asked),
 }
 
 
@@ -133,6 +173,10 @@ class _Questions:
         self.passages: dict[str, Translated] = {}
         self.passage: dict[str, str] = {}
         self.answers: dict[str, tuple[Answer, ...]] = {}
+        if not search.ways:
+            self._plain(questions)
+            self.passage = {one.id: self.passages[one.passage].text for one in questions}
+            self.answers = {one.id: () for one in questions}
         for way in search.ways:
             missing = [one for one in questions if one.id not in self.answers]
             if missing:

@@ -26,7 +26,7 @@ class Sources:
     data: str = ""
     """A folder; "hub" for the Hugging Face hub, "hub:FOLDER" for parquet files of it; none when empty."""
     encoders: Mapping[str, str] = field(default_factory=dict)
-    """Where encoders are on this machine, by fingerprint: runs and their records do not say it."""
+    """Where encoders and translation models are on this machine, by fingerprint: runs do not say it."""
 
     def encoder(self, encoder: Pretrained) -> str:
         """Return an encoder's folder, or its name on the hub."""

@@ -10,6 +10,7 @@ from isogloss.diagnostics.interpolation import Interpolation, Plane
 from isogloss.diagnostics.language_gates import LanguageGates
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mixup_ratio import MixupRatio
+from isogloss.diagnostics.mixup_sweep import MixupSweep
 from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.run_variance import RunVariance
@@ -48,6 +49,7 @@ _ALL: tuple[type[Diagnostic], ...] = (
     Cka,
     RepresentationMap,
     MixupRatio,
+    MixupSweep,
     GradientConflict,
     TaskGradientConflict,
     LanguageGates,

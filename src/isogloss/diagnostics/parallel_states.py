@@ -8,7 +8,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.examples import Translation
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.training.sentence_states import sentence_states
 
 BLOCK = 1024

@@ -18,7 +18,7 @@ from isogloss.core.records import Row
 from isogloss.core.runs import Positive
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import layer_numbers
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.training.sentence_states import sentence_states
 
 COMPONENTS = 2

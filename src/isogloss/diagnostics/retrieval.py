@@ -17,7 +17,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Row
 from isogloss.diagnostics.look import Look
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.training.sentence_states import sentence_states
 
 BLOCK = 1024

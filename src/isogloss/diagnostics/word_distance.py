@@ -24,7 +24,7 @@ from isogloss.core.records import Row, Value
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.look import Look
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
 from isogloss.training.word_states import check_words, word_states
 

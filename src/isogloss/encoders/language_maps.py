@@ -2,25 +2,23 @@
 
 The maps stand beside the encoder in a file of their own; without it the folder is read as any other. A model
 that is loaded carries them, whatever head is put on it, until it is saved again; who uses it says which
-language is read (``of_language``). Fine-tuning changes the encoder, and leaves its maps as they are.
+language is read (``speaking.of_language``). Fine-tuning changes the encoder, and leaves its maps as they are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, ModelError, did_you_mean
+from isogloss.core.languages import BOTH, language_of_text
 from isogloss.core.records import writing
+from isogloss.encoders.module_places import encoder_of
 from isogloss.nn.language_map import LanguageMap
 
 FILE = "language_maps.safetensors"
 CARRIED = "language_maps"
 """Attribute of an encoder that has maps."""
-
-BOTH = "+"
-"""What stands between two languages where an input is in both."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class LanguageMaps:
 
         Of a pair such as en-sw, translated from en into sw, the last is the language of the text.
         """
-        code = language.rpartition("-")[2]
+        code = language_of_text(language)
         if code == self.source:
             return None
         if code not in self.maps:
@@ -58,57 +56,13 @@ def _lacking(maps: LanguageMaps, code: str) -> str:
 
 def keep_language_maps(model: Any, maps: LanguageMaps) -> None:
     """Let a model carry maps, in its encoder."""
-    setattr(_encoder(model), CARRIED, maps)
+    setattr(encoder_of(model), CARRIED, maps)
 
 
 def language_maps_of(model: Any) -> LanguageMaps | None:
     """Return the maps that a model carries; None for one without."""
-    maps: LanguageMaps | None = getattr(_encoder(model), CARRIED, None)
+    maps: LanguageMaps | None = getattr(encoder_of(model), CARRIED, None)
     return maps
-
-
-def check_languages(model: Any, languages: Iterable[str]) -> None:
-    """Raise ConfigError where a model with maps has none for a language; one without reads them all."""
-    maps = language_maps_of(model)
-    for language in languages:
-        if maps is not None:
-            maps.of(language)
-
-
-@contextmanager
-def of_language(model: Any, language: str) -> Iterator[None]:
-    """Let a model read a language for a while: mapped where it carries maps, else as it always does."""
-    maps = language_maps_of(model)
-    with nullcontext() if maps is None else speaking(model, maps, language):
-        yield
-
-
-def _encoder(model: Any) -> Any:
-    return getattr(model, "base_model", model)
-
-
-@contextmanager
-def speaking(model: Any, maps: LanguageMaps, language: str) -> Iterator[None]:
-    """Let an encoder, or a model with a head, map its last states as a language's for a while."""
-    found = maps.of(language)
-    if found is None:
-        yield
-        return
-    encoder = _encoder(model)
-
-    def mapped(module: Any, _: Any, output: Any) -> Any:
-        output.last_hidden_state = found(output.last_hidden_state)
-        if output.get("hidden_states") is not None:
-            output.hidden_states = (*output.hidden_states[:-1], output.last_hidden_state)
-        if output.get("pooler_output") is not None:  # Made of the last states too.
-            output.pooler_output = module.pooler(output.last_hidden_state)
-        return output
-
-    handle = encoder.register_forward_hook(mapped)
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 def write_language_maps(maps: LanguageMaps, folder: Path) -> None:

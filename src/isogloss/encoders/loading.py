@@ -31,6 +31,7 @@ from isogloss.encoders.language_maps import (
     read_language_maps,
     write_language_maps,
 )
+from isogloss.encoders.module_files import left_out, read_language_modules, write_language_modules
 from isogloss.encoders.table import FAMILIES, family_named
 
 if TYPE_CHECKING:
@@ -192,21 +193,22 @@ def save_model(
 ) -> None:
     """Write model and tokenizer under a temporary name, then rename: the folder is there whole or not at all.
 
-    A folder of this name is replaced. ``extras`` write what else belongs into it; language maps that the
-    model carries are written too.
+    A folder of this name is replaced. ``extras`` write what else belongs into it; what the
+    model carries beside an ordinary one (language maps, language modules) is written into files of its own.
     """
     from safetensors import SafetensorError
 
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
         temporary.mkdir(parents=True, exist_ok=True)
-        with quiet():
+        with quiet(), left_out(model):
             model.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
         for write in extras:
             write(temporary)
         if maps := language_maps_of(model):
             write_language_maps(maps, temporary)
+        write_language_modules(model, temporary)
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)
@@ -262,6 +264,7 @@ def _read_model(
     maps = read_language_maps(folder, config.hidden_size)
     if maps is not None:
         keep_language_maps(model, maps)
+    read_language_modules(model, folder)
     return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
 
 

@@ -9,7 +9,7 @@ whose residual is the (1-λ) term of Eq. 4, whose norm is the layer's own. The f
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,9 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
 from isogloss.encoders.family import Site
+from isogloss.encoders.language_modules import site_of
+from isogloss.encoders.module_places import encoder_of
+from isogloss.encoders.speaking import languages_in_force, of_rows
 from isogloss.encoders.table import family_named, family_of, require
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
@@ -86,25 +89,50 @@ def mixing(model: "PreTrainedModel", mixup: Mixup, mask: Tensor | None) -> Itera
     if mixup.largest == 0:
         yield noted
         return
-    site = family_of(model).sites(model)[mixup.layer - 1]
-    layer = _MixingLayer(model, site, mixup, mask, noted)
-    handle = site.module(model, "attention_norm").register_forward_hook(layer.after_norm)
-    try:
+    site, (source, target) = family_of(model).sites(model)[mixup.layer - 1], _sides(model)
+    first, second = (site_of(model, site, language) for language in (source, target))
+    layer = _MixingLayer(model, second, mixup, mask, noted)
+    apart = first.attention_norm != second.attention_norm
+    with ExitStack() as hooks:
+        if apart and site.attention_norm not in site.attention:
+            _hook(hooks, first.module(model, "attention_norm"), layer.after_source)
+            _hook(hooks, second.module(model, "attention_norm"), layer.after_target)
+        else:  # Both sides come through one norm together.
+            norm = (site if apart else second).module(model, "attention_norm")
+            _hook(hooks, norm, layer.after_both)
         yield noted
-    finally:
-        handle.remove()
+
+
+def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Tensor | None]) -> None:
+    hooks.callback(module.register_forward_hook(hook).remove)
+
+
+def _sides(model: "PreTrainedModel") -> tuple[str, str]:
+    """Return whose modules read each half of the batch; ConfigError where several languages' do."""
+    languages = languages_in_force(model)
+    middle = len(languages) // 2
+    halves = (
+        [set(half) for half in (languages[:middle], languages[middle:])] if middle else [{*languages}] * 2
+    )
+    if any(len(half) > 1 for half in halves):
+        found = " beside ".join("+".join(sorted(half)) for half in halves)
+        raise ConfigError(
+            f"X-Mixup: each side of a batch is in one language; found {found}. Give batches of one pair of "
+            f"languages."
+        )
+    source, target = ("".join(half) for half in halves)
+    return source, target
 
 
 @contextmanager
 def last_states(model: "PreTrainedModel") -> Iterator[list[Tensor]]:
-    """Note the last layer's states [row subword dim] of each pass of a post-norm model."""
+    """Note the last states [row subword dim] of each pass, as a head sees them."""
     found: list[Tensor] = []
 
     def note(_module: nn.Module, _inputs: Any, output: Any) -> None:
-        found.append(output if torch.is_tensor(output) else output[0])
+        found.append(output.last_hidden_state)
 
-    last = family_of(model).sites(model)[-1]
-    handle = last.module(model, "block").register_forward_hook(note)
+    handle = encoder_of(model).register_forward_hook(note)  # After that of language maps, if there are any.
     try:
         yield found
     finally:
@@ -113,22 +141,37 @@ def last_states(model: "PreTrainedModel") -> Iterator[list[Tensor]]:
 
 @dataclass(frozen=True)
 class _MixingLayer:
-    """The second sub-layer of a layer that mixes."""
+    """The second sub-layer of a layer that mixes: that of the target's language, where each has its own."""
 
     model: "PreTrainedModel"
     site: Site
     mixup: Mixup
     mask: Tensor | None
     noted: Noted
+    source: list[Tensor] = field(default_factory=list)
+    """The source side, where it comes through a norm of its own."""
 
-    def after_norm(self, norm: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
+    def after_both(self, norm: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
         """Mix once the self-attention sub-layer is through; the source side goes on unmixed."""
         source, target = normed.chunk(2)
-        crossed, ratio = self._attend(target, source)
-        own = target if self.mixup.residual == "normed" else inputs[0].chunk(2)[1]
-        ratio = ratio.to(normed.dtype)[:, None, None]
-        mixed = norm.forward(ratio * crossed + (1 - ratio) * own)  # Eq. 4; a call would come back here.
-        return torch.cat((source, mixed.to(normed.dtype)))
+        return torch.cat((source, self._mixed(norm, inputs[0].chunk(2)[1], target, source)))
+
+    def after_source(self, _: nn.Module, __: tuple[Tensor, ...], normed: Tensor) -> None:
+        """Note the source side, whose language's sub-layer runs before the target's."""
+        self.source[:] = [normed]
+
+    def after_target(self, norm: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
+        """Mix the target side with what was noted of the source."""
+        return self._mixed(norm, inputs[0], normed, self.source.pop())
+
+    def _mixed(self, norm: nn.Module, summed: Tensor, target: Tensor, source: Tensor) -> Tensor:
+        """Return Eq. 4; ``summed`` is the target side before its norm."""
+        with of_rows(self.model, slice(len(target), None)):
+            crossed, ratio = self._attend(target, source)
+            own = target if self.mixup.residual == "normed" else summed
+            ratio = ratio.to(target.dtype)[:, None, None]
+            mixed: Tensor = norm.forward(ratio * crossed + (1 - ratio) * own)  # A call would come back here.
+        return mixed.to(target.dtype)
 
     def _attend(self, target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
         """Return h_T|S = MultiHead(h_T, h_S, h_S) (Eq. 3) and λ of each pair."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from isogloss.aligners import ALIGNERS
 from isogloss.core.errors import unknown_name
-from isogloss.core.runs import Align, Encoder, original
+from isogloss.core.run_graph import original
+from isogloss.core.runs import Align, Encoder
 from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, joined
@@ -29,14 +31,7 @@ def alignments(
     An aligner that looks at states looks at those of the original encoder, so that an adjusted one is not
     measured by its own alignments.
     """
-    table, where = asked.table, asked.where
-    name = table.get("name", "fast-align")
-    if name not in ALIGNERS:
-        raise unknown_name(f"{where}: align", "word aligner", str(name), ALIGNERS)
-    kind = ALIGNERS[name]
-    own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    refuse_unknown(table, {"name", *own}, f"aligner {name}", f"{where}: align")
-    aligner = checked(kind, {key: table[key] for key in own & set(table)}, f"{where}: align")
+    where, aligner = asked.where, aligner_of(asked.table, asked.where)
     found = []
     for pair in pairs:
         with located(f"{where}: pairs"):
@@ -56,6 +51,17 @@ def alignments(
             )
         )
     return tuple(found)
+
+
+def aligner_of(table: Table, where: str) -> Any:
+    """Build the word aligner that a recipe's [align] table names."""
+    name = table.get("name", "fast-align")
+    if name not in ALIGNERS:
+        raise unknown_name(f"{where}: align", "word aligner", str(name), ALIGNERS)
+    kind = ALIGNERS[name]
+    own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    refuse_unknown(table, {"name", *own}, f"aligner {name}", f"{where}: align")
+    return checked(kind, {key: table[key] for key in own & set(table)}, f"{where}: align")
 
 
 def splits_of(needs_encoder: bool, split: Split) -> tuple[Split, ...]:

@@ -29,6 +29,7 @@ def align(shop: Workshop, run: Align) -> Made:
     pairs = [pair for split in read.values() for pair in split]
     setting = AlignSetting(
         pairs=pairs,
+        languages=two_languages(run.languages),
         encoder=shop.encoder(run.encoder) if run.encoder is not None else "",
         precision=shop.precision,
         folder=shop.store.folder(run) / WORK,

@@ -1,15 +1,19 @@
 """From a recipe to the encoders it works on: those it names, those it pretrains, and those it adjusts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import chain
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.runs import Adjust, Architecture, Encoder, Pretrain, Pretrained
 from isogloss.data.sources import Sources, joined
 from isogloss.encoders import FAMILIES
+from isogloss.encoders.language_modules import check_modules
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, languages_read, pretrained
+from isogloss.experiments.encoders import encoder_label, pretrained
+from isogloss.experiments.languages_read import check_read, mapped_languages
+from isogloss.experiments.pretraining_text import has_dev
 from isogloss.experiments.recipe import (
     AdjustTable,
     EncoderTable,
@@ -30,9 +34,11 @@ ORIGINAL = "original"
 
 def encoders(recipe: Recipe, sources: Sources, where: str) -> dict[Encoder, str]:
     """Build the recipe's encoders, each with the label that methods choose it by."""
-    originals = [_encoder(entry, sources, where) for entry in encoder_entries(recipe)]
-    refuse_empty_or_twice([encoder_label(encoder) for encoder in originals], f"{where}: encoder")
-    found = dict.fromkeys(originals, ORIGINAL)
+    entries = encoder_entries(recipe)
+    originals = [_encoders(entry, sources, where) for entry in entries]
+    refuse_empty_or_twice([encoder_label(one) for some in originals for one in some], f"{where}: encoder")
+    labelled = zip(originals, _labels(entries, where), strict=True)
+    found: dict[Encoder, str] = {encoder: label for some, label in labelled for encoder in some}
     for place, table in enumerate(recipe.adjust):
         here = f"{where}: adjust[{place}]"
         adjusted, labels = _adjusted(table, found, recipe, sources, here), set(found.values())
@@ -65,11 +71,13 @@ def _adjusted(
     refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
     found: dict[Encoder, str] = {}
     for encoder in [one for one, label in there.items() if label == choice.start]:
-        if languages_read(encoder, sources.encoders) is not None:
+        if mapped_languages(encoder, sources.encoders) is not None:
             raise ConfigError(
                 f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
                 f"leave its maps behind. Start from the encoder without maps, and map last."
             )
+        codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
+        check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
         for size in sizes:
             asked = Asked(recipe.align, where)
             aligned = alignments(asked, sources, encoder, choice.bitext, choice.pairs)
@@ -84,21 +92,37 @@ def _adjusted(
     return found
 
 
+def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
+    """Return what the encoders are called; a label that is given is the encoder's own."""
+    labels = [ORIGINAL if isinstance(entry, str) else entry.label or ORIGINAL for entry in entries]
+    for place, entry in enumerate(entries):
+        if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
+            raise ConfigError(
+                f"{where}: encoder[{place}]: {entry.label!r} is the label of another encoder too. Give each "
+                f"its own."
+            )
+    return labels
+
+
 def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
     """List what a recipe says of its encoders."""
     return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
 
 
-def _encoder(entry: str | EncoderTable, sources: Sources, where: str) -> Encoder:
+def _encoders(entry: str | EncoderTable, sources: Sources, where: str) -> list[Encoder]:
+    """Build what one entry asks for: an encoder for each seed."""
     if isinstance(entry, str):
-        return _pretrained(entry, where)
+        return [_pretrained(entry, where)]
     if bool(entry.pretrain) == bool(entry.pretrained):
         raise ConfigError(
             f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
         )
     if entry.pretrain is None:
-        return _pretrained(entry.pretrained, where)
-    return _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
+        return [_pretrained(entry.pretrained, where)]
+    seeds = entry.pretrain.seed if isinstance(entry.pretrain.seed, tuple) else (entry.pretrain.seed,)
+    refuse_empty_or_twice(seeds, f"{where}: encoder.pretrain.seed")
+    made = _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
+    return [replace(made, seed=seed) for seed in seeds]
 
 
 def _pretrained(source: str, where: str) -> Pretrained:
@@ -116,28 +140,38 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     _check_architecture(table.architecture, method.block, where)
     with located(where):
         FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
-        method.check(table.architecture)
+        method.check(table.architecture, table.modules, table.languages)
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")
     first, *others = [check_language(code, f"{where}.languages") for code in table.languages]
+    if table.modules is not None:
+        with located(where):
+            check_modules(table.modules, table.languages, dim=table.architecture.dim)
     if bool(table.bitext) != bool(method.translation):
         raise ConfigError(
             f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
             f"together. Give both or neither."
         )
+    for code in table.lines:
+        if code not in table.languages:
+            raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
     wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
     if table.bitext:
         wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
+    files = [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
+    if method.evaluate_every is not None:
+        texts = [(corpus, code) for _, corpus, kind, code in wanted if kind == "text"]
+        held_out = [(corpus, code) for corpus, code in texts if has_dev(sources, corpus, code)]
+        files += [sources.fingerprint(corpus, code, "dev") for corpus, code in held_out]
     return Pretrain(
         text=table.text,
         languages=table.languages,
         architecture=table.architecture,
         method=method,
         bitext=table.bitext,
-        seed=table.seed,
-        data=joined(
-            [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
-        ),
+        lines=tuple(sorted(table.lines.items())) or None,
+        modules=table.modules,
+        data=joined(files),
     )
 
 

@@ -7,10 +7,10 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained, original, run_id
+from isogloss.core.run_graph import original, run_id
+from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained
 from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer, names_masked_lm
 from isogloss.encoders.folder import check_tokenizer, check_weights, existing_folder, read_config
-from isogloss.encoders.language_maps import read_language_maps
 
 SHIPPED = "shipped"
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -30,7 +30,7 @@ def pretrained(source: str) -> Pretrained:
     check_weights(folder, "AutoModel")
     # A run's model lies in a folder "model": the run's id says more.
     name = folder.parent.name if folder.name == "model" else folder.name
-    return Pretrained(source=source if source == SHIPPED else name, data=_fingerprint(folder))
+    return Pretrained(source=source if source == SHIPPED else name, data=fingerprint(folder))
 
 
 def local_folder(source: str) -> Path | None:
@@ -65,19 +65,6 @@ def place_of(encoder: Encoder, here: Mapping[str, str]) -> str:
     return here.get(first.data, "") if isinstance(first, Pretrained) else ""
 
 
-def languages_read(encoder: Encoder, here: Mapping[str, str]) -> frozenset[str] | None:
-    """Return the languages an encoder has maps for, and their source; None where it reads any."""
-    if isinstance(encoder, Adjust):
-        if not getattr(encoder.method, "maps", False):
-            return languages_read(encoder.encoder, here)
-        return frozenset(code for one in encoder.aligned for code in one.languages.split("-"))
-    where = place_of(encoder, here)
-    if not where:
-        return None
-    maps = read_language_maps(Path(where), load_encoder_config(where).hidden_size)
-    return None if maps is None else frozenset((maps.source, *maps.maps))
-
-
 def has_masked_lm(encoder: Encoder, here: Mapping[str, str]) -> bool:
     """Tell whether an encoder has a masked-LM head; of one that is not on this machine yet, hope so."""
     where = place_of(encoder, here)
@@ -96,7 +83,8 @@ def encoder_label(encoder: Encoder) -> str:
     if isinstance(encoder, Pretrain):
         shape = encoder.architecture
         languages = "+".join(encoder.languages)
-        return f"{shape.family} {shape.layers}x{shape.dim} on {languages} ({run_id(encoder)[:6]})"
+        own = f", {encoder.modules.kind} modules" if encoder.modules else ""
+        return f"{shape.family} {shape.layers}x{shape.dim} on {languages}{own} ({run_id(encoder)[:6]})"
     if isinstance(encoder, Adjust):
         pairs = "+".join(one.languages for one in encoder.aligned)
         size = f"{encoder.aligned[0].examples} " if encoder.aligned[0].examples else ""
@@ -111,8 +99,9 @@ def _positions(folder: str, _data: str) -> int:
     return FAMILIES[config.model_type].longest_text(config)
 
 
-def _fingerprint(folder: Path) -> str:
-    kinds = {".json", ".safetensors", ".model", ".txt"}
+def fingerprint(folder: Path) -> str:
+    """Return a fingerprint of a model's files: other weights in the same folder are another model."""
+    kinds = {".json", ".safetensors", ".model", ".txt", ".spm"}
     found = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
     digest = sha256()
     for path in found:

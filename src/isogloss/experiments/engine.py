@@ -23,7 +23,8 @@ from typing import Any
 
 from isogloss.core.errors import RunError
 from isogloss.core.progress import Progress, Tell
-from isogloss.core.runs import Run, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import Run
 from isogloss.experiments.execute import make
 from isogloss.experiments.workshop import WORK, Workshop
 
@@ -58,7 +59,7 @@ def run_serially(shop: Workshop, runs: Sequence[Run], announce: Announce) -> Out
         announce(run, outcome.ended + 1, len(runs))
         try:
             make(shop, run)
-        except _excusable() as error:
+        except excusable() as error:
             _fail(shop, run, outcome, error)
         else:
             outcome.made.append(run_id(run))
@@ -133,7 +134,7 @@ def _collect(shop: Workshop, running: dict[Future[None], Run], outcome: Outcome)
         run = running.pop(future)
         try:
             future.result()
-        except _excusable() as error:
+        except excusable() as error:
             _fail(shop, run, outcome, error)
         except BrokenProcessPool as error:
             raise RunError(
@@ -188,7 +189,7 @@ def _make(shop: Workshop, run: Run) -> None:
     make(shop, run)
 
 
-def _excusable() -> tuple[type[Exception], ...]:
+def excusable() -> tuple[type[Exception], ...]:
     """Errors of one run that leave the others possible."""
     import torch
 

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from time import perf_counter
@@ -12,17 +12,19 @@ from typing import Any
 import torch
 
 from isogloss.core.identity import content
-from isogloss.core.records import Record, Value
+from isogloss.core.records import Record, Row, Value
+from isogloss.core.run_graph import needs, original, run_id, source_of
 from isogloss.core.runs import (
     Adjust,
     Align,
+    Encoder,
     FineTune,
     Measure,
     Pretrain,
+    Pretrained,
     Run,
-    needs,
-    run_id,
-    source_of,
+    TrainTranslator,
+    Translate,
 )
 from isogloss.core.version import VERSION
 from isogloss.data.answer_offsets import repairs_told
@@ -31,15 +33,20 @@ from isogloss.data.examples import Example, Translation
 from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
+from isogloss.encoders.language_modules import parameter_counts
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
+from isogloss.experiments.labels import described, translation_model_label, translator_label
+from isogloss.experiments.pretraining_text import PretrainingText
 from isogloss.experiments.raw_text import keep_tensors, masked_lm_of, text_of
+from isogloss.experiments.translation_runs import train_translator, translate, translated_examples
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, Scorer, evaluation
+from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
 from isogloss.training.paired_evaluation import beside_translations
+from isogloss.training.processes import is_first
 from isogloss.training.setting import Setting, TextSetting
 from isogloss.training.supervised import attention_for_training
 
@@ -66,6 +73,12 @@ def make(shop: Workshop, run: Run) -> Record:
     return record
 
 
+def help_make(shop: Workshop, run: Run) -> None:
+    """Compute for a run that the first of several processes makes and records."""
+    with _threads(shop.threads):
+        _MAKERS[run.name](shop, run)
+
+
 def title_of(run: Run) -> str:
     """Say in a few words what a run is."""
     if isinstance(run, Measure):
@@ -76,18 +89,19 @@ def title_of(run: Run) -> str:
         return f"{method_label(run)}: {run.corpus} {run.task} {languages}, seed {run.seed}"
     if isinstance(run, Align):
         return f"{run.aligner.name}: {run.bitext} {run.languages}"
+    if isinstance(run, Translate):
+        return f"translation: {run.corpus} {run.languages} {run.split} by {translator_label([run])}"
+    if isinstance(run, TrainTranslator):
+        size = f"{run.examples} of " if run.examples else ""
+        return f"translator, {translation_model_label(run)}: {size}{run.bitext} {' '.join(run.pairs)}"
     return f"encoder {encoder_label(run)}"
 
 
 def method_label(run: FineTune) -> str:
-    """Name a model's method in tables: with its fields that are not the default, and what it goes on from."""
-    method: Any = run.method
-    changed = [
-        f"{one.name}={getattr(method, one.name)}"
-        for one in fields(method)
-        if getattr(method, one.name) != one.default and not one.metadata.get("watches")
-    ]
-    name = f"{method.name} ({', '.join(changed)})" if changed else str(method.name)
+    """Name a model's method in tables: fields not the default, who translated, what it goes on from."""
+    name = described(run.method)
+    if run.translated:
+        name = f"{name} by {translator_label(run.translated)}"
     return f"{name} after {method_label(run.start)}" if run.start else name
 
 
@@ -95,7 +109,8 @@ def _test_set(run: Measure) -> str:
     """Name what a measurement reads: the corpus, its treebank if one is named for all, how inputs come."""
     named = {dict(run.treebanks).get(language, "") for language in run.languages}
     treebank = named.pop() if len(named) == 1 else ""
-    return " ".join(part for part in (run.corpus, treebank, run.inputs) if part)
+    by = f"by {translator_label(run.translated)}" if run.translated else ""
+    return " ".join(part for part in (run.corpus, treebank, run.inputs, by) if part)
 
 
 def _about(run: Measure) -> str:
@@ -114,28 +129,35 @@ def _about(run: Measure) -> str:
 
 
 def _pretrain(shop: Workshop, run: Pretrain) -> Made:
-    def text(language: str) -> Iterator[str]:
-        for corpus in run.text:
-            for line in shop.sources.stream(corpus, language, "train"):
-                yield line.text  # type: ignore[union-attr]
-
     def translations(first: str, second: str) -> Iterator[Translation]:
         return shop.sources.stream(run.bitext, f"{first}-{second}", "train")  # type: ignore[return-value]
 
+    method: Any = run.method
+    text = PretrainingText(run, shop.sources, holds_out=method.evaluate_every is not None)
     setting = TextSetting(
-        text=text,
+        text=text.train,
+        held_out=text.held_out,
         translations=translations if run.bitext else None,
         languages=run.languages,
         architecture=run.architecture,
+        modules=run.modules,
         folder=shop.store.folder(run) / WORK,
         seed=run.seed,
         tell=shop.tell,
     )
-    method: Any = run.method
     method = replace(method, precision=shop.settled(method.precision))
     model, tokenizer, fitted = method.train(setting)
-    save_model(model, tokenizer, shop.store.model(run))
-    return Made(fitted.rows)
+    if is_first():
+        save_model(model, tokenizer, shop.store.model(run))
+    return Made([*fitted.rows, *_parameters(model)])
+
+
+def _parameters(model: Any) -> Iterator[Row]:
+    """Count what all languages share and, where there are modules, what each has for itself."""
+    counts = parameter_counts(model)
+    yield {"language": "", "parameters": counts.shared}
+    for language, count in counts.own.items():
+        yield {"language": language, "parameters": count}
 
 
 def _fine_tune(shop: Workshop, run: FineTune) -> Made:
@@ -201,6 +223,8 @@ _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
     Pretrain.name: _pretrain,
     Align.name: align,
     Adjust.name: adjust,
+    TrainTranslator.name: train_translator,
+    Translate.name: translate,
     FineTune.name: _fine_tune,
     Measure.name: _measure,
 }
@@ -209,6 +233,9 @@ _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
 def _examples(
     shop: Workshop, run: FineTune | Measure, language: str, split: Any, count: int
 ) -> list[Example]:
+    for made in run.translated or ():
+        if (made.languages, made.split) == (language, split):
+            return translated_examples(shop, made)
     return shop.sources.examples(run.corpus, language, split, treebanks=run.treebanks, examples=count)
 
 
@@ -230,7 +257,7 @@ def _load(shop: Workshop, run: Run) -> Any:
 
 def _encoder(shop: Workshop, run: Run) -> tuple[Any, Any]:
     """Give an encoder, or the one within a model, with its tokenizer."""
-    if isinstance(run, Align | Measure):
+    if isinstance(run, Align | TrainTranslator | Translate | Measure):
         raise TypeError(f"a run of kind {run.name} has no weights")
     folder = str(shop.store.model(run)) if isinstance(run, FineTune) else shop.encoder(run)
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)
@@ -254,6 +281,7 @@ def _paired(shop: Workshop, run: Measure, language: str) -> Scorer:
         load_tokenizer(str(shop.store.model(model))),
         shop.optimization(model.optimization),
         mixup=mixup,
+        source=source_of(model)[0],
     )
 
 
@@ -290,12 +318,18 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
     )
 
 
+def _seed(encoder: Encoder) -> Value:
+    """Return the seed of an encoder that was pretrained here."""
+    first = original(encoder)
+    return first.seed if isinstance(first, Pretrain) else None
+
+
 def _columns(run: Measure) -> dict[str, Value]:
     """Columns that say which models a row is about."""
     models = [subject for subject in run.subjects if isinstance(subject, FineTune)]
     if not models:
-        encoders = [subject for subject in run.subjects if not isinstance(subject, Measure)]
-        return {"encoder": encoder_label(encoders[0])} if encoders else {}  # type: ignore[arg-type]
+        encoders = [one for one in run.subjects if isinstance(one, Pretrain | Pretrained | Adjust)]
+        return {} if not encoders else {"encoder": encoder_label(encoders[0]), "seed": _seed(encoders[0])}
     source = next((source_of(model) for model in models if source_of(model)), ())
     target = next((model.target for model in models if model.target), ())
     columns: dict[str, Value] = {

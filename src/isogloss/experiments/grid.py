@@ -1,22 +1,22 @@
 """From a recipe to the runs it asks for: every product, every name and every file checked beforehand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.languages import check_language
-from isogloss.core.runs import Align, Encoder, FineTune, Optimization
-from isogloss.data import CORPORA
+from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Translate
 from isogloss.data.corpora import Split
+from isogloss.data.layouts import is_translation
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, languages_read, most_subwords, place_of
+from isogloss.experiments.encoders import encoder_label, most_subwords, place_of
+from isogloss.experiments.grid_lists import check_lists, check_tasks, many, seeds_for, tasks_of
+from isogloss.experiments.languages_read import check_read
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,
-    OneOrMany,
     Recipe,
     Table,
     checked,
@@ -24,7 +24,8 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.methods import METHODS, Method, Mixing
+from isogloss.experiments.translations import TranslatedBy, Wanted, check_labels
+from isogloss.methods import METHODS, Method, Mixing, Taught
 from isogloss.methods.source_only import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
@@ -73,16 +74,30 @@ class MethodEntry:
     method: Method
     changes: Table
     where: str
+    by: TranslatedBy | None = None
+    """Who translates what it reads in translation; None where that is read from files."""
 
 
-def cells(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str) -> list[Cell]:
-    """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds."""
+def cells(
+    recipe: Recipe,
+    built: Mapping[Encoder, str],
+    sources: Sources,
+    where: str,
+    *,
+    by: Sequence[TranslatedBy] = (),
+) -> list[Cell]:
+    """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds.
+
+    Methods that read translations are there once for each translator of the recipe.
+    """
     grid = recipe.grid
     if grid is None:
         return []
-    _check_lists(grid, f"{where}: grid")
+    check_lists(grid, f"{where}: grid")
     entries = [
-        _entry(table, grid, f"{where}: grid.method[{place}]") for place, table in enumerate(grid.method)
+        one
+        for place, table in enumerate(grid.method)
+        for one in _translated(_entry(table, grid, f"{where}: grid.method[{place}]"), by)
     ]
     refuse_empty_or_twice([entry.label for entry in entries], f"{where}: grid.method")
     found = []
@@ -90,7 +105,8 @@ def cells(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where:
         models: dict[str, FineTune] = {}
         for entry in _starts_first(entries):
             if _takes(entry, cell, grid, built):
-                _check_maps(entry, cell, built, sources)
+                named = f"{entry.where}: encoder {built[cell.encoder]!r}"
+                check_read(cell.encoder, (*cell.source, *cell.targets), sources.encoders, named)
                 start = _start(cell, entry, models)
                 asked = {**changes, **entry.changes}
                 model = _model(cell, entry, recipe, asked, sources)
@@ -102,25 +118,14 @@ def cells(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where:
 
 
 def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
-    """Tell whether a method is trained in a cell: for its target, on its encoder."""
+    """Tell whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
     for label in choice.encoders:
         if label not in built.values():
             raise unknown_name(f"{entry.where}: encoders", "encoder of this recipe", label, {*built.values()})
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
-    return of_encoder and cell.target in (choice.targets or grid.targets)
-
-
-def _check_maps(entry: MethodEntry, cell: Cell, built: Mapping[Encoder, str], sources: Sources) -> None:
-    """Refuse a cell with a language that its encoder has no map for, if it maps each language's states."""
-    read = languages_read(cell.encoder, sources.encoders)
-    for code in (*cell.source, *cell.targets):
-        if read is not None and code not in read:
-            raise ConfigError(
-                f"{entry.where}: encoder {built[cell.encoder]!r} maps each language's states, and has no map "
-                f"for {code!r}. Known: {', '.join(sorted(read))}. Adjust it with bitext of {code} too, or "
-                f"name other targets (or encoders) for this method."
-            )
+    of_source = not choice.sources or "+".join(cell.source) in choice.sources
+    return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
 
 
 def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
@@ -167,11 +172,14 @@ def _points(
     """Give every point of the grid but its methods, with what it changes of the optimization."""
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
     treebanks = tuple(sorted(grid.treebanks.items()))
-    asked = [(corpus, task) for corpus in _many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
-    _check_tasks(grid, {task for _, task in asked}, where)
-    for encoder, (corpus, task), source in product(built, asked, _many(grid.source)):
+    asked = [
+        (corpus, task) for corpus in many(grid.corpus) for task in tasks_of(grid, corpus, sources, where)
+    ]
+    check_tasks(grid, {task for _, task in asked}, where)
+    for encoder, (corpus, task), source in product(built, asked, many(grid.source)):
         languages = tuple(source.split("+"))
-        for target, changes, seed in product(grid.targets, variants, grid.seeds):
+        seeds = seeds_for(grid, encoder, built, where)
+        for target, changes, seed in product(grid.targets, variants, seeds):
             cell = Cell(
                 encoder=encoder,
                 corpus=corpus,
@@ -188,26 +196,6 @@ def _points(
                 yield cell, changes
 
 
-def _check_lists(grid: GridTable, where: str) -> None:
-    """Refuse lists that are empty or name a thing twice, and what is no language code."""
-    for name in ("corpus", "source", "targets", "seeds", "method"):
-        value = getattr(grid, name)
-        refuse_empty_or_twice(_many(value), f"{where}.{name}")
-    sources = [code for source in _many(grid.source) for code in source.split("+")]
-    targets = [code for target in grid.targets for code in target.split("+")]
-    for code in sources:
-        check_language(code, f"{where}.source")
-    for code in targets:
-        check_language(code, f"{where}.targets")
-    if all(code in source.split("+") for source in _many(grid.source) for code in targets):
-        raise ConfigError(
-            f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
-        )
-    for code in grid.treebanks:
-        if code not in (*sources, *targets):
-            raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *targets])
-
-
 def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     name = table.get("name")
     if name not in METHODS:
@@ -222,6 +210,9 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     for target in choice.targets:
         if target not in grid.targets:
             raise unknown_name(f"{where}: targets", "target of this grid", target, grid.targets)
+    for source in choice.sources:
+        if source not in many(grid.source):
+            raise unknown_name(f"{where}: sources", "source of this grid", source, many(grid.source))
     return MethodEntry(
         choice=choice,
         label=choice.label or name,
@@ -231,40 +222,15 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     )
 
 
-def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:
-    """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
-    with located(f"{where}: grid.corpus"):
-        there = [task for task in sources.corpus(corpus).tasks if task in TASKS]
-    asked = _many(grid.task)
-    for task in asked:
-        if task not in TASKS:
-            raise unknown_name(f"{where}: grid.task", "task", task, TASKS)
-    if not there:
-        fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
-        raise ConfigError(
-            f"{where}: grid.corpus: {corpus!r} has no labels that a task here can use. "
-            f"Choose one of: {', '.join(fitting)}."
-        )
-    found = tuple(task for task in asked if task in there) if asked else tuple(there)
-    if not found:
-        raise ConfigError(
-            f"{where}: grid.task: corpus {corpus!r} has no labels for {' or '.join(map(repr, asked))}, only "
-            f"for {', '.join(there)}. Choose another corpus or task."
-        )
-    if not asked and len(there) > 1:
-        raise ConfigError(
-            f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there)}. Name one of them."
-        )
-    return found
-
-
-def _check_tasks(grid: GridTable, used: set[str], where: str) -> None:
-    """Refuse a task that no corpus of the grid has labels for."""
-    for task in _many(grid.task):
-        if task not in used:
-            raise ConfigError(
-                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
-            )
+def _translated(entry: MethodEntry, by: Sequence[TranslatedBy]) -> list[MethodEntry]:
+    """Give a method once for each translator, if it reads translations."""
+    reads = entry.method.reads(("en",), ("sw",))
+    if not by or not any(map(is_translation, (*reads.train, *reads.dev))):
+        return [entry]
+    return [
+        replace(entry, by=one, label=f"{entry.label} ({one.label})" if one.label else entry.label)
+        for one in by
+    ]
 
 
 def _variants(table: Table, where: str) -> Iterator[Table]:
@@ -285,7 +251,10 @@ def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sourc
     target = cell.targets if "target" in sides else ()
     languages = (*source, *target)
     reads = entry.method.reads(source, target)
-    splits: tuple[tuple[Split, tuple[str, ...]], ...] = (("train", reads.train), ("dev", reads.dev))
+    wanted: list[tuple[Split, str]] = [("train", code) for code in reads.train]
+    wanted += [("dev", code) for code in reads.dev]
+    made = _made(cell, entry, wanted, sources)
+    from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     return FineTune(
         encoder=cell.encoder,
         corpus=cell.corpus,
@@ -295,11 +264,37 @@ def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sourc
         target=target,
         optimization=_optimization(changes, cell, entry, sources),
         aligned=_aligned(reads, cell, recipe, entry.where, sources),
+        translated=made or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
         examples=cell.examples,
         dev_examples=cell.dev_examples,
         seed=cell.seed,
-        data=joined([cell.fingerprint(sources, code, split) for split, codes in splits for code in codes]),
+        data=joined([cell.fingerprint(sources, code, split) for split, code in from_files]),
+    )
+
+
+def _made(
+    cell: Cell, entry: MethodEntry, wanted: Sequence[tuple[Split, str]], sources: Sources
+) -> tuple[Translate, ...]:
+    """Return the translations a model reads that are made; none where they are read from files."""
+    if entry.by is None:
+        return ()
+    check_labels(cell.task, entry.method, entry.where)
+    return tuple(
+        entry.by.run(
+            Wanted(
+                corpus=cell.corpus,
+                languages=code,
+                split=split,
+                examples=cell.examples if split == "train" else cell.dev_examples,
+                treebanks=cell.treebanks,
+                encoder=cell.encoder,
+                where=entry.where,
+            ),
+            sources,
+        )
+        for split, code in wanted
+        if is_translation(code)
     )
 
 
@@ -307,12 +302,11 @@ def _teacher(
     cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources
 ) -> FineTune | None:
     """Return the source-only model that labels translations, where a method needs one."""
-    if not isinstance(entry.method, Mixing):
+    if isinstance(entry.method, Mixing):
+        _check_mixing(entry.method, cell, entry.where, sources)
+    if not isinstance(entry.method, Taught) or not entry.method.needs_teacher(cell.task):
         return None
-    _check_mixing(entry.method, cell, entry.where, sources)
-    if not entry.method.needs_teacher(cell.task):
-        return None
-    return _model(cell, replace(entry, method=SourceOnly()), recipe, changes, sources)
+    return _model(cell, replace(entry, method=SourceOnly(), by=None), recipe, changes, sources)
 
 
 def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> None:
@@ -356,7 +350,3 @@ def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimi
     found: Optimization = checked(Optimization, {"limit": limit, **changes}, where)
     overlap = min(task.overlap, task.overlap * found.limit // task.limit)
     return found if "overlap" in changes else replace(found, overlap=overlap)
-
-
-def _many(value: OneOrMany) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)

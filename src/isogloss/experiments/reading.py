@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from isogloss.core.runs import Align, FineTune, Measure, Run, source_of
+from isogloss.core.run_graph import source_of
+from isogloss.core.runs import Align, FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.data.corpora import Split
-from isogloss.data.sources import Treebanks
+from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT
 from isogloss.experiments.alignments import splits_of
-from isogloss.experiments.inputs import AS_THEY_ARE, codes_read
+from isogloss.experiments.translations import code_read
+from isogloss.training.inputs import AS_THEY_ARE, codes_read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,23 +28,49 @@ class Reading:
 def splits_read(run: Run) -> Iterator[Reading]:
     """Give the splits a run reads; raw text that is trained on, which has no labels, is left out.
 
-    What a run reads with its words aligned is read by the alignment.
+    What a run reads with its words aligned is read by the alignment, what is translated by the translation.
     """
     if isinstance(run, FineTune):
         method: Any = run.method
         reads = method.reads(run.source, run.target)
-        for code in reads.train:
-            yield _reading(run, code, "train", run.examples)
-        for code in reads.dev:
-            yield _reading(run, code, "dev", run.dev_examples)
+        wanted = [_reading(run, code, "train", run.examples) for code in reads.train]
+        wanted += [_reading(run, code, "dev", run.dev_examples) for code in reads.dev]
+        yield from _not_made(run, wanted)
     elif isinstance(run, Align):
         aligner: Any = run.aligner
         for split in splits_of(aligner.needs_encoder, cast(Split, run.split)):
             examples = run.examples if split == run.split else 0
             yield Reading(corpus=run.bitext, language=run.languages, split=split, examples=examples)
     elif isinstance(run, Measure) and run.corpus and run.data:
-        for code in dict.fromkeys(_codes(run)):
-            yield _reading(run, code, cast(Split, run.split), run.examples)
+        split = cast(Split, run.split)
+        yield from _not_made(
+            run, [_reading(run, one, split, run.examples) for one in dict.fromkeys(_codes(run))]
+        )
+    elif isinstance(run, Translate | TrainTranslator):
+        yield from _for_translation(run)
+
+
+def _not_made(run: FineTune | Measure, wanted: list[Reading]) -> Iterator[Reading]:
+    """Leave out what is translated by a run."""
+    made = {(one.languages, one.split) for one in run.translated or ()}
+    return (one for one in wanted if (one.language, one.split) not in made)
+
+
+def _for_translation(run: Translate | TrainTranslator) -> Iterator[Reading]:
+    if isinstance(run, TrainTranslator):
+        for pair in run.pairs:
+            yield Reading(corpus=run.bitext, language=pair, split="train", examples=run.examples)
+            if run.dev:
+                yield Reading(corpus=run.dev, language=pair, split="dev", examples=0)
+    elif run.start is None:
+        code = code_read(Sources().corpus(run.corpus), run.languages)
+        yield Reading(
+            corpus=run.corpus,
+            language=code,
+            split=cast(Split, run.split),
+            treebanks=run.treebanks,
+            examples=run.examples,
+        )
 
 
 def _codes(run: Measure) -> list[str]:

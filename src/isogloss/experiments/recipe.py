@@ -15,7 +15,8 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
-from isogloss.core.runs import Architecture, Count, Whole
+from isogloss.core.runs import Architecture, Count, Modules, Positive, Whole
+from isogloss.experiments.shared_fields import with_shared
 from isogloss.training.drawn_conflict import Conflict
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
@@ -54,12 +55,18 @@ class PretrainTable:
     """Languages of the text; the first is the pivot of the bitext."""
     bitext: str = ""
     """Corpus of translations for translation LM."""
+    lines: dict[str, Positive] = field(default_factory=dict)
+    """At most so many lines of a language, drawn at random from the seed (a low-resource copy of it); all of
+    the languages left out."""
     architecture: Architecture = field(default_factory=Architecture)
     """The shape of the encoder."""
+    modules: Modules | None = None
+    """What each language has for itself; without, all is shared."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """How it is trained; ``name`` and the method's fields."""
-    seed: Whole = 0
-    """Seed of initial weights, order and masks."""
+    seed: Whole | tuple[Whole, ...] = 0
+    """Seed of initial weights, order, masks, and the lines drawn; a list makes an encoder for each, and a
+    model of the grid starts from the encoder of its own seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +77,8 @@ class EncoderTable:
     """Make it from text."""
     pretrained: str = ""
     """ "shipped", a folder, or a name on the Hugging Face hub."""
+    label: str = ""
+    """What methods and tables call it; "original" when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,12 +135,14 @@ class MethodTable:
     """The method."""
     label: str = ""
     """What measurements call it; its name when left out."""
+    sources: tuple[str, ...] = ()
+    """Those of the grid's sources it is trained from; all when left out."""
     targets: tuple[str, ...] = ()
     """Those of the grid's targets it is trained for; all when left out."""
     start: str = ""
     """Label of the method whose model it goes on from; it starts from the encoder when left out."""
     encoders: tuple[str, ...] = ()
-    """Encoders it starts from: "original" or labels of [[adjust]] tables; all when left out."""
+    """Labels of the encoders it starts from ("original" where an encoder has none); all when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +174,8 @@ class MeasureTable:
     """Those of the grid's seeds it looks at; all when left out."""
     methods: tuple[str, ...] = ()
     """Those of the grid's methods, by label, it looks at; all when left out."""
+    encoders: tuple[str, ...] = ()
+    """Those of the recipe's encoders, by label, it looks at, or at whose models; all when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,8 +186,13 @@ class Recipe:
     """What the experiment asks, in a sentence."""
     encoder: str | EncoderTable | tuple[str | EncoderTable, ...] = "shipped"
     """The encoder or encoders."""
+    pretrain: Table = field(default_factory=dict)
+    """What the recipe's encoder.pretrain tables have in common: each has its own fields and these."""
     align: Table = field(default_factory=dict)
     """How the words of bitext are aligned: ``name`` (fast-align when left out) and the aligner's fields."""
+    translate: Table = field(default_factory=dict)
+    """How examples are translated: ``name`` (a translator), its fields, its model; without this table
+    translations are read from the corpora's own files."""
     adjust: tuple[Table, ...] = ()
     """Encoders that are adjusted: ``name``, the method's fields, and the bitext."""
     grid: GridTable | None = None
@@ -201,7 +219,7 @@ def read_recipe(
             _set(body, key.split("."), value, f"{where}: scale.{scale}")
     for key, value in (changes or {}).items():
         _set(body, key.split("."), value, where)
-    recipe: Recipe = checked(Recipe, body, where)
+    recipe: Recipe = checked(Recipe, with_shared(body, where), where)
     return recipe
 
 

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,18 @@ from typing import Any
 from isogloss.core.errors import StorageError, unknown_name
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import Progress, Tell, silent
-from isogloss.core.runs import Pretrained, Run, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import Adjust, Encoder, FineTune, Measure, Pretrain, Pretrained, Run
 from isogloss.data.sources import Sources
-from isogloss.experiments.encoder_runs import encoder_entries
-from isogloss.experiments.encoders import fetch, places
+from isogloss.experiments.encoder_runs import ORIGINAL, encoder_entries, encoders
+from isogloss.experiments.encoders import encoder_label, fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
+from isogloss.experiments.execute import title_of
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
 from isogloss.experiments.store import Store
+from isogloss.experiments.translation_models import fetch_translators, models_named, translator_places
 from isogloss.experiments.workshop import Workshop
 
 
@@ -32,10 +35,24 @@ class Planned:
     runs: list[Run]
     store: Store
     sources: Sources
+    encoders: Mapping[Encoder, str] = field(default_factory=dict)
+    """The recipe's encoders, each with its label."""
 
     def write(self, command: str) -> None:
-        """Note the plan beside the runs."""
-        self.store.write_plan(self.recipe.title, self.text, command, self.runs)
+        """Note the plan beside the runs, with what the recipe calls the encoders it makes from text."""
+        labels = {
+            encoder_label(encoder): label
+            for encoder, label in self.encoders.items()
+            if isinstance(encoder, Pretrain) and label != ORIGINAL
+        }
+        self.store.write_plan(self.recipe.title, self.text, command, self.runs, labels=labels)
+
+    def title(self, run: Run) -> str:
+        """Say what a run is, and, where there are several encoders, which of them it is about."""
+        labels = [self.encoders[one] for one in _encoders_in(run) if one in self.encoders]
+        several = len(set(self.encoders.values())) > 1
+        about = ", ".join(dict.fromkeys(labels)) if several else ""
+        return f"{title_of(run)} ({about})" if about else title_of(run)
 
 
 def plan_recipe(
@@ -60,16 +77,34 @@ def plan_recipe(
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
     sources = Sources(str(data or ""), _places(recipe, where))
-    runs = plan(recipe, sources, where)
-    return Planned(recipe=recipe, text=text, runs=runs, store=Store(root), sources=sources)
+    built = encoders(recipe, sources, where)
+    return Planned(
+        recipe=recipe,
+        text=text,
+        runs=plan(recipe, built, sources, where),
+        store=Store(root),
+        sources=sources,
+        encoders=built,
+    )
+
+
+def _encoders_in(run: Run) -> list[Encoder]:
+    """List the encoders that a run makes, starts from or looks at."""
+    if isinstance(run, Measure):
+        return [encoder for subject in run.subjects for encoder in _encoders_in(subject)]
+    if isinstance(run, FineTune):
+        return [run.encoder]
+    return [run] if isinstance(run, Pretrain | Pretrained | Adjust) else []
 
 
 def _places(recipe: Recipe, where: str) -> dict[str, str]:
-    """Return where the recipe's encoders are on this machine."""
+    """Return where the recipe's encoders and translation models are on this machine."""
     entries = encoder_entries(recipe)
     named = [entry if isinstance(entry, str) else entry.pretrained for entry in entries]
     with located(f"{where}: encoder"):
-        return places(source for source in named if source)
+        found = places(source for source in named if source)
+    with located(f"{where}: translate.model"):
+        return found | translator_places(models_named(recipe.translate))
 
 
 def packaged_recipes() -> dict[str, str]:
@@ -104,10 +139,11 @@ def make(
     """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for)."""
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
     _fetch(missing)
+    fetch_translators(missing)
     _read_once(missing, planned.sources, tell)
     shop = Workshop(store=planned.store, sources=planned.sources, tell=tell, threads=threads)
     if missing:
-        shop = replace(shop, precision=_precision(planned.store))
+        shop = replace(shop, precision=precision_here(planned.store))
     jobs = min(jobs or default_jobs(missing, threads), max(1, len(missing)))
     if jobs == 1:
         return run_serially(shop, planned.runs, announce)
@@ -136,7 +172,7 @@ def _read_once(runs: Sequence[Run], sources: Sources, tell: Tell) -> None:
         tell(Progress("reading", len(on_disk), len(on_disk)))
 
 
-def _precision(store: Store) -> str:
+def precision_here(store: Store) -> str:
     """Return what precision "auto" comes to on this machine."""
     import torch
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from isogloss.core.errors import StorageError
 from isogloss.core.locking import locked
 from isogloss.core.records import MADE, RECORD, Record, read_record, storage_error, write_record, write_text
-from isogloss.core.runs import Run, run_id
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Run
 
 FAILED = "failed.json"
 PLAN = "plan.json"
@@ -64,9 +65,17 @@ class Store:
         """Note why a run could not finish; the next call tries it again."""
         write_text(self.folder(run) / FAILED, json.dumps({"error": message}, ensure_ascii=False) + "\n")
 
-    def write_plan(self, title: str, recipe: str, command: str, runs: list[Run]) -> None:
-        """Note what the last recipe asked for: reports are about these runs."""
-        body = {"title": title, "recipe": recipe, "command": command, "runs": [run_id(run) for run in runs]}
+    def write_plan(
+        self, title: str, recipe: str, command: str, runs: list[Run], *, labels: Mapping[str, str]
+    ) -> None:
+        """Note what the last recipe asked for: reports are about these runs, and use its labels."""
+        body = {
+            "title": title,
+            "recipe": recipe,
+            "command": command,
+            "runs": [run_id(run) for run in runs],
+            "labels": dict(labels),
+        }
         write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
     def precision(self, device: str, measure: Callable[[], str]) -> str:

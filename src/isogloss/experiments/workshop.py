@@ -6,7 +6,7 @@ import torch
 
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row
-from isogloss.core.runs import Encoder, Optimization, Pretrained
+from isogloss.core.runs import Encoder, Optimization, Pretrained, TrainTranslator
 from isogloss.data.prediction_table import Predictions
 from isogloss.data.sources import Sources
 from isogloss.experiments.store import Store
@@ -28,8 +28,8 @@ class Workshop:
     precision: str = "auto"
     """What "auto" comes to."""
 
-    def encoder(self, encoder: Encoder) -> str:
-        """Return the folder (or hub name) of an encoder."""
+    def encoder(self, encoder: Encoder | TrainTranslator) -> str:
+        """Return the folder (or hub name) of an encoder, or of a translation model."""
         if isinstance(encoder, Pretrained):
             return self.sources.encoder(encoder)
         return str(self.store.model(encoder))

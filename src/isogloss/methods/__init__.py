@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from isogloss.core.runs import Architecture, Modules
 from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
@@ -11,6 +12,7 @@ from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.few_shot import FewShot
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.procrustes import Procrustes
 from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
@@ -18,7 +20,8 @@ from isogloss.methods.translate_train import TranslateTrain
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
 from isogloss.training.adjusting import Adjusted
-from isogloss.training.setting import AdjustSetting, Reads, Setting
+from isogloss.training.fit import Fitted
+from isogloss.training.setting import AdjustSetting, Reads, Setting, TextSetting
 from isogloss.training.supervised import Trained
 
 
@@ -42,6 +45,15 @@ class Method(Protocol):
 
 
 @runtime_checkable
+class Taught(Protocol):
+    """A method for which a model that was trained on the source alone may label translations."""
+
+    def needs_teacher(self, task: str) -> bool:
+        """Tell whether translations of a task are labelled by a source-only model."""
+        ...
+
+
+@runtime_checkable
 class Mixing(Protocol):
     """A method whose models take an input beside its translation."""
 
@@ -51,6 +63,40 @@ class Mixing(Protocol):
 
     def needs_teacher(self, task: str) -> bool:
         """Tell whether translations of a task are labelled by a source-only model."""
+        ...
+
+
+class Pretraining(Protocol):
+    """A way to make an encoder from text; its fields are its hyper-parameters."""
+
+    name: ClassVar[str]
+
+    @property
+    def translation(self) -> float:
+        """Share of the updates that are made on translations."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """Subwords of one row of text."""
+        ...
+
+    @property
+    def precision(self) -> str:
+        """auto, float32 or bfloat16."""
+        ...
+
+    @property
+    def evaluate_every(self) -> int | None:
+        """Steps between measurements on held-out text; None when nothing is held out."""
+        ...
+
+    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
+        """Raise ModelError or ConfigError for an encoder that cannot be trained like this."""
+        ...
+
+    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+        """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         ...
 
 
@@ -78,9 +124,8 @@ _ALL: tuple[type[Method], ...] = (
     XMixup,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
-PRETRAINING: dict[str, type[MaskedLanguageModelling]] = {
-    MaskedLanguageModelling.name: MaskedLanguageModelling
-}
+_ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MetaLearning)
+PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
     CrossLingualAdjustment,
     ContrastiveAlignment,
@@ -93,4 +138,14 @@ TRANSLATION_TRAINING: dict[str, type[TranslationModelling]] = {
     TranslationModelling.name: TranslationModelling
 }
 
-__all__ = ["ADJUSTMENTS", "METHODS", "PRETRAINING", "TRANSLATION_TRAINING", "Adjustment", "Method", "Mixing"]
+__all__ = [
+    "ADJUSTMENTS",
+    "METHODS",
+    "PRETRAINING",
+    "TRANSLATION_TRAINING",
+    "Adjustment",
+    "Method",
+    "Mixing",
+    "Pretraining",
+    "Taught",
+]

@@ -23,14 +23,14 @@ from torch.nn.functional import cross_entropy, kl_div, log_softmax
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Weight
 from isogloss.data.examples import Example
+from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.pair_classification import PairClassification
-from isogloss.training.batching import Bucketed
 from isogloss.training.example_pairs import paired_batches, row_pairs
 from isogloss.training.fit import Loss
 from isogloss.training.setting import Reads, Setting
-from isogloss.training.supervised import Trained, fine_tune
+from isogloss.training.supervised import Spoken, Trained, fine_tune
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,18 +68,20 @@ class Consistency:
 
     def _prepare(
         self, unmatched: list[str], setting: Setting, tokenizer: Any, train: dict[str, list[Example]]
-    ) -> tuple[Bucketed[Any, Any], Loss]:
-        groups = []
+    ) -> tuple[Spoken, Loss]:
+        groups = {}
         for one, other in product(setting.source, setting.target):
             pairs = row_pairs(setting, tokenizer, train[one], train[f"{one}-{other}"], f"{one}-{other}")
-            groups.append(pairs)
+            groups[f"{one}-{other}"] = pairs
             unmatched += _left_out(f"{one}-{other}", len(pairs), train[one])
-        return paired_batches(setting, tokenizer, groups), partial(self._loss, setting.task)
+        batches = paired_batches(setting, tokenizer, list(groups.values()))
+        return Spoken(batches, tuple(groups)), partial(self._loss, setting.task)
 
-    def _loss(self, task: Task, model: Any, batch: Batch) -> Tensor:
-        batch = batch.to(next(model.parameters()).device)
-        scores = task.scores(model, batch).float()
-        pairs = len(scores) // 2
+    def _loss(self, task: Task, model: Any, spoken: tuple[str, Batch]) -> Tensor:
+        (source, _, target), batch = spoken[0].partition("-"), spoken[1]
+        pairs = len(batch.subwords) // 2
+        with of_language(model, (source,) * pairs + (target,) * pairs):
+            scores = task.scores(model, batch.to(next(model.parameters()).device)).float()
         learned = pairs if self.task_loss == "source" else len(scores)
         loss = cross_entropy(scores[:learned], batch.gold[:learned])
         if not self.weight:

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from isogloss.core.errors import ConfigError, DataError, StorageError
 from isogloss.core.records import MADE, RECORD, Record, Row, Value, read_record
 from isogloss.data.prediction_table import PREDICTIONS
-from isogloss.reports.rows import Score, typed
+from isogloss.reports.rows import Score
+from isogloss.reports.typed_rows import typed
 
 PLAN = "plan.json"
 FAILED = "failed.json"
@@ -88,8 +89,8 @@ class Gathered:
 
 def gather(out: Path) -> Gathered:
     """Read a folder of runs; only a folder without plan and records is an error."""
-    shorten = _shortener(out)
     plan, notes = _read_json(out / PLAN)
+    shorten = _shortener(out, _labels(plan))
     planned = [str(name) for name in plan.get("runs", [])] if isinstance(plan.get("runs", []), list) else []
     present = sorted(path.parent.name for name in (RECORD, FAILED) for path in out.glob(f"*/{name}"))
     if not plan and not present:
@@ -209,14 +210,23 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
     return (body, []) if isinstance(body, dict) else ({}, [f"{path}: holds no JSON object."])
 
 
-def _shortener(out: Path) -> Callable[[str], str]:
-    """Return the function that takes this folder, and the folders of any absolute path, out of a text."""
+def _labels(plan: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the recipe calls encoders whose names in records are long, the longest name first."""
+    labels = plan.get("labels")
+    found = {str(name): str(label) for name, label in labels.items()} if isinstance(labels, dict) else {}
+    return dict(sorted(found.items(), key=lambda one: -len(one[0])))
+
+
+def _shortener(out: Path, labels: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that puts in the recipe's labels, and takes the folders of paths out of a text."""
     own = [
         f"{folder}/" for folder in dict.fromkeys((str(out.resolve()), str(out))) if folder not in (".", "/")
     ]
 
     @cache
     def shorten(text: str) -> str:
+        for name, label in labels.items():
+            text = text.replace(name, label)
         if "/" not in text and "\\" not in text:
             return text
         for folder in own:

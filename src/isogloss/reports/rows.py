@@ -4,14 +4,8 @@ A record's rows are JSON, so anything can be in them; here they become values wi
 error that names the field. What a report does not know it shows as a plain table instead.
 """
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
-from functools import cache
-from typing import Any, ClassVar, TypeVar
-
-from isogloss.core.errors import DataError
-from isogloss.core.records import Row, Value
+from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +226,30 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
+    """One model that mixes, with another largest ratio or in another layer, on one language."""
+
+    diagnostic: ClassVar[str] = "mixup-sweep"
+    corpus: str
+    task: str
+    encoder: str
+    method: str
+    source: str
+    target: str = ""
+    seed: int
+    language: str
+    split: str
+    layer: int
+    ratio: float
+    trained: bool
+    mean: float | None = None
+    metric: str
+    score: float
+    baseline: float | None = None
+    examples: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Distances:
     """Distances of related and of unrelated words in one layer: means, and AUC of the separation."""
 
@@ -279,7 +297,7 @@ class DistanceBin:
 class PretrainStep:
     """The loss of masked language modelling at one step; language "" is all of them."""
 
-    another_with: ClassVar[tuple[str, ...]] = ("cosine",)
+    another_with: ClassVar[tuple[str, ...]] = ("metric", "cosine", "parameters")
 
     diagnostic: ClassVar[str] = "pretrain"
     step: int
@@ -287,6 +305,32 @@ class PretrainStep:
     loss: float
     language: str = ""
     rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perplexity:
+    """How perplexed an encoder is by held-out text of one language after one epoch of pretraining."""
+
+    another_with: ClassVar[tuple[str, ...]] = ("loss", "parameters", "cosine")
+
+    diagnostic: ClassVar[str] = "pretrain"
+    step: int
+    epoch: int
+    language: str
+    split: str = "dev"
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """How many parameters of an encoder are a language's own; language "" is all share."""
+
+    another_with: ClassVar[tuple[str, ...]] = ("loss", "metric", "cosine")
+
+    diagnostic: ClassVar[str] = "pretrain"
+    parameters: int
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,49 +384,9 @@ class Epoch:
     chosen: bool = False
 
 
-_OWN = (Score, PathPoint, PlanePoint, Delta, SeedSpread, Gap, Retrieval, Distances, Likeness, MapPoint, Ratio)
+_OWN = (
+    *(Score, PathPoint, PlanePoint, Delta, SeedSpread, Gap, Retrieval, Distances, Likeness, MapPoint, Ratio),
+    SweepPoint,
+)
 KNOWN_DIAGNOSTICS = frozenset(kind.diagnostic for kind in _OWN)
 """The diagnostics with a section of their own."""
-
-T = TypeVar("T")
-
-
-def typed(kind: type[T], row: Row) -> T:
-    """Return the row as a value of this kind; raise DataError naming the field that is missing or wrong."""
-    values: dict[str, Any] = {}
-    for name, required, allowed, fits in _checks(kind):  # type: ignore[arg-type]  # a class is hashable
-        if name not in row:
-            if required:
-                raise DataError(f"no {name!r}")
-            continue
-        if not fits(row[name]):
-            raise DataError(f"{name!r} is {row[name]!r}, not {allowed}")
-        values[name] = row[name]
-    return kind(**values)
-
-
-Fits = Callable[[Value], bool]
-
-
-@cache
-def _checks(kind: type) -> tuple[tuple[str, bool, str, Fits], ...]:
-    """Return name, whether it must be there, what is allowed in words, and the test, for every field."""
-    return tuple((field.name, field.default is MISSING, *_ALLOWED[str(field.type)]) for field in fields(kind))
-
-
-def _number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _whole(value: Value) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_ALLOWED: Mapping[str, tuple[str, Fits]] = {
-    str(str): ("a text", lambda value: isinstance(value, str)),
-    str(bool): ("true or false", lambda value: isinstance(value, bool)),
-    str(int): ("a whole number", _whole),
-    str(float): ("a number", _number),
-    str(int | None): ("a whole number", lambda value: value is None or _whole(value)),
-    str(float | None): ("a number", lambda value: value is None or _number(value)),
-}

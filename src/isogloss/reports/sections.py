@@ -20,10 +20,13 @@ from isogloss.reports.gradient_figures import conflict_figures
 from isogloss.reports.gradients import DIAGNOSTICS, Conflict, conflict_tables, conflicts_of
 from isogloss.reports.likeness import correlation_table, likeness_correlations, likeness_tables
 from isogloss.reports.marks import Marks, difference_tables, marks_of
+from isogloss.reports.mixup_sweeps import sweep_figures, sweep_tables
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
+from isogloss.reports.parameters import parameter_table
 from isogloss.reports.path_figures import aggregate_figures, pair_figures
 from isogloss.reports.paths import lines
+from isogloss.reports.perplexities import perplexity_figure, perplexity_table
 from isogloss.reports.plane_figures import plane_figures
 from isogloss.reports.rows import (
     KNOWN_DIAGNOSTICS,
@@ -36,13 +39,16 @@ from isogloss.reports.rows import (
     Gap,
     Likeness,
     MapPoint,
+    Parameters,
     PathPoint,
+    Perplexity,
     PlanePoint,
     PretrainStep,
     Ratio,
     Retrieval,
     Score,
     SeedSpread,
+    SweepPoint,
 )
 from isogloss.reports.seeds import gaps, seed_spreads
 from isogloss.reports.state_figures import likeness_figures, map_figures
@@ -50,6 +56,7 @@ from isogloss.reports.state_tables import map_table, ratio_table
 from isogloss.reports.systems import system_tables
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.training_figures import adjust_figures, fine_tune_figures, pretrain_figure
+from isogloss.reports.translation_tables import translation_tables
 from isogloss.reports.words import slug
 
 T = TypeVar("T")
@@ -87,6 +94,7 @@ class Findings:
     likeness: list[Likeness]
     maps: list[MapPoint]
     ratios: list[Ratio]
+    sweeps: list[SweepPoint]
     conflicts: list[Conflict]
     masks: Masks
     marks: Marks
@@ -158,10 +166,13 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         likeness=read(Likeness),
         maps=read(MapPoint),
         ratios=read(Ratio),
+        sweeps=read(SweepPoint),
         conflicts=conflicts,
         masks=masks,
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
+    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Perplexity)[1]]
+    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Parameters)[1]]
     notes += [note for run in gathered.finished("adjust") for note in run_rows(run, AdjustStep)[1]]
     notes += [note for run in gathered.finished("align") for note in run_rows(run, Alignment)[1]]
     notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
@@ -183,9 +194,11 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _likeness(found),
         _maps(found),
         _ratios(found),
+        _sweeps(found),
         _conflicts(gathered, found),
         _gates(found),
         _alignments(gathered),
+        _translations(gathered),
         _training(gathered, found.encoders),
         _others(gathered),
     ]
@@ -329,6 +342,16 @@ def _ratios(found: Findings) -> Section:
     )
 
 
+def _sweeps(found: Findings) -> Section:
+    return Section(
+        id="mixup-sweep",
+        title="Mixing more, less, or elsewhere",
+        text="Whether what was trained is what is best at inference, and how much hangs on it.",
+        figures=sweep_figures(found.sweeps),
+        tables=sweep_tables(found.sweeps),
+    )
+
+
 def _conflicts(gathered: Gathered, found: Findings) -> Section:
     trainings = {
         "pretraining": gathered.finished("pretrain"),
@@ -362,6 +385,15 @@ def _alignments(gathered: Gathered) -> Section:
     )
 
 
+def _translations(gathered: Gathered) -> Section:
+    return Section(
+        id="translations",
+        title="Translations",
+        text="What was translated for training and testing, and how good the translators are.",
+        tables=translation_tables(gathered.finished("translate")),
+    )
+
+
 def _training(gathered: Gathered, encoders: Encoders) -> Section:
     return Section(
         id="training",
@@ -369,8 +401,13 @@ def _training(gathered: Gathered, encoders: Encoders) -> Section:
         text="Whether the trainings had settled.",
         figures=(
             *pretrain_figure(gathered.finished("pretrain")),
+            *perplexity_figure(gathered.finished("pretrain")),
             *adjust_figures(gathered.finished("adjust"), encoders),
             *fine_tune_figures(gathered.finished("fine-tune")),
+        ),
+        tables=(
+            *perplexity_table(gathered.finished("pretrain")),
+            *parameter_table(gathered.finished("pretrain")),
         ),
     )
 

@@ -8,6 +8,7 @@ looking at the other language.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
+from isogloss.encoders.speaking import of_language
 
 KEPT, RANDOM = 0.1, 0.1
 """Shares of the predicted subwords that stay or become a random one."""
@@ -46,6 +48,10 @@ class Vocabulary:
         )
 
 
+Spoken = str | tuple[str, ...]
+"""The language of a whole batch, or one for each of its rows; "en+de" is a row in both; "" is not said."""
+
+
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
     """Text with some subwords hidden; ``places`` are their flat positions, ``gold`` what stood there."""
@@ -55,22 +61,53 @@ class MaskedBatch:
     positions: Tensor | None
     places: Tensor
     gold: Tensor
+    language: Spoken = ""
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """Move to a device."""
-        parts = (self.subwords, self.mask, self.positions, self.places, self.gold)
-        return MaskedBatch(*(part if part is None else part.to(device) for part in parts))  # type: ignore[arg-type]
+        return MaskedBatch(
+            subwords=self.subwords.to(device),
+            mask=None if self.mask is None else self.mask.to(device),
+            positions=None if self.positions is None else self.positions.to(device),
+            places=self.places.to(device),
+            gold=self.gold.to(device),
+            language=self.language,
+        )
+
+    def parts(self, count: int) -> list[tuple["MaskedBatch", float]]:
+        """Cut into batches of about as many rows each, at most ``count``; a share is that of the places."""
+        rows = len(self.subwords)
+        count = min(count, rows)
+        ends = [rows * number // count for number in range(count + 1)]
+        found = [self._rows(first, last) for first, last in pairwise(ends)]
+        return [(part, len(part.places) / len(self.places)) for part in found]
+
+    def _rows(self, first: int, last: int) -> "MaskedBatch":
+        width = self.subwords.size(1)
+        here = (self.places >= first * width) & (self.places < last * width)
+        return MaskedBatch(
+            subwords=self.subwords[first:last],
+            mask=None if self.mask is None else self.mask[first:last],
+            positions=None if self.positions is None else self.positions[first:last],
+            places=self.places[here] - first * width,
+            gold=self.gold[here],
+            language=self.language if isinstance(self.language, str) else self.language[first:last],
+        )
 
 
 def masked_lm_loss(model: nn.Module, batch: MaskedBatch) -> Tensor:
-    """Return the mean cross entropy at the hidden places; the head runs on these alone."""
+    """Return the mean cross entropy at the hidden places; the head runs on these alone.
+
+    The model reads the batch's language, where it tells languages apart; without a hidden place it is 0.
+    """
     batch = batch.to(next(model.parameters()).device)
     inputs = {"input_ids": batch.subwords, "attention_mask": batch.mask, "position_ids": batch.positions}
     given = {name: value for name, value in inputs.items() if value is not None}
-    states = model.base_model(**given).last_hidden_state  # type: ignore[operator]
+    with of_language(model, batch.language):
+        states = model.base_model(**given).last_hidden_state  # type: ignore[operator]
     hidden = states.flatten(0, 1)[batch.places]
-    scores = family_of(model).masked_lm_scores(model, hidden)
-    return nn.functional.cross_entropy(scores.float(), batch.gold)
+    scores = family_of(model).masked_lm_scores(model, hidden).float()
+    return nn.functional.cross_entropy(scores, batch.gold) if len(batch.gold) else scores.sum()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +119,7 @@ class Masking:
     first_position: int = 0
     """Number of the first position: 0 for BERT, 2 for XLM-R."""
 
-    def batch(self, rows: Sequence[Sequence[np.ndarray]], *, seed: int) -> MaskedBatch:
+    def batch(self, rows: Sequence[Sequence[np.ndarray]], *, seed: int, language: Spoken = "") -> MaskedBatch:
         """Join each row's texts (as [CLS] a [SEP] b [SEP]), pad, and hide a share of the subwords."""
         joined = [self._join(texts) for texts in rows]
         longest = max(len(subwords) for subwords, _ in joined)
@@ -100,6 +137,7 @@ class Masking:
             positions=torch.from_numpy(positions) if two else None,
             places=torch.from_numpy(places_hidden),
             gold=torch.from_numpy(gold),
+            language=language,
         )
 
     def _join(self, texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

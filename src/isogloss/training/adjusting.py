@@ -6,6 +6,7 @@ The states of the encoder as it was (f⁰) are computed once for each sentence, 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from torch import Tensor
@@ -15,6 +16,7 @@ from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole
 from isogloss.encoders.language_maps import language_maps_of
+from isogloss.encoders.speaking import check_languages
 from isogloss.training.aligned_batches import AlignedBatch, collate_pairs
 from isogloss.training.aligned_pairs import Reading, encode_pairs
 from isogloss.training.batching import Bucketed
@@ -64,6 +66,7 @@ def adjust(
     model = load_whole(setting.start, attention=attention_for_training())
     refuse_mapped(model, setting.start)
     check_layers(model, [reading.layer])
+    check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
     pairs = encode_pairs(setting.bitext, tokenizer, reading)
     checkpoints = Checkpoints(setting.folder, pace.checkpoint_every)
     schedule = replace(pace.schedule, precision=precision_of(pace.schedule.precision, checkpoints))

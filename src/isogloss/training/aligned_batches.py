@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from isogloss.encoders.speaking import of_language
 from isogloss.training.aligned_pairs import AlignedRow
 from isogloss.training.batching import by_length
 from isogloss.training.kept_states import KeptStates
@@ -30,11 +31,13 @@ class Pass:
     """[sentence subword], integer."""
     mask: Tensor | None
     """[sentence subword], 1 at real subwords; None without padding."""
+    languages: tuple[str, ...]
+    """Of each sentence."""
 
     def to(self, device: torch.device) -> "Pass":
         """Return it on a device."""
         mask = None if self.mask is None else self.mask.to(device, non_blocking=True)
-        return Pass(self.subwords.to(device, non_blocking=True), mask)
+        return Pass(self.subwords.to(device, non_blocking=True), mask, self.languages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,8 @@ class AlignedBatch:
 def collate_pairs(rows: Sequence[AlignedRow], kept: KeptStates | None, *, padding: int) -> AlignedBatch:
     """Put sentence pairs together; ``padding`` is the subword sentences are padded with."""
     sentences = [*(row.source for row in rows), *(row.target for row in rows)]
-    passes, begins = _passes(sentences, padding=padding)
+    languages = [row.languages[side] for side in (0, 1) for row in rows]
+    passes, begins = _passes(sentences, languages, padding=padding)
     count = len(rows)
     return AlignedBatch(
         passes=passes,
@@ -111,7 +115,8 @@ def states_of(model: Any, passes: Sequence[Pass], *, layer: int) -> Float[Tensor
     found = []
     for one in passes:
         mask = {} if one.mask is None else {"attention_mask": one.mask}
-        states = model.base_model(input_ids=one.subwords, output_hidden_states=True, **mask).hidden_states
+        with of_language(model, one.languages):
+            states = model.base_model(input_ids=one.subwords, output_hidden_states=True, **mask).hidden_states
         found.append(states[layer].flatten(0, 1))
     joined = torch.cat(found)
     return joined.to(torch.promote_types(joined.dtype, torch.float32))
@@ -120,12 +125,15 @@ def states_of(model: Any, passes: Sequence[Pass], *, layer: int) -> Float[Tensor
 def held_states(model: Any, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:
     """Return [item dim] the states of what is held in some rows, by the model as it is."""
     device = next(model.parameters()).device
-    passes, begins = _passes([row.source for row in rows], padding=padding)
+    sentences, languages = [row.source for row in rows], [row.languages[0] for row in rows]
+    passes, begins = _passes(sentences, languages, padding=padding)
     states = states_of(model, [one.to(device) for one in passes], layer=layer)
     return _items([row.held for row in rows], begins).to(device).of(states)
 
 
-def _passes(sentences: Sequence[np.ndarray], *, padding: int) -> tuple[tuple[Pass, ...], np.ndarray]:
+def _passes(
+    sentences: Sequence[np.ndarray], languages: Sequence[str], *, padding: int
+) -> tuple[tuple[Pass, ...], np.ndarray]:
     """Return the passes, and for each sentence the place of its first subword among all states."""
     lengths = [len(sentence) for sentence in sentences]
     # A GPU takes everything at once; a CPU pays for padding more than for another pass.
@@ -139,7 +147,13 @@ def _passes(sentences: Sequence[np.ndarray], *, padding: int) -> tuple[tuple[Pas
             subwords[row, : lengths[number]] = sentences[number]
             mask[row, : lengths[number]] = 1
             begins[number] = place + row * widest
-        found.append(Pass(torch.from_numpy(subwords), None if mask.all() else torch.from_numpy(mask)))
+        found.append(
+            Pass(
+                torch.from_numpy(subwords),
+                None if mask.all() else torch.from_numpy(mask),
+                tuple(languages[number] for number in group),
+            )
+        )
         place += subwords.size
     return tuple(found), begins
 

@@ -60,6 +60,8 @@ class AlignedRow:
     """[item 4]: places in the source and in the target whose states come together."""
     kinds: np.ndarray
     """[item 2]: numbers of the texts at these places; equal texts have equal numbers."""
+    languages: tuple[str, str]
+    """That of the source and that of the target."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,19 @@ class AlignedPairs:
         parts = (self.source, self.target, self.held, self.pulled, self.kinds)
         source, target, held, pulled, kinds = (part[number] for part in parts)
         return AlignedRow(
-            number, source, target, held.reshape(-1, 2), pulled.reshape(-1, 4), kinds.reshape(-1, 2)
+            number=number,
+            source=source,
+            target=target,
+            held=held.reshape(-1, 2),
+            pulled=pulled.reshape(-1, 4),
+            kinds=kinds.reshape(-1, 2),
+            languages=self.languages(number),
         )
+
+    def languages(self, number: int) -> tuple[str, str]:
+        """Return the languages of a pair's two sides."""
+        first, _, second = next(pair for pair, rows in self.groups.items() if number in rows).partition("-")
+        return first, second
 
     def length(self, number: int) -> int:
         """Return the subwords of a pair's longer side."""

@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from isogloss.core.seeds import derive
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, collate
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss

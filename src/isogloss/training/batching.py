@@ -5,7 +5,7 @@ That is what makes resuming exact: a training that goes on at step 500 asks for 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,15 @@ class Batches(Protocol[Made]):
     def __len__(self) -> int: ...
 
     def __getitem__(self, step: int, /) -> Made: ...
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A batch that can be computed part by part."""
+
+    def parts(self, count: int) -> Sequence[tuple[Any, float]]:
+        """Cut into at most so many batches, each with its share of the whole loss; shares add up to 1."""
+        ...
 
 
 @runtime_checkable

@@ -94,7 +94,7 @@ def drawn_conflict(model: Any, pool: Pool, how: Draws, *, tell: Tell = silent) -
 
 
 def observer(conflict: Conflict, model: Any, pool: Pool, *, seed: int) -> Observer:
-    """Return who measures conflict in a training; batches follow from the seed and the step alone."""
+    """Return who measures conflict now and then; batches follow from the seed and the step alone."""
 
     def look(step: int) -> list[dict[str, Value]]:
         how = Draws(batch=conflict.batch, seed=derive(seed, "conflict", step), layers=conflict.layers)

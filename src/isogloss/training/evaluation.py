@@ -9,7 +9,7 @@ from torch import Tensor
 
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
@@ -88,7 +88,7 @@ class Evaluation:
     baseline: float | None = None
     """Score of always saying the commonest label of the training data."""
     language: str = ""
-    """The language (or pair, as in en-sw); a model with language maps must know it."""
+    """The language (or pair, as in en-sw); a model with language modules or maps must know it."""
 
     @property
     def metric(self) -> str:

@@ -11,20 +11,27 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import GradientAccumulationPlugin
 from torch import Tensor, nn
 
-from isogloss.core.errors import DivergedError
+from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
-from isogloss.training.batching import Batches
+from isogloss.training.batching import Batches, Divisible
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.memory import give_back
 from isogloss.training.optimizer import Schedule, adamw, linear_rate
 from isogloss.training.precision import autocast, device, settled_precision
+from isogloss.training.processes import (
+    is_first,
+    own_device,
+    place,
+    processes,
+    share_weights,
+    sum_gradients,
+    summed,
+)
 
 LOOK_EVERY = 20
 """Steps between looks at the loss: often enough to stop early, rarely enough not to wait for a GPU."""
@@ -77,20 +84,21 @@ def fit(
 ) -> Fitted:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
 
+    With ``schedule.accumulation``, or in several processes, a batch is computed in parts (``Divisible``): the
+    same update within rounding.
+
     Raises DivergedError, with the step, when the loss is no longer a finite number.
     """
     return _Fit(model, batches, loss, schedule=schedule, seed=seed, watch=watch or Watch()).run()
 
 
-class _Objective(nn.Module):
-    """A loss as a module, so that Accelerate can wrap it whole."""
+@dataclass(frozen=True)
+class _Part:
+    """What is computed at once: a batch or a part of one, the seed of its dropout, its share of the loss."""
 
-    def __init__(self, model: nn.Module, loss: Loss) -> None:
-        super().__init__()
-        self.model, self.loss = model, loss
-
-    def forward(self, batch: object) -> Tensor:
-        return self.loss(self.model, batch)
+    batch: Any
+    seed: int
+    share: float = 1.0
 
 
 class _Fit:
@@ -107,11 +115,10 @@ class _Fit:
         watch: Watch,
     ) -> None:
         self.schedule, self.seed = schedule, seed
-        self.batches, self.watch = batches, watch
-        self.accelerator = accelerator()
-        self.device = self.accelerator.device
+        self.batches, self.loss, self.watch = batches, loss, watch
+        self.device = own_device()
         self.model = model.to(self.device)
-        self.objective = self.accelerator.prepare(_Objective(model, loss))
+        share_weights(self.model)
         self.optimizer = adamw(model, schedule)
         self.rate = linear_rate(schedule, len(batches))
         self.precision = precision_of(schedule.precision, watch.checkpoints)
@@ -145,30 +152,65 @@ class _Fit:
                 self._keep(done)
 
     def _update(self, step: int) -> Tensor:
-        torch.manual_seed(derive(self.seed, "step", step))
+        """Make one update; return the loss of the parts that were computed here."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(step)
-        batch = self.batches[step]
-        with autocast(self.device, self.precision):
-            value = self.objective(batch)
-        self.accelerator.backward(value)
+        losses = [self._backward(part) for part in self._parts(step)]
+        sum_gradients(self.model)
         if self.schedule.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        detached: Tensor = value.detach()
-        return detached
+        return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
+
+    def _parts(self, step: int) -> "Iterator[_Part]":
+        """Give what this process computes of a batch: all of it, or every so manieth part."""
+        batch, together = self.batches[step], processes()
+        count = -(-self.schedule.accumulation // together) * together
+        if count == 1:
+            yield _Part(batch, derive(self.seed, "step", step))
+            return
+        if not isinstance(batch, Divisible):
+            raise ConfigError(
+                f"{self.watch.what}: its batches cannot be computed in parts, and so neither with "
+                f"accumulation nor in several processes ({together} here). Run it in one process."
+            )
+        for number, (part, share) in enumerate(batch.parts(count)):
+            if number % together == place():  # A part's dropout is its own, wherever it is computed.
+                yield _Part(part, derive(self.seed, "step", step, number), share)
+
+    def _backward(self, part: "_Part") -> Tensor:
+        torch.manual_seed(part.seed)
+        with autocast(self.device, self.precision):
+            value = self.loss(self.model, part.batch)
+        value = value if part.share == 1 else value * part.share
+        value.backward()  # type: ignore[no-untyped-call]
+        return value.detach()
 
     def _look(self, done: int, total: int, seen: list[Tensor]) -> None:
-        mean = float(torch.stack(seen).float().mean())
+        losses = summed(torch.stack(seen).float())
+        mean = float(losses.mean())
         if not math.isfinite(mean):
-            first = next((n for n, loss in enumerate(seen) if not math.isfinite(float(loss))), 0)
+            first = next((n for n, loss in enumerate(losses) if not math.isfinite(float(loss))), 0)
             step = done - len(seen) + first + 1
-            raise self._diverged(f"the loss is {float(seen[first])} in step {step} of {total}")
+            raise self._diverged(f"the loss is {float(losses[first])} in step {step} of {total}")
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
         seen.clear()
         give_back()
-        self.watch.tell(Progress(self.watch.what, done, total, f"loss {mean:.3f}"))
+        self._tell(Progress(self.watch.what, done, total, f"loss {mean:.3f}"))
+
+    def _tell(self, progress: Progress) -> None:
+        if is_first():
+            self.watch.tell(progress)
+
+    def _observe(self, done: int, total: int) -> None:
+        """Let those look who want to now; the first process does it for all, as the rows are its own."""
+        for one in self.watch.observers:
+            if is_first() and (done % one.every == 0 or done == total):
+                self.model.eval()
+                self.rows += one.look(done)
+                self.model.train()
+                self.optimizer.zero_grad(set_to_none=True)
 
     def _check_weights(self, total: int) -> None:
         """Find what no loss shows any more: a last update that went wrong."""
@@ -194,20 +236,12 @@ class _Fit:
             self.best_score = score
             self.best = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
 
-    def _observe(self, done: int, total: int) -> None:
-        for one in self.watch.observers:
-            if done % one.every == 0 or done == total:
-                self.model.eval()
-                self.rows += one.look(done)
-                self.model.train()
-                self.optimizer.zero_grad(set_to_none=True)
-
     def _is_checkpoint(self, done: int, total: int) -> bool:
         keep = self.watch.checkpoints
         return bool(keep and keep.every and done % keep.every == 0 and done < total)
 
     def _keep(self, done: int) -> None:
-        if self.watch.checkpoints:
+        if self.watch.checkpoints and is_first():
             best_score = None if self.best is None else self.best_score
             notes = {"rows": self.rows, "best_score": best_score, "precision": self.precision}
             self.watch.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
@@ -221,17 +255,6 @@ class _Fit:
         if self.best is not None:
             self.best_score = state.notes["best_score"]
         return state.step
-
-
-def accelerator() -> Accelerator:
-    """Return what places a model on this machine's devices.
-
-    Mixed precision is ours (``precision.autocast``), so that training and scoring share it, and the number
-    of batches an update takes is said here, so that no environment variable changes it unseen.
-    """
-    return Accelerator(
-        mixed_precision="no", gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1)
-    )
 
 
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:

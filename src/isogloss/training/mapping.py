@@ -1,10 +1,12 @@
 """Language maps of an encoder from aligned sentence pairs: closed form, nothing is trained."""
 
+from itertools import chain
 from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders import load_tokenizer, load_whole
 from isogloss.encoders.language_maps import LanguageMaps, keep_language_maps
+from isogloss.encoders.speaking import check_languages
 from isogloss.nn.language_map import Kind, LanguageMap, Moments, language_map
 from isogloss.training.adjusting import Adjusted, refuse_mapped
 from isogloss.training.aligned_batches import collate_pairs, states_of
@@ -19,6 +21,7 @@ def adjust_by_map(setting: AdjustSetting, kind: Kind, *, reading: Reading, preci
     """Leave an encoder as it is, to the bit, and let it carry the maps that ``language_maps`` finds."""
     tokenizer, model = load_tokenizer(setting.start), load_whole(setting.start)
     refuse_mapped(model, setting.start)
+    check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
     pairs = encode_pairs(setting.bitext, tokenizer, reading)
     keep_language_maps(model, language_maps(model, pairs, kind, precision=precision))
     return Adjusted(model, tokenizer, list(pairs.rows), pairs.warnings())

@@ -21,6 +21,8 @@ class Schedule:
     """Largest gradient norm; 0 switches clipping off."""
     precision: str = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
+    accumulation: int = 1
+    """Parts that the batch of one update is computed in, one after the other; more takes less memory."""
 
 
 def adamw(model: nn.Module, schedule: Schedule) -> torch.optim.AdamW:

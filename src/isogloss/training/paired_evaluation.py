@@ -16,6 +16,7 @@ from torch import Tensor
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
 from isogloss.encoders.mixup import Mixup, mixing
+from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
@@ -44,6 +45,8 @@ class PairedEvaluation:
     """Batches of [translations; examples]."""
     averaged: bool
     """Whether both sides answer, or the examples alone."""
+    source: str = ""
+    """The language of the translations; a model with language modules or maps must know it."""
     warnings: tuple[str, ...] = ()
     """What to tell of examples without a translation."""
 
@@ -122,7 +125,9 @@ class PairedEvaluation:
             self.mixup.ratio.to(device)
             for numbers, batch, before in self.paired:
                 placed = batch.to(device)
-                with mixing(model, self.mixup, placed.mask) as noted:
+                count = len(numbers)
+                languages = (self.source,) * count + (self.own.language,) * count
+                with of_language(model, languages), mixing(model, self.mixup, placed.mask) as noted:
                     scores = self.task.scores(model, placed).float().cpu()
                 ratios = [0.0] * len(numbers) if noted.ratios is None else noted.ratios.tolist()
                 yield numbers, batch, scores, before, ratios
@@ -143,11 +148,13 @@ def beside_translations(
     optimization: Optimization,
     *,
     mixup: Mixup,
+    source: str = "",
 ) -> PairedEvaluation:
     """Put examples that are ready to be scored beside their translations into the source language.
 
     Translations are found by the examples' ids, and their labels are not looked at. A long example has
-    several rows; each runs beside the row of the translation at the same point of the text.
+    several rows; each runs beside the row of the translation at the same point of the text. ``source`` is
+    the language of the translations.
     """
     task, rows, padding = own.task, own.rows, tokenizer.pad_token_id
     limit = tokenizer.model_max_length if task.scored_whole else optimization.limit
@@ -161,6 +168,7 @@ def beside_translations(
         mixup=mixup,
         paired=_paired(rows, partners, padding),
         averaged=mixup_task(task.name).one_answer,
+        source=source,
         warnings=_warnings(len({rows[number].example for number in alone}), len(own.examples)),
     )
 

@@ -102,11 +102,16 @@ class PairedBatch:
     both: Batch
     source: Side
     target: Side
+    languages: tuple[str, ...] = ()
+    """Of each row of both the language (or pair, as in en-sw)."""
 
     def to(self, device: torch.device | str) -> "PairedBatch":
         """Return the batch on a device."""
         return PairedBatch(
-            both=self.both.to(device), source=self.source.to(device), target=self.target.to(device)
+            both=self.both.to(device),
+            source=self.source.to(device),
+            target=self.target.to(device),
+            languages=self.languages,
         )
 
     def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,12 +126,13 @@ def collate_sides(
     rows = [replace(one.row, gold=(), heads=()) for one in (*sources, *targets)]
     return PairedBatch(
         both=collate(rows, padding=padding),
-        source=_side(sources, padding, labels),
-        target=_side(targets, padding, labels),
+        source=collate_side(sources, padding=padding, labels=labels),
+        target=collate_side(targets, padding=padding, labels=labels),
     )
 
 
-def _side(rows: Sequence[Labelled], padding: int, labels: int) -> Side:
+def collate_side(rows: Sequence[Labelled], *, padding: int, labels: int) -> Side:
+    """Put rows into one batch, with probabilities for labels where some row has no gold."""
     if all(one.soft is None for one in rows):
         return Side(collate([one.row for one in rows], padding=padding))
     soft = [_gold(one.row, labels) if one.soft is None else one.soft.float() for one in rows]

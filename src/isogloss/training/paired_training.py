@@ -18,6 +18,7 @@ from isogloss.data.examples import Example
 from isogloss.data.matching import matched
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup, save_mixup
+from isogloss.encoders.speaking import check_languages, of_language
 from isogloss.training.batching import Batches, Bucketed
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Watch, fit
@@ -28,7 +29,6 @@ from isogloss.training.supervised import (
     Selection,
     Trained,
     attention_for_training,
-    check_maps,
     mark_chosen,
     schedule_of,
     settled,
@@ -71,7 +71,7 @@ def train_on_pairs(setting: Setting, course: Course) -> Trained:
     network = setting.task.head(
         setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
-    check_maps(network, setting.source, apart=False)
+    check_languages(network, (*setting.source, *setting.target))
     model = MixedModel(network, course.mixup(network.config))
     train = {language: setting.train(language) for language in setting.source}
     reading = _Reading(setting, tokenizer, course)
@@ -94,7 +94,8 @@ def train_on_pairs(setting: Setting, course: Course) -> Trained:
 def _placed(
     loss: Callable[[MixedModel, PairedBatch], Tensor], model: MixedModel, batch: PairedBatch
 ) -> Tensor:
-    return loss(model, batch.to(next(model.parameters()).device))
+    with of_language(model.network, batch.languages):
+        return loss(model, batch.to(next(model.parameters()).device))
 
 
 class _Reading:
@@ -120,33 +121,37 @@ class _Reading:
         originals, translations = ([pair[side] for pair in pairs] for side in (0, 1))
         return paired_rows(
             map(Labelled, self._encoded(originals)),
-            self._labelled(translations),
+            self._labelled(translations, target),
             self._labelled(*self._back(originals, source, target)),
         )
 
-    def _back(self, originals: list[Example], source: str, target: str) -> tuple[list[Example], list[int]]:
-        """Give the back-translations that are there, each with the number of its original."""
+    def _back(
+        self, originals: list[Example], source: str, target: str
+    ) -> tuple[list[Example], str, list[int]]:
+        """Give the back-translations that are there, their language, and each one's original's number."""
         if not self.course.back:
-            return [], []
+            return [], source, []
         name = f"{source}-{target}-{source}"
         numbers = {example.id: number for number, example in enumerate(originals)}
         pairs = matched(originals, self.setting.train(name), names=(source, name), partial=True)
-        return [back for _, back in pairs], [numbers[original.id] for original, _ in pairs]
+        return [back for _, back in pairs], source, [numbers[original.id] for original, _ in pairs]
 
-    def _labelled(self, examples: list[Any], numbers: list[int] | None = None) -> list[Labelled]:
+    def _labelled(
+        self, examples: list[Any], language: str, numbers: list[int] | None = None
+    ) -> list[Labelled]:
         """Encode translated examples; ``numbers`` are theirs, where they are not all that were asked for."""
         if self.course.pseudo:
             examples = [
                 replace(example, tags=()) for example in examples
             ]  # A translation's tags are not known.
         rows = self._encoded(examples)
-        soft = self._soft(examples)
+        soft = self._soft(examples, language)
         found = [Labelled(row, soft[row.example][list(row.words)] if soft else None) for row in rows]
         if numbers is None:
             return found
         return [replace(one, row=replace(one.row, example=numbers[one.example])) for one in found]
 
-    def _soft(self, examples: list[Any]) -> list[Tensor]:
+    def _soft(self, examples: list[Any], language: str) -> list[Tensor]:
         if not self.course.pseudo or not examples:
             return []
         how = self.setting
@@ -155,7 +160,7 @@ class _Reading:
                 f"x-mixup: {how.task.name} needs a model trained on the source alone, which labels the "
                 f"translations; found none. Make a source-only run and name its folder (Setting.teacher)."
             )
-        return pseudo_labels(how.task, how.teacher, examples, how.optimization)
+        return pseudo_labels(how.task, how.teacher, examples, how.optimization, language=language)
 
     def _encoded(self, examples: Sequence[Any]) -> list[Any]:
         how = self.setting.optimization
@@ -175,7 +180,8 @@ def _batches(
         make=list,
     )
     make = partial(collate_sides, padding=padding, labels=len(setting.task.labels))
-    return _PairedBatches(plan, course.real, make)
+    pairs = tuple(product(setting.source, setting.target))
+    return _PairedBatches(plan, course.real, make, pairs)
 
 
 @dataclass(frozen=True)
@@ -185,6 +191,8 @@ class _PairedBatches(Batches[PairedBatch]):
     plan: Bucketed[PairedRow, list[PairedRow]]
     real: Callable[[int, int], list[bool]]
     make: Callable[[Sequence[Labelled], Sequence[Labelled]], PairedBatch]
+    languages: tuple[tuple[str, str], ...]
+    """Of each group of rows that of its sources and that of its targets."""
 
     def __len__(self) -> int:
         return len(self.plan)
@@ -196,4 +204,6 @@ class _PairedBatches(Batches[PairedBatch]):
             pair.source if is_real or pair.back is None else pair.back
             for pair, is_real in zip(pairs, real, strict=True)
         ]
-        return self.make(sources, [pair.target for pair in pairs])
+        source, target = self.languages[self.plan.group_of(step)]
+        made = self.make(sources, [pair.target for pair in pairs])
+        return replace(made, languages=(source,) * len(pairs) + (target,) * len(pairs))

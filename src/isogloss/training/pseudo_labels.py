@@ -19,11 +19,12 @@ from isogloss.training.precision import device
 
 
 def pseudo_labels(
-    task: Task, teacher: str, examples: Sequence[Any], optimization: Optimization
+    task: Task, teacher: str, examples: Sequence[Any], optimization: Optimization, *, language: str = ""
 ) -> list[Tensor]:
     """Return [word class] probabilities for each example, in float16; ``teacher`` is a model's folder.
 
-    ModelError where the model there has other labels than the task.
+    ``language`` is the examples', which a teacher with language modules or maps must know. ModelError where
+    the model there has other labels than the task.
     """
     known = tuple(load_encoder_config(teacher).id2label.values())
     if known != task.labels:
@@ -32,7 +33,7 @@ def pseudo_labels(
             f"{', '.join(task.labels[:4])} …. Give the model of a source-only run on the same task."
         )
     model = task.head(teacher, seed=0).to(device()).eval()
-    prepared = evaluation(task, examples, load_tokenizer(teacher), optimization)
+    prepared = evaluation(task, examples, load_tokenizer(teacher), optimization, language=language)
     found = [torch.zeros(len(example.words), len(task.labels), dtype=torch.float16) for example in examples]
     for row, scores in zip(prepared.rows, prepared.scores(model), strict=True):
         found[row.example][list(row.words)] = scores.softmax(dim=-1).half()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
+from isogloss.encoders.speaking import check_languages
 from isogloss.training.aligned_batches import AlignedBatch, collate_pairs
 from isogloss.training.aligned_pairs import AlignedPairs, Reading, encode_pairs
 from isogloss.training.beside import Beside
@@ -71,6 +73,7 @@ class Replay:
     def __call__(self, setting: Setting, model: Any, tokenizer: Any, steps: int) -> Beside:
         """Encode the setting's bitext and draw from it."""
         check_layers(model, [self.reading.layer])
+        check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
         pairs = encode_pairs(setting.bitext, tokenizer, self.reading)
         if not len(pairs):
             raise DataError(

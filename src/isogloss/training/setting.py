@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isogloss.core.progress import Tell, silent
-from isogloss.core.runs import Architecture, Optimization
+from isogloss.core.runs import Architecture, Modules, Optimization
 from isogloss.data.examples import Example, Translation
 from isogloss.tasks import Task
 
@@ -23,6 +23,10 @@ class TextSetting:
     folder: Path
     """A folder of its own, kept until the run is finished."""
     seed: int
+    modules: Modules | None = None
+    """What each language has for itself; None when all is shared."""
+    held_out: Callable[[str], Iterator[str]] | None = None
+    """Lines of one language that are not among those of ``text``; None when none are held out."""
     tell: Tell = silent
 
 

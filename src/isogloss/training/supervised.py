@@ -9,13 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError
 from isogloss.core.records import Value
 from isogloss.core.runs import Optimization
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.encoders import load_tokenizer, offer_explicit_attention
-from isogloss.encoders.language_maps import check_languages, language_maps_of, of_language
+from isogloss.encoders.speaking import check_languages, of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed, Epochs
@@ -50,14 +49,14 @@ Prepare = Callable[[Setting, Any, dict[str, list[Example]]], tuple[Epochs[Any], 
 def one_by_one(setting: Setting, tokenizer: Any, train: dict[str, list[Example]]) -> tuple[Epochs[Any], Loss]:
     """Give the task's own loss on examples, one language a batch."""
     batches = _batches(setting, tokenizer, list(train.values()))
-    return _Spoken(batches, tuple(train)), partial(_loss, setting.task)
+    return Spoken(batches, tuple(train)), partial(_loss, setting.task)
 
 
 @dataclass(frozen=True)
-class _Spoken:
-    """Batches of one language each, with the language (or pair)."""
+class Spoken:
+    """Batches of one group each, with the group's language (or pair)."""
 
-    batches: Bucketed[EncodedRow, Batch]
+    batches: Bucketed[Any, Any]
     languages: tuple[str, ...]
 
     @property
@@ -68,7 +67,7 @@ class _Spoken:
     def __len__(self) -> int:
         return len(self.batches)
 
-    def __getitem__(self, step: int) -> tuple[str, Batch]:
+    def __getitem__(self, step: int) -> tuple[str, Any]:
         return self.languages[self.batches.group_of(step)], self.batches[step]
 
 
@@ -92,7 +91,7 @@ def fine_tune(
     model = setting.task.head(
         setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
     )
-    check_maps(model, (*reads.train, *reads.dev), apart=prepare is one_by_one and beside is None)
+    check_languages(model, (*reads.train, *reads.dev))
     train = {language: setting.train(language) for language in reads.train}
     batches, task_loss = prepare(setting, tokenizer, train)
     selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=batches.steps_per_epoch)
@@ -116,8 +115,8 @@ def fine_tune(
 def _observer(
     conflict: Conflict, setting: Setting, model: Any, tokenizer: Any, batches: Epochs[Any]
 ) -> Observer:
-    """Return who watches gradient conflict, on the examples that are trained on."""
-    if not isinstance(batches, _Spoken):
+    """Return what watches gradient conflict, on the examples that are trained on."""
+    if not isinstance(batches, Spoken):
         raise TypeError("gradient conflict is watched where each batch holds one language")
     rows = dict(zip(batches.languages, batches.batches.groups, strict=True))
     padding, precision = tokenizer.pad_token_id, setting.optimization.precision
@@ -166,17 +165,6 @@ def _loss(task: Task, model: Any, spoken: tuple[str, Batch]) -> Tensor:
     language, batch = spoken
     with of_language(model, language):
         return task.loss(model, batch.to(next(model.parameters()).device))
-
-
-def check_maps(model: Any, languages: tuple[str, ...], *, apart: bool) -> None:
-    """Refuse, before anything trains, what an encoder with language maps cannot read."""
-    if language_maps_of(model) is not None and not apart:
-        raise ConfigError(
-            "this encoder maps each language's states, and the method reads two languages in one step, "
-            "whose states it would see unmapped. Take one that reads one language a batch (source-only, "
-            "target-only, bilingual, few-shot, translate-train), or an encoder without maps."
-        )
-    check_languages(model, languages)
 
 
 class Selection:

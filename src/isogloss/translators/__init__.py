@@ -20,6 +20,12 @@ class Translator(Protocol):
     name: ClassVar[str]
     needs_model: ClassVar[bool]
     """Whether the setting must name a model's folder."""
+    knows_links: ClassVar[bool]
+    """Whether it tells which words belong together."""
+
+    def check(self, source: str, target: str) -> None:
+        """Raise ConfigError, before anything is made, where it cannot translate between these languages."""
+        ...
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
         """Give one translation, in one line, for each text, in order; that of an empty text is empty.

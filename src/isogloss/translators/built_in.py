@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.data.languages import Translator as BuiltInTranslator
+from isogloss.data.languages.family import find_language
 from isogloss.data.languages.translating import words_of
 from isogloss.data.translated_text import Translated
 from isogloss.translators.setting import TranslateSetting
@@ -18,6 +19,7 @@ class BuiltIn:
 
     name: ClassVar[str] = "built-in"
     needs_model: ClassVar[bool] = False
+    knows_links: ClassVar[bool] = True
 
     noise: float = 0.05
     """Rate at which words are dropped, at which they are wrongly chosen, and at which neighbours swap."""
@@ -33,6 +35,16 @@ class BuiltIn:
         if not 0 <= self.noise <= 1:
             raise ConfigError(f"{self.name}: noise is {self.noise}; it is a rate, from 0 to 1.")
 
+    def check(self, source: str, target: str) -> None:
+        """Refuse languages that are not built in."""
+        for language in (source, target):
+            if not is_built_in(language):
+                raise ConfigError(
+                    f"translator {self.name}: {language!r} is no built-in language (qaa, qab, …). Use the "
+                    f"translator seq2seq, with a model."
+                )
+            find_language(language)
+
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
         """Give one translation for each text, in order; quick enough to keep nothing on the way."""
         translator = self._translator(setting)
@@ -43,12 +55,7 @@ class BuiltIn:
             setting.told(done)
 
     def _translator(self, setting: TranslateSetting) -> BuiltInTranslator:
-        for language in (setting.source, setting.target):
-            if not is_built_in(language):
-                raise ConfigError(
-                    f"translator {self.name}: {language!r} is no built-in language (qaa, qab, …). Use the "
-                    f"translator seq2seq, with a model."
-                )
+        self.check(setting.source, setting.target)
         return BuiltInTranslator(
             setting.source, setting.target, noise=self.noise, seed=self.seed, unknown=self.unknown
         )

@@ -1,7 +1,7 @@
 """Texts chunk by chunk: bounded memory, and what was translated before an interruption is not done again.
 
-A chunk is written whole or not at all, under its number, with a hash of its texts and of how they are
-translated; a folder left by something else is therefore harmless.
+A chunk is written whole or not at all, under a hash of its texts and of how they are translated; a folder
+left by something else, or used several times, is therefore harmless.
 """
 
 import json
@@ -29,9 +29,9 @@ def in_chunks(
     remaining, done = iter(texts), 0
     how = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
     setting.told(done)
-    for number, chunk in enumerate(iter(lambda: list(islice(remaining, CHUNK)), [])):
-        path = setting.folder / f"chunk-{number:06d}.jsonl"
+    for chunk in iter(lambda: list(islice(remaining, CHUNK)), []):
         content = sha256(json.dumps([how, *chunk]).encode()).hexdigest()
+        path = setting.folder / f"chunk-{content[:32]}.jsonl"
         found = _read(path, content, len(chunk))
         if found is None:
             loaded = loaded or [load()]

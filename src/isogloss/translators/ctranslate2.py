@@ -32,6 +32,7 @@ class CTranslate2:
 
     name: ClassVar[str] = "ctranslate2"
     needs_model: ClassVar[bool] = True
+    knows_links: ClassVar[bool] = False
 
     beams: int = 1
     """Translations followed at the same time; 1 is greedy search, 4 or 5 is usual and that much slower."""
@@ -55,6 +56,10 @@ class CTranslate2:
         """Refuse what cannot be done."""
         sizes = {"beams": self.beams, "longest": self.longest, "batch_subwords": self.batch_subwords}
         refuse_too_small(self.name, sizes)
+
+    def check(self, source: str, target: str) -> None:  # noqa: ARG002 (the model knows the languages)
+        """Refuse to translate where the package is not installed."""
+        import_ctranslate2()
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
         """Give one translation for each text, in order."""

@@ -19,6 +19,7 @@ class Seq2Seq:
 
     name: ClassVar[str] = "seq2seq"
     needs_model: ClassVar[bool] = True
+    knows_links: ClassVar[bool] = False
 
     beams: int = 1
     """Translations followed at the same time; 1 is greedy search, 4 or 5 is usual and that much slower."""
@@ -39,6 +40,9 @@ class Seq2Seq:
         """Refuse what cannot be done."""
         sizes = {"beams": self.beams, "longest": self.longest, "batch_subwords": self.batch_subwords}
         refuse_too_small(self.name, sizes)
+
+    def check(self, source: str, target: str) -> None:
+        """Refuse nothing: what is known of languages is the model's to know."""
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
         """Give one translation for each text, in order."""

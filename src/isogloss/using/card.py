@@ -7,6 +7,11 @@ from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.version import VERSION
 from isogloss.data import CORPORA
 from isogloss.encoders.language_maps import FILE, language_maps_of
+from isogloss.encoders.language_modules import modules_of
+from isogloss.encoders.mixup import SETTINGS, WEIGHTS
+from isogloss.encoders.module_files import FILE as MODULES_FILE
+from isogloss.encoders.module_places import COPIES
+from isogloss.training.mixup_tasks import mixup_task
 from isogloss.using.model import Model
 from isogloss.using.origin import SCORE_COLUMNS, Origin
 
@@ -76,6 +81,40 @@ isogloss.load_model("FOLDER").predict(inputs, language="LANGUAGE")
 """What is said of a model whose encoder has language maps."""
 
 
+MIXED = """\
+
+**Two ways to use it.** This model (X-Mixup) was trained to read a text beside its translation into SOURCE:
+in layer LAYER the text takes up what its translation says. AVERAGED.
+
+- **Mixed**, as scored below where the corpus is called `paired`: with isogloss, which reads from `SETTINGS`
+  and `WEIGHTS` where and how much is mixed. Neither transformers nor an ONNX file can do this.
+
+  ```
+  isogloss predict FOLDER FILE --translations TRANSLATIONS
+  ```
+
+  ```python
+  import isogloss
+  isogloss.load_model("FOLDER").predict(inputs, translations=translations)
+  ```
+
+- **Unmixed**, without isogloss: as above. Each text is read alone, as in the scores of the plain corpus;
+  texts in SOURCE are always read so.
+"""
+"""What is said of a model that mixes inputs with their translations."""
+MODULAR = """\
+
+**Not the whole model.** Its encoder has KIND modules for each of these languages, in `FILE`: LANGUAGES.
+Programs that load this folder without isogloss leave that file out, and WITHOUT. With the modules:
+
+```python
+import isogloss
+isogloss.load_model("FOLDER").predict(inputs, language="LANGUAGE")
+```
+"""
+"""What is said of a model whose encoder has language modules."""
+
+
 def card(model: Model, *, onnx: bool) -> str:
     """Return the text of README.md."""
     origin = model.origin
@@ -137,12 +176,13 @@ def _loading(model: Model, origin: Origin, *, onnx: bool) -> str:
     text = LOADING[model.kind.auto_class]
     text = text.replace("LIMIT", str(model.longest)).replace("OVERLAP", str(origin.overlap))
     if onnx:
+        what = "the same model" if model.mixup is None else "the model without mixing"
         text += (
-            "\n`model.onnx` is the same model for other programs: inputs "
+            f"\n`model.onnx` is {what} for other programs: inputs "
             f"{', '.join(f'`{name}`' for name in model.tokenizer.model_input_names)} of shape "
             "[batch, length], checked against this one with onnxruntime.\n"
         )
-    return text + _mapped(model)
+    return text + _mapped(model) + _modular(model) + _mixed(model)
 
 
 def _mapped(model: Model) -> str:
@@ -152,6 +192,35 @@ def _mapped(model: Model) -> str:
     languages = sorted(maps.maps)
     text = MAPPED.replace("LANGUAGES", _named(languages)).replace("LANGUAGE", languages[0])
     return text.replace("SOURCE", _named((maps.source,))).replace("FILE", FILE)
+
+
+def _mixed(model: Model) -> str:
+    if model.mixup is None:
+        return ""
+    averaged = mixup_task(model.task.name).one_answer
+    words = {
+        "AVERAGED": "The answers to both are averaged" if averaged else "The text's own answer counts",
+        "LAYER": str(model.mixup.layer),
+        "SETTINGS": SETTINGS,
+        "WEIGHTS": WEIGHTS,
+        "SOURCE": _named((model.into,)),
+    }
+    text = MIXED
+    for name, value in words.items():
+        text = text.replace(name, value)
+    return text
+
+
+def _modular(model: Model) -> str:
+    about = modules_of(model.network)
+    if about is None:
+        return ""
+    first = about.languages[0]
+    without = f"read every language with the modules of {_named((first,))}"
+    if about.how.kind not in COPIES:
+        without = "run the encoder without its adapters, which answers otherwise than scored below"
+    text = MODULAR.replace("LANGUAGES", _named(about.languages)).replace("LANGUAGE", first)
+    return text.replace("KIND", about.how.kind).replace("WITHOUT", without).replace("FILE", MODULES_FILE)
 
 
 def _scores(origin: Origin) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.records import RECORD, writing
 from isogloss.core.whole_files import whole_folder
 from isogloss.encoders import save_model
+from isogloss.encoders.mixup import save_mixup
 from isogloss.encoders.words import needs_spaces
 from isogloss.using.card import card
 from isogloss.using.model import Model
@@ -35,7 +37,8 @@ def export(model: Model, folder: Path, *, onnx: bool = False, force: bool = Fals
 
         check_possible(model)
     with whole_folder(folder) as place:
-        save_model(model.network, model.tokenizer, place / "model")
+        extras = () if model.mixup is None else (partial(save_mixup, model.mixup),)
+        save_model(model.network, model.tokenizer, place / "model", extras=extras)
         with writing(folder):
             usual = (place / "model" / CONFIG).stat().st_mode
             for path in sorted((place / "model").iterdir()):

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.data.examples import Example
-from isogloss.data.files import File
+from isogloss.data.files import File, short
 
 LOOKED_AT = 50
 """Lines of a file that are looked at to find out its format: comments may come first."""
@@ -38,6 +38,9 @@ class Entry:
 
     about: Mapping[str, Any] | None = None
     """What JSON lines say of it beside the answer; None where they pass it over."""
+
+    translation: Example | None = None
+    """The example's translation, for a model that mixes the two; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,9 @@ class Format:
     write: Callable[[Iterable[Answered]], Iterator[str]] | None = None
     """Give lines without line ends; None: JSON lines."""
 
+    has_ids: bool = False
+    """Whether examples have ids of their own, by which translations are known; else by their order."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
@@ -76,6 +82,9 @@ class Kind:
 
     example: Callable[[Any, str, str], Example]
     """From a Python value, its name in messages, and its language."""
+
+    of_object: Callable[[Mapping[str, Any], str, str], Example]
+    """From a JSON object, its name in messages (file and line), and its language."""
 
     told: Callable[[Example | None, Prediction | None], dict[str, Any]]
     """What JSON says of an example and its answer."""
@@ -132,6 +141,12 @@ def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, Any]]]:
         if not isinstance(body, dict):
             raise file.broken(number, f"{line[:60]!r}", "a JSON object")
         yield number, line, body
+
+
+def keys_missing(body: Mapping[str, Any], where: str, expected: str) -> DataError:
+    """Build the error for an object without the keys a task needs; ``where`` is file and line."""
+    found = short(f"the keys {', '.join(body) or 'none'}")
+    return DataError(f"{where}: {found}; expected {expected}. Correct the line.")
 
 
 def is_object(line: str) -> bool:

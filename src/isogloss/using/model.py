@@ -1,12 +1,12 @@
 """A fine-tuned model in use: its answers, a few at a time, however many inputs there are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from isogloss.core.errors import unknown_name
+from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row
@@ -14,12 +14,15 @@ from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.sources import Treebanks
 from isogloss.encoders import load_tokenizer
-from isogloss.encoders.language_maps import check_languages
+from isogloss.encoders.mixup import Mixup, load_mixup
+from isogloss.encoders.speaking import check_languages
 from isogloss.tasks import TASKS, Task
-from isogloss.training.evaluation import Evaluation, evaluation
+from isogloss.training.evaluation import Evaluation, Scorer, evaluation
+from isogloss.training.paired_evaluation import PairedEvaluation, beside_translations
 from isogloss.training.precision import device
+from isogloss.using.beside import Warn, beside, python_warning, telling_of_unmixed
 from isogloss.using.certainty import certainty_of
-from isogloss.using.formats import Kind, Prediction
+from isogloss.using.formats import Entry, Kind, Prediction
 from isogloss.using.kinds import KINDS
 from isogloss.using.origin import Origin, origin_of
 
@@ -28,12 +31,17 @@ TOGETHER = 256
 
 One = TypeVar("One")
 
+Translations = Sequence[Example | None] | None
+"""Of each example, in the source language, None for one that has none; None where the model does not mix."""
+
 
 @dataclass(frozen=True)
 class Model:
     """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it.
 
-    Where its encoder maps each language's states (procrustes, centring), ``language`` must be said.
+    Where its encoder has modules for each language, or maps its states (procrustes, centring), ``language``
+    must be said. Where it mixes (x-mixup), each input should come beside its translation into the source
+    language.
     """
 
     network: Any
@@ -43,6 +51,8 @@ class Model:
     """How it was made."""
     precision: str = "auto"
     """auto (what pays on this machine), float32 or bfloat16."""
+    mixup: Mixup | None = None
+    """Where and how much an input is mixed with its translation; None for a model that does not mix."""
 
     @property
     def kind(self) -> Kind:
@@ -54,35 +64,62 @@ class Model:
         """Subwords of its longest row, special ones included."""
         return int(self.tokenizer.model_max_length) if self.task.scored_whole else self.origin.limit
 
-    def predict(self, inputs: Iterable[Any], *, language: str = "") -> list[Any]:
+    @property
+    def into(self) -> str:
+        """The language that translations are in: its source, the first of several."""
+        return next(iter(self.origin.source), "the source language")
+
+    def predict(
+        self, inputs: Iterable[Any], *, language: str = "", translations: Iterable[Any] | None = None
+    ) -> list[Any]:
         """Predict a label for each word of sentences, or one for each pair of texts.
 
         A sentence is its words, or a text whose words are parted by white space; a pair is two texts.
-        DataError, with the number of the input, at any other.
+        ``translations`` are the inputs in the source language, in their order and form, None for one that
+        has none; they are for a model that mixes. DataError, with the number of the input, at anything else,
+        and with both counts where there are more of the one than of the other.
         """
-        return list(self.predict_stream(inputs, language=language))
+        return list(self.predict_stream(inputs, language=language, translations=translations))
 
-    def predict_stream(self, inputs: Iterable[Any], *, language: str = "") -> Iterator[Any]:
+    def predict_stream(
+        self, inputs: Iterable[Any], *, language: str = "", translations: Iterable[Any] | None = None
+    ) -> Iterator[Any]:
         """Give the answers to inputs as they come, ``TOGETHER`` inputs at a time."""
         if language:
             check_language(language, "language")
         self.check_languages((language,))
-        made = (self.kind.example(one, f"input {number}", language) for number, one in enumerate(inputs))
-        for together in in_groups(made):
-            yield from self.predict_examples(together, language=language)
+        entries: Iterable[Entry] = (
+            Entry(lines=(), example=example, about={})
+            for example in self._examples(inputs, "input", language)
+        )
+        if translations is not None:
+            self.check_mixes("translations")
+            others = self._examples(translations, "translation", self.into)
+            entries = beside(entries, others, ("inputs", "translations"))
+        for together in in_groups(self.telling(entries, language, given=translations is not None)):
+            examples = [one.example for one in together if one.example is not None]
+            found = [one.translation for one in together]
+            yield from self.predict_examples(examples, language=language, translations=found)
 
-    def predict_examples(self, examples: Sequence[Example], *, language: str = "") -> list[Any]:
+    def predict_examples(
+        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
+    ) -> list[Any]:
         """Predict for examples of a corpus; their labels are not looked at."""
-        return self.prepared(examples, language=language).predict(self.network)
+        return self.prepared(examples, language=language, translations=translations).predict(self.network)
 
     def predictions(
-        self, examples: Sequence[Example], *, language: str = "", scores: bool = False
+        self,
+        examples: Sequence[Example],
+        *,
+        language: str = "",
+        scores: bool = False,
+        translations: Translations = None,
     ) -> list[Prediction]:
         """Predict for examples, with probabilities where asked; ConfigError where the task has none."""
         how_sure = certainty_of(self.task.name) if scores else None
         if not examples:
             return []
-        prepared = self.prepared(examples, language=language)
+        prepared = self.prepared(examples, language=language, translations=translations)
         raw = prepared.scores(self.network)
         answers = self.task.decode(examples, prepared.rows, raw)
         if how_sure is None:
@@ -90,32 +127,40 @@ class Model:
         sure = how_sure(self.task, examples, prepared.rows, raw, answers)
         return [Prediction(*both) for both in zip(answers, sure, strict=True)]
 
-    def score(self, examples: Sequence[Example], *, language: str = "") -> float:
+    def score(
+        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
+    ) -> float:
         """Return the task's metric on labelled examples."""
-        return self.prepared(examples, language=language).score(self.network)
+        return self.prepared(examples, language=language, translations=translations).score(self.network)
 
-    def measures(self, examples: Sequence[Example], *, language: str = "") -> dict[str, float]:
+    def measures(
+        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
+    ) -> dict[str, float]:
         """Return the task's metric on labelled examples, first, and what the field reports beside it."""
-        return self.prepared(examples, language=language).measures(self.network)
+        return self.prepared(examples, language=language, translations=translations).measures(self.network)
 
-    def evaluate(
+    def evaluate(  # noqa: PLR0913 (what the command line asks, too)
         self,
         corpus: str,
         languages: Sequence[str],
         *,
         split: str = "test",
+        inputs: str = "",
         data: str | Path | None = None,
         treebanks: Treebanks = (),
         tell: Tell = silent,
     ) -> list[Row]:
         """Score it on a split of a corpus: a row for each language, with the majority baseline.
 
+        ``inputs`` are those of recipes: "paired" for a model that mixes, "translated" for translate-test.
         ``data`` is the folder with the corpora; the built-in languages need none.
         """
         from isogloss.data.sources import Sources
         from isogloss.using.scoring import Wanted, evaluate
 
-        wanted = Wanted(corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks)
+        wanted = Wanted(
+            corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks, inputs=inputs
+        )
         return evaluate(self, wanted, Sources(str(data or "")), tell=tell)
 
     def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
@@ -125,13 +170,76 @@ class Model:
         return export(self, Path(folder), onnx=onnx, force=force)
 
     def check_languages(self, languages: Iterable[str]) -> None:
-        """Raise ConfigError where its encoder maps states by language, and has no map for one of these."""
+        """Raise ConfigError where its encoder has a module, or a map, for each language but these."""
         check_languages(self.network, languages)
 
-    def prepared(self, examples: Sequence[Example], *, language: str = "") -> Evaluation:
-        """Encode and batch examples."""
-        how = Optimization(limit=self.origin.limit, overlap=self.origin.overlap, precision=self.precision)
-        return evaluation(self.task, examples, self.tokenizer, how, language=language)
+    def check_mixes(self, where: str) -> None:
+        """Raise ConfigError for a model that has no use for translations of its inputs."""
+        self._mixing(where)
+
+    def _mixing(self, where: str) -> Mixup:
+        if self.mixup is None:
+            raise ConfigError(
+                f"{where}: this model ({self.origin.method}) does not mix inputs with their translations; "
+                f"models of x-mixup do. Leave {where} away, or give it translations as inputs."
+            )
+        return self.mixup
+
+    def telling(
+        self, entries: Iterable[Entry], language: str, *, given: bool, warn: Warn = python_warning
+    ) -> Iterable[Entry]:
+        """Pass entries on; where the model mixes, warn once of those that lack a translation."""
+        if self.mixup is None or (language in self.origin.source and not given):
+            return entries
+        return telling_of_unmixed(entries, self.into, given=given, warn=warn)
+
+    def prepared(
+        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
+    ) -> Scorer:
+        """Encode and batch examples, each beside its translation where the model mixes the two."""
+        if self.mixup is None or translations is None:
+            return self._alone(examples, language)
+        numbered = [replace(one, id=str(number)) for number, one in enumerate(examples)]
+        others = [
+            replace(other, id=one.id)
+            for one, other in zip(numbered, translations, strict=True)
+            if other is not None
+        ]
+        return self._beside(self._alone(numbered, language), others, self.mixup)
+
+    def prepared_by_id(
+        self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
+    ) -> PairedEvaluation:
+        """Encode and batch examples of a corpus, each beside the translation of its id, if there is one.
+
+        ConfigError where the model does not mix the two.
+        """
+        return self._beside(self._alone(examples, language), translations, self._mixing("translations"))
+
+    def _alone(self, examples: Sequence[Example], language: str) -> Evaluation:
+        return evaluation(self.task, examples, self.tokenizer, self._how, language=language)
+
+    def _beside(self, alone: Evaluation, translations: Sequence[Example], mixup: Mixup) -> PairedEvaluation:
+        return beside_translations(
+            alone,
+            translations,
+            self.tokenizer,
+            self._how,
+            mixup=mixup,
+            source=next(iter(self.origin.source), ""),
+        )
+
+    @property
+    def _how(self) -> Optimization:
+        return Optimization(limit=self.origin.limit, overlap=self.origin.overlap, precision=self.precision)
+
+    def _examples(self, values: Iterable[Any], what: str, language: str) -> Iterator[Example | None]:
+        """Make examples of values; only a translation may be None."""
+        for number, value in enumerate(values):
+            if value is None and what == "translation":
+                yield None
+            else:
+                yield self.kind.example(value, f"{what} {number}", language)
 
 
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
@@ -145,7 +253,7 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
         raise unknown_name(str(folder), "task", origin.task, TASKS)
     task = TASKS[origin.task]
     network = task.head(weights, seed=0).eval().to(device())
-    return Model(network, load_tokenizer(str(weights)), task, origin, precision)
+    return Model(network, load_tokenizer(str(weights)), task, origin, precision, load_mixup(weights))
 
 
 def in_groups(

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.encoders import family_of
+from isogloss.encoders.language_modules import modules_of
 from isogloss.using.model import Model
 
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
@@ -36,9 +37,14 @@ EXAMPLE = (2, 7)
 
 
 def check_possible(model: Model) -> None:
-    """Raise ConfigError unless the head can be written and everything that this needs is installed."""
+    """Raise ConfigError unless the model can be written and everything that this needs is installed."""
     if model.kind.auto_class not in OUTPUTS:
         raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx away.")
+    if modules_of(model.network) is not None:
+        raise ConfigError(
+            "--onnx: the encoder has modules for each language, and the file would hold those of one. Leave "
+            "--onnx away."
+        )
     lacking = [name for name in NEEDED if find_spec(name) is None]
     if lacking:
         raise ConfigError(

@@ -1,6 +1,6 @@
 """Pairs of texts and a label for each: rows split by tabs, JSON lines."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,16 @@ from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File
 from isogloss.data.pair_rows import Header
-from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, numbered_objects
+from isogloss.using.formats import (
+    Answered,
+    Entry,
+    Format,
+    Kind,
+    Prediction,
+    is_object,
+    keys_missing,
+    numbered_objects,
+)
 
 ADDED = ("predicted", "scores")
 """Names of the columns that are added to a file with a header."""
@@ -25,6 +34,7 @@ def pairs() -> Kind:
             Format(name="tsv", looks_so=bool, read=_read_tsv, write=_write_tsv),
         ),
         example=pair,
+        of_object=_of_object,
         told=_told,
         answered=_answered,
         auto_class="AutoModelForSequenceClassification",
@@ -117,8 +127,13 @@ def _columns(prediction: Prediction | None) -> list[str]:
 
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
-        names = next((names for names in TEXTS if set(names) <= body.keys()), None)
-        value = body.get("texts") if names is None else [body[name] for name in names]
-        if value is None:
-            raise file.broken(number, f"the keys {', '.join(body) or 'none'}", "text and text_pair, or texts")
-        yield Entry(lines=(line,), example=pair(value, f"{file.name}:{number}", language), about=body)
+        example = _of_object(body, f"{file.name}:{number}", language)
+        yield Entry(lines=(line,), example=example, about=body)
+
+
+def _of_object(body: Mapping[str, Any], where: str, language: str) -> SentencePair:
+    names = next((names for names in TEXTS if set(names) <= body.keys()), None)
+    value = body.get("texts") if names is None else [body[name] for name in names]
+    if value is None:
+        raise keys_missing(body, where, "text and text_pair, or texts")
+    return pair(value, where, language)

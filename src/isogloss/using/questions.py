@@ -1,14 +1,23 @@
 """Questions about passages and the answer to each: SQuAD's JSON, JSON lines."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File
 from isogloss.data.question_json import read_questions
-from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, numbered_objects
+from isogloss.using.formats import (
+    Answered,
+    Entry,
+    Format,
+    Kind,
+    Prediction,
+    is_object,
+    keys_missing,
+    numbered_objects,
+)
 
 
 def questions() -> Kind:
@@ -16,9 +25,10 @@ def questions() -> Kind:
     return Kind(
         formats=(
             Format(name="jsonl", looks_so=_is_asked, read=_read_objects),
-            Format(name="squad", looks_so=bool, read=_read_squad, write=write_answers),
+            Format(name="squad", looks_so=bool, read=_read_squad, write=write_answers, has_ids=True),
         ),
         example=question,
+        of_object=_of_object,
         told=_told,
         answered=None,
         auto_class="AutoModelForQuestionAnswering",
@@ -62,8 +72,12 @@ def _is_asked(line: str) -> bool:
 
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
-        passage = body.get("context", body.get("passage"))
-        if "question" not in body or passage is None:
-            raise file.broken(number, f"the keys {', '.join(body) or 'none'}", "question and context")
-        example = question([body["question"], passage], f"{file.name}:{number}", language)
+        example = _of_object(body, f"{file.name}:{number}", language)
         yield Entry(lines=(line,), example=example, about=body)
+
+
+def _of_object(body: Mapping[str, Any], where: str, language: str) -> Question:
+    passage = body.get("context", body.get("passage"))
+    if "question" not in body or passage is None:
+        raise keys_missing(body, where, "question and context")
+    return question([body["question"], passage], where, language)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from isogloss.core.errors import DataError, unknown_name
+from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Row, Value
@@ -13,6 +14,16 @@ from isogloss.core.whole_files import whole_file
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources, Treebanks
+from isogloss.training.evaluation import Scorer
+from isogloss.training.inputs import (
+    AS_THEY_ARE,
+    PAIRED,
+    check_inputs,
+    codes_read,
+    examples_of,
+    language_read,
+)
+from isogloss.using.beside import Warn, python_warning
 from isogloss.using.formats import Entry, Prediction
 from isogloss.using.model import Model
 
@@ -25,6 +36,8 @@ class Wanted:
     languages: tuple[str, ...]
     split: str = "test"
     treebanks: Treebanks = ()
+    inputs: str = AS_THEY_ARE
+    """How target inputs come, as in recipes: as they are, translated, paired (to models that mix), mixed."""
 
     def __post_init__(self) -> None:
         for language in self.languages:
@@ -41,31 +54,77 @@ def evaluate(
     *,
     predictions: Path | None = None,
     tell: Tell = silent,
+    warn: Warn = python_warning,
 ) -> list[Row]:
     """Return a row of measures for each language; what was predicted goes into ``predictions``.
 
-    ConfigError when the corpus has no labels of the model's task, DataError when it has not the split.
+    ConfigError when the corpus has no labels of the model's task, or the model cannot take such inputs;
+    DataError when the corpus has not the split.
     """
-    sources.needs(wanted.corpus, model.task.name)
-    model.check_languages(wanted.languages)
+    check_wanted(model, wanted, sources)
     rows: list[Row] = []
     for done, language in enumerate(wanted.languages):
         tell(Progress(f"scoring {model.origin.run}", done, len(wanted.languages), language))
-        examples = _examples(sources, wanted, language)
-        prepared = model.prepared(examples, language=language)
-        predicted = prepared.predict(model.network)
-        measures = model.task.measures(prepared.gold, predicted)
-        rows.append(
-            _row(model, wanted, language, measures)
-            | {
-                "baseline": _baseline(model, wanted, sources, language, examples),
-                "examples": len(examples),
-            }
-        )
+        prepared, warnings = _prepared(model, wanted, sources, language)
+        examples, predicted = prepared.examples, prepared.predict(model.network)
+        row = _row(model, wanted, language, model.task.measures(prepared.gold, predicted))
+        baseline = _baseline(model, wanted, sources, language, examples)
+        rows.append(row | {"baseline": baseline, "examples": len(examples)})
+        for warning in warnings:
+            warn(f"{language}: {warning}")
         if predictions is not None:
-            write_predictions(model, wanted, language, examples, predicted, predictions / model.origin.run)
+            folder = predictions / model.origin.run / wanted.inputs
+            write_predictions(model, wanted, language, examples, predicted, folder)
     tell(Progress(f"scoring {model.origin.run}", len(wanted.languages), len(wanted.languages)))
+    _warn_of_unmixed(model, wanted, warn)
     return rows
+
+
+def check_wanted(model: Model, wanted: Wanted, sources: Sources) -> None:
+    """Raise ConfigError where a model cannot be scored on what is wanted."""
+    sources.needs(wanted.corpus, model.task.name)
+    check_inputs(wanted.inputs, model.task.name, "--inputs")
+    if wanted.inputs and not model.origin.source:
+        raise ConfigError(
+            f"--inputs {wanted.inputs}: the record of {model.origin.run} names no source language to "
+            f"translate into. Leave --inputs away."
+        )
+    if wanted.inputs == PAIRED:
+        model.check_mixes(f"--inputs {PAIRED}")
+    model.check_languages(_read(model, wanted, language) for language in wanted.languages)
+
+
+def _warn_of_unmixed(model: Model, wanted: Wanted, warn: Warn) -> None:
+    if model.mixup is not None and not wanted.inputs and set(wanted.languages) - set(model.origin.source):
+        warn(
+            f"{model.origin.run} mixes each input with its translation into {model.into}, and was scored "
+            f"unmixed. Score it as it was meant to be used: --inputs {PAIRED}."
+        )
+
+
+def _prepared(
+    model: Model, wanted: Wanted, sources: Sources, language: str
+) -> tuple[Scorer, tuple[str, ...]]:
+    """Encode a language's examples, with their inputs as they are wanted; warn of what these lack."""
+    source = model.origin.source
+    read = partial(_examples, sources, wanted)
+    examples = examples_of(_own_inputs(wanted), language, source, read)
+    spoken = _read(model, wanted, language)
+    _, *translations = codes_read(PAIRED, language, source) if wanted.inputs == PAIRED else (language,)
+    if not translations:
+        return model.prepared(examples, language=spoken), ()
+    paired = model.prepared_by_id(examples, read(translations[0]), language=spoken)
+    return paired, paired.warnings
+
+
+def _read(model: Model, wanted: Wanted, language: str) -> str:
+    """Return the language, pair or both languages that the model reads as a language's inputs."""
+    return language_read(_own_inputs(wanted), language, model.origin.source)
+
+
+def _own_inputs(wanted: Wanted) -> str:
+    """Return how inputs come, their translations beside them aside."""
+    return AS_THEY_ARE if wanted.inputs == PAIRED else wanted.inputs
 
 
 def write_predictions(
@@ -106,7 +165,7 @@ def _row(model: Model, wanted: Wanted, language: str, measures: dict[str, float]
         "run": model.origin.run,
         "task": model.task.name,
         "method": model.origin.method,
-        "corpus": wanted.corpus,
+        "corpus": f"{wanted.corpus} {wanted.inputs}".rstrip(),
         "language": language,
         "split": wanted.split,
         "metric": metric,

@@ -1,6 +1,6 @@
 """Sentences in words, and a label for each: plain lines, CoNLL-U, a word a line, JSON lines."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from isogloss.using.formats import (
     Kind,
     Prediction,
     is_object,
+    keys_missing,
     numbered_objects,
     shown,
 )
@@ -97,6 +98,7 @@ def words(labels: Labels, *, auto_class: str, pipeline: str = "") -> Kind:
             Format(name="lines", looks_so=bool, read=_read_lines, write=partial(_write_lines, labels)),
         ),
         example=sentence,
+        of_object=_of_object,
         told=partial(_told, labels),
         answered=labels.answered,
         auto_class=auto_class,
@@ -198,7 +200,11 @@ def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str
 
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
-        if not {"words", "text"} & body.keys():
-            raise file.broken(number, f"the keys {', '.join(body) or 'none'}", "words (a list) or text")
-        example = sentence(body.get("words", body.get("text")), f"{file.name}:{number}", language)
+        example = _of_object(body, f"{file.name}:{number}", language)
         yield Entry(lines=(line,), example=example if example.words else None, about=body)
+
+
+def _of_object(body: Mapping[str, Any], where: str, language: str) -> TaggedSentence:
+    if not {"words", "text"} & body.keys():
+        raise keys_missing(body, where, "words (a list) or text")
+    return sentence(body.get("words", body.get("text")), where, language)

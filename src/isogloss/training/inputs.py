@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.languages import BOTH
 from isogloss.data.examples import Example
 from isogloss.data.mixed import mixed_pairs, mixed_questions
-from isogloss.encoders.language_maps import BOTH
 
 AS_THEY_ARE = ""
 TRANSLATED = "translated"

@@ -1,0 +1,185 @@
+"""What does meta-learning cost beside joint training? Time and memory of a step, as ratios from one run.
+
+    python benchmarks/meta_learning.py                 # about three minutes
+    python benchmarks/meta_learning.py --shape paper   # 8 x 512, 32,000 subwords: for a GPU; longer
+    python benchmarks/meta_learning.py --quick         # does it work? Its numbers mean nothing.
+
+Joint training is masked language modelling of the same encoder, with the same adapters for two languages, by
+the same batches. Each way is a process of its own; on a CPU the time is that of the process on one thread, so
+that other programs disturb little.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
+
+import numpy as np
+import torch
+
+from isogloss.core.runs import Architecture, Modules
+from isogloss.encoders import new_encoder
+from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
+from isogloss.tasks.text_stream import TextStream
+from isogloss.training.fit import fit
+from isogloss.training.meta_batches import Validation, meta_batches
+from isogloss.training.meta_learner import Learning, MetaLearner
+from isogloss.training.optimizer import Schedule
+from isogloss.training.text_batches import Drawing
+from material import SHAPES
+
+SHAPES_HERE = {
+    "tiny": Architecture(layers=1, dim=32, heads=2, feed_forward=64, vocabulary=200),
+    "small": SHAPES["small"],
+    "paper": Architecture(layers=8, dim=512, heads=8, feed_forward=2048, vocabulary=32000),
+}
+LANGUAGES = ("en", "sw")
+SPECIAL = (0, 1, 2, 3, 4)
+JOINT = "joint"
+WAYS = (JOINT, "first-order", "finite-difference", "exact")
+PRECISIONS = ("float32", "bfloat16")
+STEPS, WARM, ROUNDS = 3, 1, 2
+
+
+class Words:
+    """A vocabulary of numbers alone, as ``new_encoder`` asks for it."""
+
+    pad_token_id, cls_token_id, sep_token_id = 0, 2, 3
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shape", choices=SHAPES_HERE, default="small")
+    parser.add_argument("--precision", choices=PRECISIONS, default="float32")
+    parser.add_argument("--subwords", type=int, default=4096, help="subwords of a batch")
+    parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.way:
+        print(json.dumps(measured(chosen.way, SHAPES_HERE[chosen.shape], chosen.precision, chosen.subwords)))
+        return
+    shape, subwords = ("tiny", 512) if chosen.quick else (chosen.shape, chosen.subwords)
+    options = ["--shape", shape, "--subwords", str(subwords), "--precision", chosen.precision]
+    found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    for _ in range(1 if chosen.quick else ROUNDS):
+        for way in WAYS:
+            ended = subprocess.run(
+                [sys.executable, __file__, "--way", way, *options],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+            found[way].append(json.loads(ended.stdout.splitlines()[-1]))
+    print("\n".join(table(found, f"{shape}, batches of {subwords} subwords, {chosen.precision}")))
+
+
+def table(found: dict[str, list[dict[str, float]]], what: str) -> list[str]:
+    """Return the times and peaks, and their ratios to joint training."""
+    seconds = {way: statistics.median(one["seconds"] for one in rounds) for way, rounds in found.items()}
+    peak = {way: max(one["peak"] for one in rounds) for way, rounds in found.items()}
+    lines = [f"{what}:", "", "| training | seconds a step | : joint | MiB above the model | : joint |"]
+    lines.append("|---|---|---|---|---|")
+    for way in found:
+        times, larger = seconds[way] / seconds[JOINT], peak[way] / peak[JOINT]
+        lines.append(f"| {way} | {seconds[way]:.3f} | {times:.2f} | {peak[way]:.0f} | {larger:.2f} |")
+    return lines
+
+
+def measured(way: str, shape: Architecture, precision: str, subwords: int) -> dict[str, float]:
+    """Train some steps, after one that warms caches up; return seconds a step and the peak of memory."""
+    torch.set_num_threads(1)
+    drawing = Drawing(steps=WARM + STEPS, batch_subwords=subwords, block=128)
+    schedule = Schedule(learning_rate=1e-4, precision=precision)
+    model = new_encoder(shape, Words(shape.vocabulary), seed=0)
+    add_modules(model, Modules(kind="adapter"), LANGUAGES, seed=0)
+    batches = meta_batches(
+        streams(shape.vocabulary),
+        drawing,
+        Masking(vocabulary=Vocabulary(shape.vocabulary, 2, 3, 0, 4, SPECIAL)),
+        validation=Validation(share=0.05, batch_subwords=subwords),
+        schedule=schedule,
+        seed=0,
+    )
+    clock = Clock()
+    if way == JOINT:
+        fit(model, Timed(batches.train, clock), masked_lm_loss, schedule=schedule, seed=0)
+    else:
+        own = {language: own_parameters(model, language) for language in LANGUAGES}
+        learning = Learning(own_rate=1e-4, inner_rate=1e-4, second_order=way)
+        learner = MetaLearner(model, own, masked_lm_loss, learning=learning, schedule=schedule)
+        fit(learner, Timed(batches, clock), lambda one, batch: one(batch), schedule=schedule, seed=0)
+    return {"seconds": clock.seconds() / STEPS, "peak": clock.peak()}
+
+
+class Clock:
+    """Time and memory from the first step that counts on."""
+
+    def __init__(self) -> None:
+        self.cuda = torch.cuda.is_available()
+        self.before = resident()
+
+    def start(self) -> None:
+        self.begun = self._now()
+
+    def seconds(self) -> float:
+        return self._now() - self.begun
+
+    def peak(self) -> float:
+        """Return the most MiB above what there was before training."""
+        if self.cuda:
+            return torch.cuda.max_memory_allocated() / 2**20
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - self.before
+
+    def _now(self) -> float:
+        if self.cuda:
+            torch.cuda.synchronize()
+        return time.perf_counter() if self.cuda else time.process_time()
+
+
+class Timed:
+    """Batches whose drawing starts the clock once caches are warm."""
+
+    def __init__(self, batches: object, clock: Clock) -> None:
+        self.batches, self.clock = batches, clock
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, step: int) -> object:
+        if step == WARM:
+            self.clock.start()
+        return self.batches[step]
+
+
+def streams(vocabulary: int) -> dict[str, TextStream]:
+    """Draw texts: speed does not depend on what they say."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    texts = (rng.integers(len(SPECIAL), vocabulary, size=200_000, dtype=np.int32) for _ in LANGUAGES)
+    return {
+        code: TextStream(text, np.arange(0, len(text), 30))
+        for code, text in zip(LANGUAGES, texts, strict=True)
+    }
+
+
+def resident() -> float:
+    """Return the MiB of memory the process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""How fast is masked-LM pretraining beside Hugging Face's Trainer? Subwords a second, from one run.
+
+    python benchmarks/pretraining.py                 # about two minutes on one thread, or on a GPU
+    python benchmarks/pretraining.py --shape paper   # 8 layers of width 512, 32k subwords; longer
+    python benchmarks/pretraining.py --quick         # does it work? Its numbers mean nothing.
+
+All train one model on one text in one precision, without dropout, in turns. "blocks": the very rows that we
+train on, full and of one length, masked by Trainer's collator; what is left between it and us is that our
+head runs on the hidden subwords alone, and what the loops cost. "lines": a sentence a row, as many rows as
+come to the same number of real subwords, padded to the longest; what is between it and "blocks" is padding.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import numpy as np
+import torch
+from transformers import (
+    AutoModelForMaskedLM,
+    DataCollatorForLanguageModeling,
+    PrinterCallback,
+    Trainer,
+    TrainingArguments,
+)
+from transformers.utils import logging
+
+from isogloss.core.runs import Architecture
+from isogloss.encoders import new_encoder
+from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
+from isogloss.tasks.text_stream import TextStream, write_stream
+from isogloss.training.fit import fit
+from isogloss.training.optimizer import Schedule
+from isogloss.training.precision import PRECISIONS, matrix_speed, settled_precision
+from isogloss.training.supervised import attention_for_training
+from isogloss.training.text_batches import Drawing, TextBatches
+from material import SHAPES, Material, make_material, matrix_parameters
+
+PAPER = Architecture(layers=8, dim=512, heads=8, feed_forward=2048, vocabulary=32000)
+BLOCK, MASKED = 128, 0.15
+SIZES = {"small": (4, 3), "base": (2, 1), "paper": (3, 2)}
+"""Steps of a round, and rounds."""
+QUICK = (1, 1)
+BATCH_SUBWORDS = {"cpu": 4096, "cuda": 65536}
+GOAL = 2.0
+"""How many times the subwords a second we want, at equal precision."""
+
+OURS, BLOCKS, LINES = "isogloss", "Trainer, blocks", "Trainer, lines"
+
+
+@dataclass
+class Contestant:
+    """A way to train, with its speed and mean loss in each round."""
+
+    name: str
+    subwords: int
+    """Real subwords of a round, special ones included."""
+    prepare: Callable[[], Callable[[], float]]
+    """Make a fresh model; return what trains it for one round and gives the mean loss."""
+    speeds: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+
+    @property
+    def speed(self) -> float:
+        return statistics.median(self.speeds)
+
+
+@dataclass(frozen=True)
+class Text:
+    """What all train on: blocks, as we draw them, and lines."""
+
+    tokenizer: Any
+    batches: TextBatches
+    blocks: list[list[int]]
+    lines: list[list[int]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shape", choices=SIZES, default="small")
+    parser.add_argument("--precision", choices=PRECISIONS, default="auto")
+    parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    shape = {**SHAPES, "paper": PAPER}[chosen.shape]
+    steps, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    precision = settled_precision(chosen.precision, device)
+    with tempfile.TemporaryDirectory() as folder:
+        found = contest(Path(folder), shape, steps=steps, rounds=rounds, precision=precision)
+    print("\n".join(markdown(found, shape, device.type, precision)))
+
+
+def contest(
+    folder: Path, shape: Architecture, *, steps: int, rounds: int, precision: str
+) -> dict[str, Contestant]:
+    """Let everyone train in turns, so that whatever else the machine does slows all alike."""
+    for one in contestants(text_of(folder / "warm", shape, 1), shape, precision):
+        one.prepare()()  # One step of each warms caches and kernels up.
+    everyone = contestants(text_of(folder / "text", shape, steps), shape, precision)
+    for number in range(rounds):
+        for one in everyone if number % 2 == 0 else reversed(everyone):
+            train = one.prepare()
+            start = clock()
+            one.losses.append(train())
+            one.speeds.append(one.subwords / (clock() - start))
+    return {one.name: one for one in everyone}
+
+
+def clock() -> float:
+    """Return seconds: of this process on a CPU, so that other programs disturb little; else of the wall."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        return time.perf_counter()
+    return time.process_time()
+
+
+def text_of(folder: Path, shape: Architecture, steps: int) -> Text:
+    """Draw sentences as long as those of treebanks, and put as many into blocks as the steps take."""
+    budget = BATCH_SUBWORDS["cuda" if torch.cuda.is_available() else "cpu"]
+    material = make_material(folder, shape, sentences=max(64, steps * budget // 30))
+    tokenizer, stream = material.tokenizer, stream_of(material, folder)
+    batches = TextBatches(
+        drawing=Drawing(steps=steps, batch_subwords=budget, block=BLOCK),
+        streams={"xx": stream},
+        masking=Masking(vocabulary=Vocabulary.of(tokenizer), share=MASKED),
+        seed=0,
+    )
+    blocks = []
+    for step in range(steps):
+        batch = batches[step]
+        flat = batch.subwords.flatten().clone()
+        flat[batch.places] = batch.gold
+        blocks += flat.view_as(batch.subwords).tolist()
+    lengths = np.cumsum([len(row.subwords) for row in material.rows])
+    enough = int(np.searchsorted(lengths, steps * budget)) + 1
+    return Text(tokenizer, batches, blocks, [list(row.subwords) for row in material.rows[:enough]])
+
+
+def stream_of(material: Material, folder: Path) -> TextStream:
+    lines = (" ".join(sentence.words) for sentence in material.sentences)
+    return write_stream(lines, material.tokenizer, folder / "stream", longest=BLOCK - 2)
+
+
+def contestants(text: Text, shape: Architecture, precision: str) -> list[Contestant]:
+    def size(rows: list[list[int]]) -> int:
+        return sum(map(len, rows))
+
+    steps = len(text.batches)
+    return [
+        Contestant(OURS, size(text.blocks), lambda: ours(text, shape, precision)),
+        Contestant(BLOCKS, size(text.blocks), lambda: theirs(text, text.blocks, shape, steps, precision)),
+        Contestant(LINES, size(text.lines), lambda: theirs(text, text.lines, shape, steps, precision)),
+    ]
+
+
+def ours(text: Text, shape: Architecture, precision: str) -> Callable[[], float]:
+    """Train as the method does."""
+    model = new_encoder(shape, text.tokenizer, seed=0, attention=attention_for_training())
+    schedule = Schedule(learning_rate=1e-4, precision=precision)
+
+    def train() -> float:
+        rows = fit(model, text.batches, masked_lm_loss, schedule=schedule, seed=0).rows
+        return statistics.fmean(float(row["loss"]) for row in rows)
+
+    return train
+
+
+def theirs(
+    text: Text, rows: list[list[int]], shape: Architecture, steps: int, precision: str
+) -> Callable[[], float]:
+    """Set Trainer up as its users do, with the model's own attention and loss."""
+    model = AutoModelForMaskedLM.from_config(new_encoder(shape, text.tokenizer, seed=0).config)
+    with tempfile.TemporaryDirectory() as nowhere:  # It must be named, though nothing is saved.
+        arguments = TrainingArguments(
+            output_dir=nowhere,
+            num_train_epochs=1,
+            per_device_train_batch_size=-(-len(rows) // steps),
+            learning_rate=1e-4,
+            warmup_steps=0.1,
+            weight_decay=0.01,
+            bf16=precision == "bfloat16",
+            use_cpu=not torch.cuda.is_available(),
+            save_strategy="no",
+            logging_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+        )
+        made = Trainer(
+            model=model,
+            args=arguments,
+            train_dataset=[{"input_ids": row, "attention_mask": [1] * len(row)} for row in rows],
+            data_collator=DataCollatorForLanguageModeling(text.tokenizer, mlm_probability=MASKED),
+        )
+    made.remove_callback(PrinterCallback)
+    return lambda: float(made.train().training_loss)
+
+
+def markdown(found: dict[str, Contestant], shape: Architecture, device: str, precision: str) -> list[str]:
+    """Return the tables of a result."""
+    peak = matrix_speed(device, getattr(torch, precision), rounds=50)
+    model = new_encoder(shape, _Size(shape.vocabulary), seed=0)
+    head = model.get_output_embeddings().weight.numel() + shape.dim**2
+    layers = matrix_parameters(model) - head
+    lines = [
+        f"{device}, {precision}; {shape.layers} layers of width {shape.dim}, {shape.vocabulary} subwords; "
+        f"{peak / 1e9:.0f} GFLOP/s of one layer at best",
+        "",
+        "| pretraining | real subwords/s | share of peak | mean loss |",
+        "|---|---|---|---|",
+    ]
+    for one in found.values():
+        work = 6 * (layers + head * (MASKED if one.name == OURS else 1)) * one.speed
+        lines.append(
+            f"| {one.name} | {one.speed:.0f} | {work / peak:.0%} | {statistics.fmean(one.losses):.3f} |"
+        )
+    lines += ["", "| ratio | measured | goal |", "|---|---|---|"]
+    for other in (BLOCKS, LINES):
+        lines.append(f"| {OURS} : {other} | {found[OURS].speed / found[other].speed:.2f} | {GOAL} |")
+    return lines
+
+
+@dataclass(frozen=True)
+class _Size:
+    """As much of a tokenizer as an encoder's configuration asks for."""
+
+    size: int
+    pad_token_id: int = 0
+    cls_token_id: int = 2
+    sep_token_id: int = 3
+
+    def __len__(self) -> int:
+        return self.size
+
+
+if __name__ == "__main__":
+    sys.exit(main())

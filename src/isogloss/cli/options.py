@@ -1,0 +1,33 @@
+"""Options that several verbs have, each said once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Out = Annotated[Path | None, typer.Option("--out", help="Folder for runs and report; default runs/<recipe>.")]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Folder with the real corpora, or hub: Hugging Face datasets."
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each core.")]
+Threads = Annotated[
+    int,
+    typer.Option("--threads", min=1, help="Threads of each run; records depend on it in the last digits."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")]
+Scale = Annotated[str, typer.Option("--scale", help="A named size of the recipe.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")]
+Engine = Annotated[
+    str, typer.Option("--engine", help="serial: one run after the other; processes: side by side.")
+]
+Model = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="The folder of a finished fine-tuning run, or of an exported model."),
+]
+Folder = Annotated[Path, typer.Option("--in", help="The folder of runs.")]

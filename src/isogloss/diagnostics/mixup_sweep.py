@@ -1,0 +1,86 @@
+"""Mixup sweep: how good is a trained X-Mixup model when other ratios, or other layers, mix at inference?
+
+X-Mixup, Section 4.1: the largest ratio λ₀ (Eq. 5) and the layer that mixes are chosen before training. Here
+they are changed afterwards, W and b of Eq. 5 staying as trained: nothing is trained again. At λ₀ 0 no layer
+mixes; with what the model was trained with, the score is the one it has on paired inputs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar
+
+from isogloss.core.progress import Progress
+from isogloss.core.records import Row
+from isogloss.core.runs import Positive, Share
+from isogloss.diagnostics.look import Look, role_of
+from isogloss.encoders.mixup import check_mixup
+from isogloss.training.paired_evaluation import PairedEvaluation
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixupSweep:
+    """Scores of a trained model with other largest ratios and in other layers, without training again."""
+
+    name: ClassVar[str] = "mixup-sweep"
+    over: ClassVar[str] = "model"
+
+    ratios: tuple[Share, ...] = tuple(step / 10 for step in range(11))
+    """Largest ratios (lambda 0) that are tried; 0 mixes nothing. The trained one is tried too."""
+
+    layers: tuple[Positive, ...] = ()
+    """Layers that are tried, counted from 1; none named means the trained one alone."""
+
+    def measure(self, look: Look) -> list[Row]:
+        """Return a row for each target language, layer and ratio; none for a model that mixes nothing."""
+        if look.paired is None:
+            return []
+        model = look.load(look.subjects[0])
+        rows: list[Row] = []
+        for language in look.languages:
+            if role_of(language, look.columns["source"]) == "target":
+                rows += self._of_language(look, look.paired(language), model, language)
+        return rows
+
+    def _of_language(self, look: Look, scorer: PairedEvaluation, model: Any, language: str) -> Iterator[Row]:
+        trained = scorer.mixup.layer, scorer.mixup.largest
+        places = places_of(trained, self.ratios, self.layers)
+        for layer, _ in places:
+            check_mixup(model.config, layer)
+        score = cache(lambda layer, ratio: mixing_at(scorer, layer, ratio).score(model))
+        share = cache(lambda layer: mean_share(scorer, model, layer))
+        for done, (layer, ratio) in enumerate(places):
+            look.tell(Progress(self.name, done, len(places), language))
+            yield {
+                **look.columns,
+                "language": language,
+                "split": look.split,
+                "layer": layer,
+                "ratio": ratio,
+                "trained": (layer, ratio) == trained,
+                "mean": ratio * share(layer),
+                "metric": scorer.metric,
+                # Without a ratio nothing is mixed, in whichever layer.
+                "score": score(layer if ratio else trained[0], ratio),
+                "baseline": scorer.baseline,
+                "examples": len(scorer.examples),
+            }
+        look.tell(Progress(self.name, len(places), len(places), language))
+
+
+def places_of(
+    trained: tuple[int, float], ratios: Sequence[float], layers: Sequence[int]
+) -> list[tuple[int, float]]:
+    """Return layers and largest ratios to try, in rising order, each pair once and the trained one too."""
+    every = {(layer, ratio) for layer in layers or trained[:1] for ratio in ratios}
+    return sorted(every | {trained})
+
+
+def mixing_at(scorer: PairedEvaluation, layer: int, ratio: float) -> PairedEvaluation:
+    """Return the same examples, to be mixed in a layer and with a largest ratio."""
+    return replace(scorer, mixup=replace(scorer.mixup, layer=layer, largest=ratio))
+
+
+def mean_share(scorer: PairedEvaluation, model: Any, layer: int) -> float:
+    """Return which share of the largest ratio the examples have on average in a layer: the mean of λ/λ₀."""
+    return float(mixing_at(scorer, layer, 1.0).ratios(model).nanmean())

@@ -1,0 +1,59 @@
+"""Pretraining in several processes, as ``accelerate launch -m isogloss run`` starts them.
+
+All of them compute; only the first takes the folder's lock, writes and tells. Encoders that are pretrained
+are made together; whatever else a recipe asks for is left to the same command started alone, whose records
+are the same however many processes made the encoders (within the rounding of sums).
+"""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+from isogloss.core.progress import Tell, silent
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Pretrain, Run
+from isogloss.experiments.engine import Announce, Outcome, excusable, run_serially
+from isogloss.experiments.execute import help_make
+from isogloss.experiments.running import Planned, precision_here
+from isogloss.experiments.workshop import Workshop
+from isogloss.training.processes import first_alone, is_first, wait_for_all
+
+
+@dataclass(frozen=True)
+class Together:
+    """What became of the encoders, and how many runs of the plan have no record yet."""
+
+    outcome: Outcome
+    left: int
+
+
+def pretrain_together(
+    planned: Planned, *, command: str, announce: Announce, tell: Tell = silent, threads: int = 1
+) -> Together:
+    """Make the encoders of a plan that are pretrained from text, in all processes at once."""
+    store = planned.store
+    shop = Workshop(store=store, sources=planned.sources, tell=tell, threads=threads)
+    with store.lock() if is_first() else nullcontext():
+        if is_first():
+            planned.write(command)
+        missing = [run for run in planned.runs if isinstance(run, Pretrain) and not store.is_finished(run)]
+        wait_for_all()  # Every process has looked before the first record is written.
+        if missing:
+            with first_alone():
+                shop = replace(shop, precision=precision_here(store))
+        outcome = run_serially(shop, missing, announce) if is_first() else _help(shop, missing)
+        wait_for_all()
+    return Together(outcome, sum(not store.is_finished(run) for run in planned.runs))
+
+
+def _help(shop: Workshop, runs: Sequence[Run]) -> Outcome:
+    """Compute beside the first process; what ends a run there ends it here too."""
+    outcome = Outcome()
+    for run in runs:
+        try:
+            help_make(shop, run)
+        except excusable() as error:
+            outcome.failed[run_id(run)] = str(error)
+        else:
+            outcome.made.append(run_id(run))
+    return outcome

@@ -1,0 +1,321 @@
+"""From a recipe's [translate] table to the translations its runs read, and the models that make them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from typing import Any, Literal, cast
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.languages import check_language
+from isogloss.core.run_graph import original
+from isogloss.core.runs import Count, Encoder, Pretrained, TrainTranslator, Translate, Whole
+from isogloss.data.bitext import two_languages
+from isogloss.data.carrying import WAYS
+from isogloss.data.corpora import Corpus, Split
+from isogloss.data.sources import Sources, Treebanks, joined
+from isogloss.experiments.alignments import aligner_of
+from isogloss.experiments.recipe import (
+    Recipe,
+    Table,
+    checked,
+    located,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
+from isogloss.experiments.translation_models import check_direction, translation_model
+from isogloss.methods import TRANSLATION_TRAINING, Method, Taught
+from isogloss.tasks import TASKS
+from isogloss.tasks.pair_classification import PairClassification
+from isogloss.tasks.span_qa import SpanQA
+from isogloss.training.precision import check_precision
+from isogloss.translators import TRANSLATORS
+
+Model = TrainTranslator | Pretrained
+
+ANY = ""
+"""The direction of a model that is used for all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslateTable:
+    """What [translate] may say beside the translator's fields; a list in one of those makes several."""
+
+    name: str
+    """The translator."""
+    model: str | dict[str, str] = ""
+    """Its model, where it needs one: a folder or hub name for all directions, or one for each ("en-es")."""
+    train: Table = field(default_factory=dict)
+    """A model that is trained first, in the place of one that exists: a table of its own."""
+    answers: tuple[str, ...] = ()
+    """Ways to find the answers to questions again, in order: links (the translator's own), marks,
+    alignment (by the aligner of [align]), alone; links or else marks, then alone, when left out."""
+    scored: tuple[str, ...] = ()
+    """Corpora of translations whose test split is translated, both ways, and scored by chrF."""
+    pairs: tuple[str, ...] = ()
+    """Pairs of languages that are scored; those the model is trained on when left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainTable:
+    """What [translate.train] may say beside the fields of the training."""
+
+    name: str = "translation-modelling"
+    """How it is trained."""
+    bitext: str
+    """Corpus of translations ("bitext:bible"); several are joined by +."""
+    pairs: tuple[str, ...]
+    """Pairs of languages; one model is trained on all of them, both ways."""
+    dev: str = ""
+    """Corpus of translations whose dev split chooses among the weights on the way; none when left out."""
+    examples: Count = 0
+    """Translations of each pair, the first ones; 0 for all."""
+    seed: Whole = 0
+    """Seed of initial weights, order and dropout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be translated, and what for."""
+
+    corpus: str
+    languages: str
+    """From and into, as in en-sw, or there and back."""
+    split: Split
+    examples: int = 0
+    treebanks: Treebanks = ()
+    purpose: Literal["train", "test", "beside"] = "train"
+    """beside: the translation stands beside the example itself, whose answer must not leave a trace in it."""
+    encoder: Encoder | None = None
+    """Whose states a word aligner may compare."""
+    where: str
+    """The place in the recipe that asks for it, for messages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslatedBy:
+    """One way to translate, checked."""
+
+    translator: Any
+    models: Mapping[str, Model]
+    """By direction."""
+    answers: tuple[str, ...]
+    align: Table
+    label: str = ""
+    """What tells it from others of the recipe; empty when there is but one."""
+    where: str
+
+    def run(self, wanted: Wanted, sources: Sources) -> Translate:
+        """Build the run that translates what is wanted; ConfigError where this cannot be."""
+        where = f"{wanted.where}: {self.where}"
+        source, target = last_step(wanted.languages)
+        start = self._start(wanted, sources)
+        with located(where):
+            self.translator.check(source, target)
+            corpus = sources.corpus(wanted.corpus)
+            code = code_read(corpus, wanted.languages)
+            own = tuple(pair for pair in wanted.treebanks if pair[0] == code)
+            data = sources.fingerprint(wanted.corpus, code, wanted.split, treebanks=own)
+        answers = self._answers(wanted.purpose) if "qa" in corpus.tasks else None
+        aligner = aligner_of(self.align, where) if "alignment" in (answers or ()) else None
+        looks = aligner is not None and aligner.needs_encoder and wanted.encoder is not None
+        return Translate(
+            corpus=wanted.corpus,
+            languages=wanted.languages,
+            split=wanted.split,
+            translator=self.translator,
+            model=self.model(source, target, sources, where),
+            start=start,
+            answers=answers,
+            aligner=aligner,
+            encoder=original(cast(Encoder, wanted.encoder)) if looks else None,
+            treebanks=() if start else own,
+            examples=0 if start else wanted.examples,
+            data="" if start else data,
+        )
+
+    def _start(self, wanted: Wanted, sources: Sources) -> Translate | None:
+        before, _, _ = wanted.languages.rpartition("-")
+        return self.run(replace(wanted, languages=before), sources) if "-" in before else None
+
+    def _answers(self, purpose: str) -> tuple[str, ...]:
+        """Return the ways for a purpose: a text a model is tested on must not have had marks in it."""
+        if purpose == "beside":
+            return ()
+        best = "links" if self.translator.knows_links else "marks"
+        ways = self.answers or (best, "alone")
+        kept = ways if purpose == "train" else tuple(way for way in ways if way != "marks")
+        return kept or ("alone",)
+
+    def model(self, source: str, target: str, sources: Sources, where: str) -> Model | None:
+        """Return the model for a direction; ConfigError where there is none."""
+        if not self.translator.needs_model:
+            return None
+        direction = f"{source}-{target}"
+        model = self.models.get(direction) or self.models.get(ANY)
+        if model is None:
+            there = f" There are models for {', '.join(self.models)}." if self.models else ""
+            raise ConfigError(
+                f"{where}: {self.translator.name} needs a model for {direction}.{there} Name one (model), "
+                f"or train one ([translate.train])."
+            )
+        if isinstance(model, TrainTranslator) and not {direction, f"{target}-{source}"} & set(model.pairs):
+            raise ConfigError(
+                f"{where}: train.pairs: the model is trained on {', '.join(model.pairs)}, so it cannot "
+                f"translate {direction}. Add the pair."
+            )
+        if isinstance(model, Pretrained) and (folder := sources.encoders.get(model.data)):
+            with located(where):
+                check_direction(folder, source, target)
+        return model
+
+
+def check_labels(task: str, method: Method | None, where: str) -> None:
+    """Raise ConfigError where labels are needed that do not outlive translation.
+
+    ``method`` is what trains on translations; None where they are what a model is tested on.
+    """
+    if isinstance(TASKS[task], PairClassification | SpanQA):
+        return
+    if method is None:
+        raise ConfigError(
+            f"{where}: labels of {task} belong to words and do not outlive translation, so a translated test "
+            f"set has none. Measure it for tasks that label pairs or find answers, or leave inputs out."
+        )
+    if not isinstance(method, Taught) or not method.needs_teacher(task):
+        raise ConfigError(
+            f"{where}: labels of {task} belong to words and do not outlive translation, so {method.name} "
+            f"finds none to train on. Let a source-only model label the translations "
+            f'(translate-train with labels = "teacher", or x-mixup; tagging only), or leave [translate] out '
+            f"and read translations with labels from files."
+        )
+
+
+def last_step(languages: str) -> tuple[str, str]:
+    """Return what is translated from and into last: (sw, en) of en-sw-en."""
+    _, source, target = ("", *languages.split("-"))[-3:]
+    return source, target
+
+
+def code_read(corpus: Corpus, languages: str) -> str:
+    """Return the language, or the pair of a corpus of translations, that a corpus is read in."""
+    return languages if "bitext" in corpus.tasks else languages.partition("-")[0]
+
+
+def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[TranslatedBy, ...]:
+    """Build the translators that a recipe's [translate] asks for; none without such a table."""
+    table, where = recipe.translate, f"{where}: translate"
+    if not table:
+        return ()
+    name = table.get("name")
+    if name not in TRANSLATORS:
+        raise unknown_name(where, "translator", str(name), TRANSLATORS)
+    kind = TRANSLATORS[name]
+    own, about = ({one.name for one in fields(part)} for part in (kind, TranslateTable))  # type: ignore[arg-type]
+    refuse_unknown(table, own | about, f"translator {name}", where)
+    choice: TranslateTable = checked(TranslateTable, {key: table[key] for key in about & set(table)}, where)
+    lists = {key: value if isinstance(value, list) else [value] for key, value in table.items() if key in own}
+    for key, values in lists.items():
+        refuse_empty_or_twice(values, f"{where}.{key}")
+    _check_answers(choice, kind.knows_links, where)
+    models = _models(choice, kind.needs_model, sources, where)
+    several = [key for key, values in lists.items() if len(values) > 1]
+    found = []
+    for combination in product(*lists.values()):
+        said = dict(zip(lists, combination, strict=True))
+        found.append(
+            TranslatedBy(
+                translator=checked(kind, said, where),
+                models=models,
+                answers=choice.answers,
+                align=recipe.align,
+                label=", ".join(f"{key}={said[key]}" for key in several),
+                where="translate",
+            )
+        )
+    return tuple(found)
+
+
+def scored_translations(
+    recipe: Recipe, by: tuple[TranslatedBy, ...], sources: Sources, where: str
+) -> Iterator[TrainTranslator | Translate]:
+    """Give what [translate] asks for by itself: the model it trains, and translations that are scored."""
+    if not by:
+        return
+    yield from (model for model in by[0].models.values() if isinstance(model, TrainTranslator))
+    keys = {one.name for one in fields(TranslateTable)} & set(recipe.translate)
+    choice: TranslateTable = checked(TranslateTable, {key: recipe.translate[key] for key in keys}, where)
+    trained = [model.pairs for model in by[0].models.values() if isinstance(model, TrainTranslator)]
+    pairs = choice.pairs or (trained[0] if trained else ())
+    if choice.scored and not pairs:
+        raise ConfigError(f'{where}: translate.scored: between which languages? Add pairs = ["en-es"].')
+    for one, corpus, pair in product(by, choice.scored, pairs):
+        with located(f"{where}: translate.scored"):
+            sources.needs(corpus, "bitext")
+        first, second = two_languages(pair)
+        for way in (pair, f"{second}-{first}"):
+            yield one.run(Wanted(corpus=corpus, languages=way, split="test", where=where), sources)
+
+
+def _models(choice: TranslateTable, needed: bool, sources: Sources, where: str) -> dict[str, Model]:
+    if choice.model and choice.train:
+        raise ConfigError(f"{where}: give either model (one that exists) or train (make one), not both.")
+    if (choice.model or choice.train) and not needed:
+        raise ConfigError(f"{where}: translator {choice.name} takes no model. Leave it out.")
+    if choice.train:
+        return {ANY: _trained(choice.train, sources, f"{where}.train")}
+    named = choice.model if isinstance(choice.model, dict) else {ANY: choice.model} if choice.model else {}
+    found: dict[str, Model] = {}
+    for direction, source in named.items():
+        with located(f"{where}.model"):
+            if direction:
+                two_languages(direction)
+            found[direction] = translation_model(source)
+    return found
+
+
+def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
+    name = table.get("name", "translation-modelling")
+    if name not in TRANSLATION_TRAINING:
+        raise unknown_name(where, "way to train a translator", str(name), TRANSLATION_TRAINING)
+    kind = TRANSLATION_TRAINING[name]
+    own, about = ({one.name for one in fields(part)} for part in (kind, TrainTable))
+    refuse_unknown(table, own | about, f"training {name}", where)
+    choice: TrainTable = checked(TrainTable, {key: table[key] for key in about & set(table)}, where)
+    method = checked(kind, {key: table[key] for key in own & set(table)}, where)
+    check_precision(method.precision, f"{where}: precision")
+    refuse_empty_or_twice(choice.pairs, f"{where}.pairs")
+    files = _bitext_files(choice.bitext, "train", choice.pairs, sources, f"{where}.bitext")
+    if choice.dev:
+        files += _bitext_files(choice.dev, "dev", choice.pairs, sources, f"{where}.dev")
+    return TrainTranslator(
+        bitext=choice.bitext,
+        pairs=choice.pairs,
+        method=method,
+        dev=choice.dev,
+        examples=choice.examples,
+        seed=choice.seed,
+        data=joined(files),
+    )
+
+
+def _bitext_files(
+    corpus: str, split: Split, pairs: tuple[str, ...], sources: Sources, where: str
+) -> list[str]:
+    """Return the fingerprint of each pair's files."""
+    with located(where):
+        sources.needs(corpus, "bitext")
+        for pair in pairs:
+            for code in two_languages(pair):
+                check_language(code, "pairs")
+        return [sources.fingerprint(corpus, pair, split) for pair in pairs]
+
+
+def _check_answers(choice: TranslateTable, knows_links: bool, where: str) -> None:
+    for way in choice.answers:
+        if way not in WAYS:
+            raise unknown_name(f"{where}.answers", "way to find them again", way, WAYS)
+        if way == "links" and not knows_links:
+            raise ConfigError(
+                f"{where}.answers: translator {choice.name} does not tell which words belong together. Take "
+                f"marks, alignment or alone."
+            )

@@ -1,0 +1,210 @@
+"""Meta-learning: pretraining in which each language's own modules learn to make what is shared good for all.
+
+"On Negative Interference in Multilingual Models", Section 4 and Algorithm 1, over masked language modelling:
+``training/meta_learner`` is its step, ``training/hypergradient`` its Eqs. 3, 4 and 8.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.runs import Architecture, Modules
+from isogloss.encoders import set_dropout
+from isogloss.encoders.language_modules import own_parameters
+from isogloss.encoders.module_places import SHARED_ADAPTER
+from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Fitted, Observer, Watch, fit
+from isogloss.training.meta_batches import Validation, meta_batches
+from isogloss.training.meta_learner import INNER_STEPS, PRODUCTS, Learning, MetaBatch, MetaLearner
+from isogloss.training.optimizer import Schedule
+from isogloss.training.pretraining import Reading, begin, check_fields
+from isogloss.training.processes import processes
+from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import Drawing
+
+LOOK_EVERY = 100
+"""Steps between two rows on the hypergradient's terms."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetaLearning:
+    """Predict hidden subwords; each language's modules learn to make what is shared good for all.
+
+    In one process, and each batch at once: φ moves before θ, and by what the whole batch says of θ.
+    """
+
+    name: ClassVar[str] = "meta-learning"
+    translation: ClassVar[float] = 0.0
+
+    steps: int = 10000
+    """Updates."""
+
+    batch_subwords: int = 4096
+    """Subwords of one update, padding included."""
+
+    block: int = 128
+    """Subwords of one row of text, special ones included."""
+
+    masked: float = 0.15
+    """Share of the subwords that are predicted."""
+
+    temperature: float = 1.43
+    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+
+    second_order: str = "finite-difference"
+    """How the term that comes through the imagined step is computed: finite-difference (Eq. 8), exact, or
+    first-order, which leaves it out (the ablation)."""
+
+    inner_step: str = "plain"
+    """The step that is imagined: plain, gradient descent as in Algorithm 1 (so short at Adam's rate that the
+    term hardly counts: see second_term in the record), or preconditioned, as long as the optimiser's own."""
+
+    own_learning_rate: float | None = None
+    """Highest rate of the languages' own modules (alpha); learning_rate when left out, as in the paper."""
+
+    inner_learning_rate: float | None = None
+    """Highest rate of the step that is imagined (beta); learning_rate when left out, as in the paper."""
+
+    validation: float = 0.05
+    """Share of each language's training text that is set apart for the validation losses."""
+
+    validation_subwords: int | None = None
+    """Subwords of each language's validation batch, padding included; batch_subwords when left out."""
+
+    vocabulary_lines: int = 200_000
+    """Lines the vocabulary is trained on, the same number of each language."""
+
+    learning_rate: float = 1e-3
+    """Highest rate."""
+
+    warmup: float = 0.1
+    """Share of the steps with linear warm-up."""
+
+    weight_decay: float = 0.01
+    """AdamW's decay, on matrices only."""
+
+    precision: str = "auto"
+    """auto (measured once per machine), float32 or bfloat16; finite differences are float32 always."""
+
+    checkpoint_every: int = 500
+    """Steps between checkpoints; 0 for none."""
+
+    evaluate_every: int | None = None
+    """Steps of an epoch, after each of which the perplexity on held-out text is measured; when left out,
+    nothing is held out."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained."""
+        rates = {name: getattr(self, name) for name in ("own_learning_rate", "inner_learning_rate")}
+        check_fields(
+            self,
+            {
+                "validation": 0 < self.validation < 1,
+                "validation_subwords": (self.validation_subwords or self.block) >= self.block,
+                **{name: rate is None or rate >= 0 for name, rate in rates.items()},
+            },
+        )
+        if self.second_order not in PRODUCTS:
+            raise unknown_name(f"{self.name}: second_order", "form", self.second_order, PRODUCTS)
+        if self.inner_step not in INNER_STEPS:
+            raise unknown_name(f"{self.name}: inner_step", "step", self.inner_step, INNER_STEPS)
+
+    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
+        """Raise ConfigError for an encoder without modules of single languages, or with one language."""
+        del architecture
+        learns = f"{self.name}: it learns what each language has for itself"
+        if modules is None:
+            raise ConfigError(
+                f'{learns}, and here all is shared. Give modules: modules = {{kind = "adapter"}}.'
+            )
+        if modules.kind == SHARED_ADAPTER:
+            raise ConfigError(
+                f"{learns}, and a shared-adapter is one for all. Choose the kind adapter, feed-forward or "
+                f"attention, or train the shared-adapter by masked-language-modelling."
+            )
+        if len(languages) < 2:
+            raise ConfigError(
+                f"{learns} beside what they share; found one language ({', '.join(languages)}). Name two or "
+                f"more, or choose masked-language-modelling."
+            )
+
+    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+        """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
+        self.check(setting.architecture, setting.modules, setting.languages)
+        if processes() > 1:
+            raise ConfigError(
+                f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
+                f"{processes()} processes would each see a part. Run it in one process."
+            )
+        drawing, schedule = self._drawing(), self._schedule()
+        start = begin(setting, drawing, self._reading())
+        validation = Validation(
+            share=self.validation, batch_subwords=self.validation_subwords or self.batch_subwords
+        )
+        batches = meta_batches(
+            start.streams,
+            drawing,
+            start.masking,
+            validation=validation,
+            schedule=schedule,
+            seed=setting.seed,
+        )
+        learner = self._learner(start.model, setting.languages, schedule)
+        watch = Watch(
+            observers=(*start.observers, Observer(look=learner.look, every=LOOK_EVERY)),
+            checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
+            tell=setting.tell,
+            what="meta-learning",
+        )
+        fitted = fit(learner, batches, _one_step, schedule=schedule, seed=setting.seed, watch=watch)
+        learner.give_back()
+        set_dropout(start.model.config, setting.architecture.dropout)
+        return start.model, start.tokenizer, fitted
+
+    def _learner(self, model: Any, languages: tuple[str, ...], schedule: Schedule) -> MetaLearner:
+        def rate(own: float | None) -> float:
+            return self.learning_rate if own is None else own
+
+        learning = Learning(
+            own_rate=rate(self.own_learning_rate),
+            inner_rate=rate(self.inner_learning_rate),
+            inner_step=self.inner_step,
+            second_order=self.second_order,
+        )
+        own = {language: own_parameters(model, language) for language in languages}
+        return MetaLearner(model, own, masked_lm_loss, learning=learning, schedule=schedule)
+
+    def _drawing(self) -> Drawing:
+        return Drawing(
+            steps=self.steps,
+            batch_subwords=self.batch_subwords,
+            block=self.block,
+            temperature=self.temperature,
+        )
+
+    def _reading(self) -> Reading:
+        return Reading(
+            masked=self.masked,
+            vocabulary_lines=self.vocabulary_lines,
+            evaluate_every=self.evaluate_every,
+            precision=self.precision,
+        )
+
+    def _schedule(self) -> Schedule:
+        return Schedule(
+            learning_rate=self.learning_rate,
+            warmup=self.warmup,
+            weight_decay=self.weight_decay,
+            beta2=0.98,
+            epsilon=1e-6,
+            precision=self.precision,
+        )
+
+
+def _one_step(learner: MetaLearner, batch: MetaBatch) -> Tensor:
+    """Make the step's first phase, and return the loss of its second."""
+    loss: Tensor = learner(batch)
+    return loss

@@ -1,0 +1,84 @@
+"""Several processes that train one model together: which of them this one is, and sums over them all.
+
+``accelerate launch`` (or torchrun) starts them; a process that was started alone is the first of one. Each
+computes some parts of an update's batch; gradients are summed once an update. Accelerate finds the processes
+and their devices; its wrapper of the model is not used, as it would have every module used in every step,
+and a batch of one language leaves out those of the others.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+from accelerate import PartialState
+from torch import Tensor, nn
+
+PATIENCE = timedelta(days=1)
+"""How long processes wait for one of them: the first one reads and tokenizes all text alone."""
+
+
+def own_device() -> torch.device:
+    """Return what this process computes on: a GPU of its own where there are some."""
+    found: torch.device = _state().device
+    return found
+
+
+def processes() -> int:
+    """Return how many processes train together."""
+    return int(_state().num_processes)
+
+
+def place() -> int:
+    """Return which of them this one is, counted from 0."""
+    return int(_state().process_index)
+
+
+def is_first() -> bool:
+    """Tell whether this is the one that writes files and tells of progress."""
+    return place() == 0
+
+
+@contextmanager
+def first_alone() -> Iterator[None]:
+    """Let the first process do something while the others wait; then they find it done."""
+    with _state().main_process_first():
+        yield
+
+
+def wait_for_all() -> None:
+    """Wait until every process has come here."""
+    _state().wait_for_everyone()
+
+
+def summed(values: Tensor) -> Tensor:
+    """Return the sum over all processes."""
+    if processes() > 1:
+        values = values.clone()
+        torch.distributed.all_reduce(values)
+    return values
+
+
+def share_weights(model: nn.Module) -> None:
+    """Give every process the first one's weights."""
+    if processes() > 1:
+        for weight in model.parameters():
+            torch.distributed.broadcast(weight.detach(), 0)
+
+
+def sum_gradients(model: nn.Module) -> None:
+    """Give every process the sum of all gradients; what got none anywhere keeps none."""
+    if processes() == 1:
+        return
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    on = weights[0].device
+    found = summed(torch.tensor([float(weight.grad is not None) for weight in weights], device=on))
+    for weight, somewhere in zip(weights, found.tolist(), strict=True):
+        if somewhere:
+            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+            torch.distributed.all_reduce(weight.grad)
+
+
+def _state() -> PartialState:
+    # Without being told so, Accelerate finds no second process where there is nothing but processors.
+    return PartialState(cpu=not torch.accelerator.is_available(), timeout=PATIENCE)

@@ -1,0 +1,127 @@
+"""Translating from the command line: a line for a line, and corpora with their labels."""
+
+from pathlib import Path
+
+import pytest
+
+from isogloss.data.example_lines import read_examples
+from isogloss.data.languages import Translator
+from isogloss.data.sources import Sources
+
+BETWEEN = ("--from", "qaa", "--into", "qad", "--translator", "built-in")
+
+
+@pytest.fixture
+def text(tmp_path):
+    lines = [one.text for one in Sources().examples("rawtext", "qaa", "dev", examples=3)]
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join([lines[0], "", *lines[1:], "  "]) + "\n", encoding="utf-8")
+    return path, [lines[0], "", *lines[1:], "  "]
+
+
+def test_every_line_gives_one_line_and_an_empty_one_an_empty_one(command, text):
+    path, lines = text
+    translator = Translator("qaa", "qad")
+    expected = [translator.translate(line) if line.strip() else "" for line in lines]
+    perfect = (*BETWEEN, "--set", "noise=0.0")
+    assert command("translate", "--text", path, *perfect).out.splitlines() == expected
+    piped = command("translate", "--text", "-", *perfect, stdin=path.read_text(encoding="utf-8"))
+    assert piped.out.splitlines() == expected
+    as_json = command("translate", "--text", path, *perfect, "--json")
+    assert [line["text"] for line in as_json.lines] == expected
+    out = path.with_name("out.txt")
+    ended = command("translate", "--text", path, *perfect, "--out", out, "--quiet")
+    assert (ended.status, ended.out) == (0, "")
+    assert out.read_text(encoding="utf-8").splitlines() == expected
+    assert sorted(one.name for one in out.parent.iterdir()) == ["out.txt", "text.txt"]
+
+
+def test_a_split_is_translated_with_its_labels_and_once(command, tmp_path):
+    asked = ("translate", "xnli", *BETWEEN, "--split", "dev", "--examples", 5, "--out", tmp_path / "runs")
+    (row,) = command(*asked, "--json").lines
+    assert (row["examples"], row["translated"], row["lost"], row["warnings"]) == (5, 5, 0, [])
+    file = Path(row["file"])
+    found = list(read_examples(file))
+    assert found == Sources().examples("xnli", "qaa-qad", "dev", examples=5)
+    before = file.stat().st_mtime_ns
+    again = command(*asked)
+    assert again.out.splitlines()[-1] == row["file"]
+    assert "built-in" in again.out
+    assert file.stat().st_mtime_ns == before
+    assert command(*asked, "--quiet").out == row["file"] + "\n"
+
+
+def test_bitext_is_scored_and_what_is_lost_is_told(command, tmp_path):
+    out = ("--examples", 20, "--split", "dev", "--out", tmp_path)
+    (row,) = command("translate", "bitext", *BETWEEN, *out, "--json").lines
+    assert row["metric"] == "chrf"
+    assert 0.5 < row["score"] <= 1
+    ended = command("translate", "squad", *BETWEEN, *out, "--set", "noise=0.4")
+    assert "questions were not found again in the translation" in ended.err
+
+
+def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_path, text):
+    recipe = tmp_path / "small.toml"
+    recipe.write_text(
+        'title = "Small"\n[translate]\nname = "seq2seq"\n[translate.train]\nbitext = "bitext"\n'
+        'pairs = ["qaa-qad"]\nexamples = 30\nsteps = 2\nbatch_subwords = 128\nlayers = 1\n'
+        "dim = 16\nheads = 2\nfeed_forward = 16\nvocabulary = 200\nlongest = 40\n"
+    )
+    assert command("run", recipe, "--out", tmp_path / "runs", "--engine", "serial", "--quiet").status == 0
+    (record,) = (tmp_path / "runs").glob("*/record.json")
+    path, lines = text
+    asked = ("--from", "qaa", "--into", "qad", "--model", record.parent, "--set", "longest=16")
+    ended = command("translate", "--text", path, *asked)
+    assert ended.status == 0, ended
+    assert len(ended.out.splitlines()) == len(lines)
+    refused = command("translate", "--text", path, "--from", "qaa", "--into", "qab", "--model", record.parent)
+    assert "this model knows no language 'qab'" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("xnli --from qaa", "--into is missing: say both languages"),
+        ("xnli --into qab", "--from is missing"),
+        ("--from qaa --into qab", "give one of them, a corpus (xnli) or a text"),
+        ("xnli --text x.txt --from qaa --into qab", "give one of them"),
+        ("xnil --from qaa --into qab --translator built-in", "no corpus 'xnil'. Did you mean 'xnli'?"),
+        (
+            "xnli --from qaa --into qab --translator bulit-in",
+            "no translator 'bulit-in'. Did you mean 'built-in'?",
+        ),
+        ("xnli --from qaa --into qab", "seq2seq needs a model for qaa-qab"),
+        ("xnli --from en --into sw --translator built-in", "'en' is no built-in language"),
+        ("xnli --from English --into sw --translator built-in", "--from: 'English' is no language code"),
+        (
+            "xnli --from qaa --into qab --translator built-in --split tset",
+            "--split: no split 'tset'. Did you mean 'test'",
+        ),
+        (
+            "xnli --from qaa --into qab --translator built-in --set nosie=1",
+            "nosie: translator built-in has no such field",
+        ),
+        ("xnli --from qaa --into qab --set name=built-in", "--set name=…: this is said by --translator"),
+        (
+            "xnli --from qaa --into qab --translator built-in --set noise=[0.1,0.2]",
+            "--set: several translators",
+        ),
+        (
+            "--text nothere.txt --from qaa --into qab --translator built-in",
+            "nothere.txt: there is no such file",
+        ),
+        ("--text x --from qaa --into qab --model ./nothere", "nothere: no such folder"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(command, arguments, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").write_text("a\n")
+    assert said in command("translate", *arguments.split()).message
+    assert [one.name for one in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_text_of_another_language_is_refused_and_leaves_no_file(command, tmp_path):
+    (tmp_path / "x").write_text("hello there\n")
+    ended = command("translate", "--text", tmp_path / "x", *BETWEEN, "--out", tmp_path / "y")
+    assert "hello" in ended.message
+    assert [one.name for one in tmp_path.iterdir()] == ["x"]

@@ -1,0 +1,104 @@
+"""What is tried is every ratio in every layer and what was trained; the numbers are the scorer's own."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from looks import look_at
+
+from in_translation import READ, setting
+from isogloss.core.errors import ConfigError
+from isogloss.diagnostics.mixup_sweep import MixupSweep, mean_share, mixing_at, places_of
+from isogloss.encoders import load_tokenizer
+from isogloss.encoders.mixup import Mixup
+from isogloss.nn.mixup_ratio import MixupRatio
+from isogloss.tasks import TASKS
+from isogloss.training.evaluation import evaluation
+from isogloss.training.paired_evaluation import beside_translations
+
+PLACE = st.tuples(st.integers(1, 12), st.floats(0, 1))
+
+
+@given(PLACE, st.lists(st.floats(0, 1), max_size=4), st.lists(st.integers(1, 12), max_size=4))
+def test_every_ratio_is_tried_in_every_layer_and_what_was_trained(trained, ratios, layers):
+    found = places_of(trained, ratios, layers)
+    assert found == sorted(set(found))
+    assert trained in found
+    expected = {(layer, ratio) for layer in (layers or [trained[0]]) for ratio in ratios}
+    assert set(found) == expected | {trained}
+
+
+@pytest.fixture(params=["nli", "upos"])
+def model_and_paired(request, bert_folder, tmp_path):
+    """A model, and what puts German examples beside English ones for it."""
+    task, how = TASKS[request.param], setting(request.param, bert_folder, tmp_path).optimization
+    ratio = MixupRatio()
+    with torch.no_grad():
+        ratio.weight.fill_(-0.5)
+        ratio.bias.fill_(1.0)
+    tokenizer, read = load_tokenizer(bert_folder), READ[request.param]
+
+    def paired(language):
+        own = evaluation(task, read(language, 24), tokenizer, how, baseline=0.25)
+        mixup = Mixup(layer=2, largest=0.7, ratio=ratio)
+        return beside_translations(own, read("en", 24), tokenizer, how, mixup=mixup)
+
+    return task.head(bert_folder, seed=0), paired
+
+
+def swept(model, paired, told=None, **fields):
+    languages, columns = ("en", "de", "fr"), {"source": "en", "seed": 1}
+    look = look_at([model], languages=languages, columns=columns, tell=told)
+    return MixupSweep(**fields).measure(replace(look, paired=paired))
+
+
+def test_rows_are_the_scores_of_models_that_were_told_to_mix_so(model_and_paired):
+    model, paired = model_and_paired
+    rows, told = [], []
+    rows = swept(model, paired, told.append, ratios=(0.0, 0.25, 1.0), layers=(1, 2, 3))
+    assert [row["language"] for row in rows] == ["de"] * 10 + ["fr"] * 10  # The source is not mixed.
+    assert [one.done for one in told] == [*range(11), *range(11)]
+    for row in rows:
+        scorer = paired(row["language"])
+        there = replace(scorer, mixup=replace(scorer.mixup, layer=row["layer"], largest=row["ratio"]))
+        assert row["score"] == there.score(model)
+        assert row["mean"] == pytest.approx(there.ratios(model).mean().item(), abs=1e-6)
+        assert (row["seed"], row["baseline"], row["examples"]) == (1, 0.25, 24)
+        assert row["trained"] == ((row["layer"], row["ratio"]) == (2, 0.7))
+    assert sum(row["trained"] for row in rows) == 2
+
+
+def test_without_layers_it_is_the_trained_one(model_and_paired):
+    rows = swept(*model_and_paired)
+    assert {row["layer"] for row in rows} == {2}
+    assert [row["ratio"] for row in rows if row["language"] == "de"] == pytest.approx(
+        [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+    )
+
+
+def test_the_mixing_of_the_model_stays_what_it_was(model_and_paired):
+    model, paired = model_and_paired
+    scorer = paired("de")
+    before = scorer.scores(model)
+    swept(model, lambda _: scorer, ratios=(0.0, 1.0), layers=(1, 3))
+    assert all(map(torch.equal, scorer.scores(model), before))
+
+
+def test_a_constant_ratio_has_all_of_it(model_and_paired):
+    model, paired = model_and_paired
+    scorer = paired("de")
+    constant = replace(scorer, mixup=replace(scorer.mixup, learned=False))
+    assert mean_share(constant, model, 1) == 1
+    assert mixing_at(constant, 3, 0.25).mixup == Mixup(layer=3, largest=0.25, learned=False)
+
+
+def test_a_layer_that_is_not_there_is_refused_before_anything_is_scored(model_and_paired):
+    model, paired = model_and_paired
+    with pytest.raises(ConfigError, match="no layer 4 to mix in: this encoder has the layers 1 to 3"):
+        swept(model, paired, layers=(1, 4))
+
+
+def test_a_model_that_mixes_nothing_has_no_rows():
+    assert MixupSweep().measure(look_at(["m"])) == []

@@ -1,0 +1,346 @@
+"""Modules of a language's own: every family, every kind; what changes, what does not, and who is refused."""
+
+from copy import deepcopy
+from dataclasses import fields
+
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.runs import Architecture, Modules
+from isogloss.encoders import (
+    FAMILIES,
+    family_of,
+    load_masked_lm,
+    load_model,
+    load_tokenizer,
+    load_with_new_head,
+    new_encoder,
+    offer_explicit_attention,
+)
+from isogloss.encoders.language_modules import (
+    add_language,
+    add_modules,
+    fall_back,
+    modules_of,
+    own_parameters,
+    parameter_counts,
+    shared_parameters,
+    site_of,
+)
+from isogloss.encoders.module_places import KINDS, places
+from isogloss.encoders.speaking import check_languages, of_language
+
+LANGUAGES = ("en", "sw", "to")
+"""``to`` is Tongan, and a function of every torch module."""
+
+OWN = ("feed-forward", "attention", "adapter")
+IDS = torch.tensor([[2, 7, 9, 11, 3, 0], [2, 12, 8, 3, 0, 0], [2, 5, 6, 9, 10, 3], [2, 14, 3, 0, 0, 0]])
+MASK = (IDS != 0).long()
+ROWS = ("sw", "en", "sw", "to")
+
+
+def stirred(model, *, seed=1):
+    """Let the modules of all languages differ."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for language in modules_of(model).languages:
+            for weight in own_parameters(model, language).values():
+                weight.add_(torch.empty_like(weight).normal_(0, 0.1, generator=generator))
+    return model
+
+
+def added(model, kind, languages=LANGUAGES, **fields):
+    add_modules(model, Modules(kind=kind, **fields), languages, seed=0)
+    return model
+
+
+def states(model, ids=IDS, mask=MASK):
+    given = {"input_ids": ids, "attention_mask": mask, "output_hidden_states": True}
+    return torch.stack(model.base_model(**given).hidden_states)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind, attention):
+    model = load_model(encoder_folder, attention=attention)
+    with torch.no_grad():
+        plain = states(model)
+        added(model, kind)
+        for languages in (*LANGUAGES, "en-sw", ("en",) * 4):
+            with of_language(model, languages):
+                assert torch.equal(states(model), plain)
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
+    model = stirred(added(load_model(encoder_folder), kind))
+    with torch.no_grad():
+        with of_language(model, ROWS):
+            mixed = states(model)
+        for row, language in enumerate(ROWS):
+            with of_language(model, language):
+                alone = states(model, IDS[row : row + 1], MASK[row : row + 1])
+                whole = states(model)
+            real = MASK[row].bool()
+            torch.testing.assert_close(mixed[:, row][:, real], alone[:, 0][:, real], atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(mixed[:, row][:, real], whole[:, row][:, real], atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(mixed[-1, 0], mixed[-1, 1], atol=1e-2)
+
+
+def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v2_folder):
+    model = load_model(deberta_v2_folder)
+    count = len(model.base_model.encoder.rel_embeddings.weight)
+    stirred(added(model, "attention"))
+    languages = tuple(LANGUAGES[row % 3] for row in range(count))
+    ids = IDS[:1].expand(count, -1)
+    with torch.no_grad():
+        with of_language(model, languages):
+            mixed = states(model, ids, None)
+        for row, language in enumerate(LANGUAGES):
+            with of_language(model, language):
+                torch.testing.assert_close(mixed[:, row], states(model, ids[:1], None)[:, 0])
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
+    model = stirred(added(load_model(encoder_folder), kind))
+    weights = torch.randn(model.config.hidden_size)
+    with of_language(model, ("sw", "en", "sw", "en")):
+        (states(model)[-1] @ weights).sum().backward()
+    for language, moved in (("en", True), ("sw", True), ("to", False)):
+        found = own_parameters(model, language).values()
+        assert all((weight.grad is not None) == moved for weight in found)
+    assert any(weight.grad is not None for weight in shared_parameters(model).values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
+    model = added(load_masked_lm(encoder_folder), kind)
+    every = dict(model.named_parameters())
+    parts = [shared_parameters(model), *(own_parameters(model, one) for one in LANGUAGES)]
+    assert sum(len(part) for part in parts) == len(every)
+    for part in parts:
+        assert all(every[name] is weight for name, weight in part.items())
+    counts = parameter_counts(model)
+    assert counts.shared + sum(counts.own.values()) == sum(weight.numel() for weight in every.values())
+    assert len(set(counts.own.values())) == 1
+
+
+def test_parameters_are_counted_as_the_layers_say(bert_folder):
+    model = load_model(bert_folder)
+    plain, layers, dim = parameter_counts(model), model.config.num_hidden_layers, model.config.hidden_size
+    assert plain.own == {} and plain.shared == sum(one.numel() for one in model.parameters())
+    found = parameter_counts(added(deepcopy(model), "adapter"))
+    one = 2 * dim * (dim // 4) + dim // 4 + dim
+    assert found.shared == plain.shared and found.own == dict.fromkeys(LANGUAGES, 2 * layers * one)
+    inner = model.config.intermediate_size
+    copied = parameter_counts(added(deepcopy(model), "feed-forward"))
+    feed_forward = layers * (2 * dim * inner + inner + dim + 2 * dim)
+    assert copied.own == dict.fromkeys(LANGUAGES, feed_forward)
+    assert copied.shared == plain.shared - feed_forward
+    shared = parameter_counts(added(model, "shared-adapter"))
+    assert shared.shared == plain.shared + 2 * layers * one and set(shared.own.values()) == {0}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_can_be_made_with_modules(family, kind, bert_folder):
+    shape = Architecture(family=family, layers=2, dim=32, heads=2, feed_forward=48, positions=32)
+    tokenizer = load_tokenizer(bert_folder)
+    model = new_encoder(shape, tokenizer, seed=0).eval()
+    with torch.no_grad():
+        plain = model(IDS).logits
+        added(model, kind)
+        with of_language(model, "sw"):
+            assert torch.equal(model(IDS).logits, plain)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sites_are_where_they_were(encoder_folder, kind):
+    model = load_masked_lm(encoder_folder)
+    before = family_of(model).sites(model)
+    parts = ("attention_norm", "block", "attention_output")
+    modules = [site.module(model, part) for site in before for part in parts]
+    added(model, kind)
+    assert family_of(model).sites(model) == before
+    after = [site.module(model, part) for site in before for part in parts]
+    assert all(one is other for one, other in zip(modules, after, strict=True))
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
+    model = added(load_masked_lm(encoder_folder), kind)
+    for site in family_of(model).sites(model):
+        assert site_of(model, site, "en") == site
+        own = site_of(model, site, "sw")
+        names = set(own_parameters(model, "sw"))
+        region = {"feed-forward": "feed_forward", "attention": "attention"}.get(kind)
+        if region is None:
+            assert own == site
+            continue
+        assert {name for name, _ in own.parameters(model, region)} <= names
+        for one in fields(own):
+            value = getattr(own, one.name)
+            for name in value if isinstance(value, tuple) else (value,) if isinstance(value, str) else ():
+                assert not name or model.get_submodule(name) is not None
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
+    model = stirred(added(load_model(encoder_folder), kind))
+    with torch.no_grad(), of_language(model, "sw"):
+        before = states(model)
+    copied = stirred(deepcopy(model), seed=7)
+    with torch.no_grad(), of_language(model, "sw"), of_language(copied, "en"):
+        assert torch.equal(states(model), before)
+        assert not torch.allclose(states(copied), before)
+    with torch.no_grad(), of_language(copied, "sw"):
+        assert not torch.allclose(states(copied), before)
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
+    model = stirred(added(load_model(encoder_folder), kind))
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    add_language(model, "fr")
+    assert modules_of(model).languages == (*LANGUAGES, "fr")
+    each = [list(own_parameters(model, one).values()) for one in LANGUAGES]
+    for place, weight in enumerate(own_parameters(model, "fr").values()):
+        mean = torch.stack([own[place] for own in each]).mean(dim=0)
+        torch.testing.assert_close(weight, mean)
+    assert all(torch.equal(dict(model.named_parameters())[name], weight) for name, weight in before.items())
+    with torch.no_grad():
+        with of_language(model, "fr"):
+            new = states(model)
+        with of_language(model, ("fr", "en", "fr", "sw")):
+            torch.testing.assert_close(states(model)[:, 0], new[:, 0], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_the_mean_of_equal_modules_is_these_to_the_bit(bert_folder, kind):
+    model = load_model(bert_folder)
+    with torch.no_grad():
+        plain = states(model)
+        add_language(added(model, kind), "fr")
+        with of_language(model, "fr"):
+            assert torch.equal(states(model), plain)
+
+
+def test_a_language_that_is_there_cannot_be_added(bert_folder):
+    model = added(load_model(bert_folder), "adapter")
+    with pytest.raises(ConfigError, match=r"modules: sw has modules already. Name a language that has none"):
+        add_language(model, "sw")
+    shared = added(load_model(bert_folder), "shared-adapter")
+    with pytest.raises(ConfigError, match="fr shares its adapter with all languages already"):
+        add_language(shared, "fr")
+    with pytest.raises(ConfigError, match=r"has no language modules. Add them first"):
+        add_language(load_model(bert_folder), "fr")
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder, kind):
+    model = added(load_model(bert_folder), kind)
+    message = rf"{kind} modules for each language, and none for 'ws'. Did you mean 'sw'\? Known: en, sw, to."
+    with pytest.raises(ConfigError, match=message), of_language(model, "ws"):
+        pass
+    with pytest.raises(ConfigError, match="none for 'de'"), of_language(model, ("en", "de")):
+        pass
+    with pytest.raises(ConfigError, match=r"not said which language it reads. Known: en, sw, to. Name it"):
+        check_languages(model, ("",))
+    with pytest.raises(ConfigError, match=r"and sw\+en is two languages in one input"):
+        check_languages(model, ("sw+en",))
+    with pytest.raises(ConfigError, match="not said which language it reads"):
+        states(model)
+
+
+def test_a_fallback_reads_what_has_no_modules(bert_folder):
+    model = stirred(added(load_model(bert_folder), "adapter", fallback="sw"))
+    with torch.no_grad():
+        with of_language(model, "de"):
+            found = states(model)
+        with of_language(model, "sw"):
+            assert torch.equal(states(model), found)
+        with of_language(model, ("de", "en", "sw", "fr")):
+            torch.testing.assert_close(states(model)[:, 0], found[:, 0], atol=1e-5, rtol=1e-4)
+    fall_back(model, "")
+    with pytest.raises(ConfigError, match="none for 'de'"):
+        check_languages(model, ("de",))
+    fall_back(model, "en")
+    check_languages(model, ("de",))
+    with pytest.raises(ConfigError, match=r"fallback: 'fr' has no modules itself.* Choose one of en, sw, to"):
+        fall_back(model, "fr")
+
+
+def test_one_adapter_for_all_reads_every_language_and_needs_none_said(bert_folder):
+    model = added(load_model(bert_folder), "shared-adapter")
+    with torch.no_grad():
+        plain = states(model)
+        for language in ("", "fr", ("en", "fr", "de", "xx")):
+            with of_language(model, language):
+                assert torch.equal(states(model), plain)
+    assert own_parameters(model, "fr") == {}
+
+
+def test_nobody_reads_any_more_when_something_fails(bert_folder):
+    model = added(load_model(bert_folder), "adapter")
+    with of_language(model, "en"):
+        with pytest.raises(KeyError), of_language(model, "sw"):
+            raise KeyError
+        states(model)  # Still read as en.
+    with pytest.raises(ConfigError):
+        states(model)
+
+
+REFUSED = {
+    "kind": (Modules(kind="ffn"), LANGUAGES, "no kind of module 'ffn'"),
+    "twice": (Modules(kind="adapter"), ("en", "en"), "each language has modules once; found en, en"),
+    "none": (Modules(kind="adapter"), (), r"each language has modules once; found \(none\)"),
+    "no code": (Modules(kind="adapter"), ("English",), "'English' is no language code"),
+    "narrow": (Modules(kind="adapter", reduction=64), LANGUAGES, "Choose a reduction from 1 to 32"),
+    "fallback": (Modules(kind="adapter", fallback="fr"), LANGUAGES, "'fr' has no modules itself"),
+}
+
+
+@pytest.mark.parametrize(("modules", "languages", "message"), REFUSED.values(), ids=REFUSED)
+def test_modules_that_cannot_be_are_refused(bert_folder, modules, languages, message):
+    model = load_model(bert_folder)
+    with pytest.raises(ConfigError, match=message):
+        add_modules(model, modules, languages, seed=0)
+    assert modules_of(model) is None
+
+
+def test_modules_are_not_added_twice(bert_folder):
+    model = added(load_model(bert_folder), "adapter")
+    with pytest.raises(ConfigError, match=r"has adapter modules already, for en, sw, to. Add a language"):
+        added(model, "attention")
+
+
+def test_adapters_follow_attention_and_feed_forward(encoder_folder):
+    model = load_model(encoder_folder)
+    found = places(model, "adapter")
+    sites = family_of(model).sites(model)
+    assert found == [name for site in sites for name in (site.attention_output, site.feed_forward_out)]
+
+
+def test_one_seed_gives_one_adapter_and_all_languages_the_same(bert_folder):
+    one, other = (added(load_model(bert_folder), "adapter") for _ in range(2))
+    first, second = (list(own_parameters(one, language).values()) for language in ("en", "sw"))
+    assert all(torch.equal(x, y) for x, y in zip(first, second, strict=True))
+    again = own_parameters(other, "en").values()
+    assert all(torch.equal(x, y) for x, y in zip(first, again, strict=True))
+    downs = [weight for name, weight in own_parameters(one, "en").items() if name.endswith("down.weight")]
+    assert not torch.equal(downs[0], downs[1])
+
+
+def test_heads_and_training_see_a_languages_modules(bert_folder):
+    attention = offer_explicit_attention()
+    model = load_with_new_head(
+        bert_folder, "AutoModelForTokenClassification", labels=("a", "b"), seed=0, attention=attention
+    )
+    stirred(added(model, "feed-forward"))
+    model.train()
+    with of_language(model, ROWS):
+        model(IDS, attention_mask=MASK).logits.sum().backward()
+    assert all(weight.grad is not None for weight in own_parameters(model, "sw").values())
+    assert all(name.startswith("bert.") for name in own_parameters(model, "sw"))

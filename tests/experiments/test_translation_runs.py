@@ -1,0 +1,269 @@
+"""Translators are trained and examples translated, kept, read back and trained on; losses are counted."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import RunError
+from isogloss.core.records import read_record
+from isogloss.core.runs import Pretrained, TrainTranslator, Translate
+from isogloss.data.example_lines import read_examples
+from isogloss.data.sources import Sources
+from isogloss.experiments.execute import make
+from isogloss.experiments.store import Store
+from isogloss.experiments.translation_runs import EXAMPLES, translated_examples
+from isogloss.experiments.workshop import Workshop
+from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.translators import chunks
+from isogloss.translators.built_in import BuiltIn
+from isogloss.translators.seq2seq import Seq2Seq
+
+TINY = TranslationModelling(
+    steps=4,
+    batch_subwords=256,
+    layers=1,
+    dim=32,
+    heads=2,
+    feed_forward=64,
+    vocabulary=300,
+    longest=40,
+    dev_sentences=4,
+    evaluations=1,
+    precision="float32",
+)
+TRANSLATOR = TrainTranslator(
+    bitext="bitext", pairs=("qaa-qab",), method=TINY, dev="bitext", examples=60, seed=1
+)
+RECIPE = """
+title = "Translated"
+encoder = "shipped"
+
+[translate]
+name = "seq2seq"
+longest = 24
+
+[translate.train]
+bitext = "bitext"
+pairs = ["qaa-qab"]
+examples = 60
+steps = 4
+batch_subwords = 256
+layers = 1
+dim = 32
+heads = 2
+feed_forward = 64
+vocabulary = 300
+longest = 40
+
+[grid]
+corpus = ["xnli", "ud"]
+task = ["nli", "upos"]
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 12
+dev_examples = 6
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 4 }
+
+[[grid.method]]
+name = "translate-train"
+labels = "teacher"
+
+[[grid.method]]
+name = "x-mixup"
+
+[[measure]]
+name = "scores"
+inputs = "paired"
+examples = 6
+
+[[measure]]
+name = "scores"
+inputs = "translated"
+tasks = ["nli"]
+examples = 6
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    return Workshop(store=Store(tmp_path_factory.mktemp("runs")), sources=Sources(), precision="float32")
+
+
+@pytest.fixture(scope="module")
+def trained(shop):
+    return make(shop, TRANSLATOR)
+
+
+def made(shop, **fields):
+    """Translate, with the built-in translator unless told otherwise; give run, record and examples."""
+    run = Translate(
+        **{"corpus": "xnli", "languages": "qaa-qad", "translator": BuiltIn(), "examples": 30, **fields}
+    )
+    record = make(shop, run)
+    return run, record, translated_examples(shop, run)
+
+
+@pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])
+def test_the_built_in_translator_makes_what_the_built_in_files_hold(shop, corpus):
+    answers = ("links",) if corpus == "squad" else None
+    _, record, found = made(shop, corpus=corpus, split="dev", answers=answers)
+    ids = {one.id for one in Sources().examples(corpus, "qaa", "dev", examples=30)}
+    files = [one for one in Sources().examples(corpus, "qaa-qad", "dev") if one.id in ids]
+    assert found == files
+    (row,) = record.rows
+    assert (row["examples"], row["translated"], row["lost"]) == (30, len(files), 30 - len(files))
+
+
+def test_there_and_back_are_the_translations_of_translations(shop):
+    there, _, _ = made(shop)
+    _, _, found = made(shop, languages="qaa-qad-qaa", start=there, examples=0)
+    assert found == Sources().examples("xnli", "qaa-qad-qaa", "train", examples=30)
+
+
+def test_tags_are_left_behind(shop):
+    _, _, found = made(shop, corpus="wikiann")
+    files = Sources().examples("wikiann", "qaa-qad", "train", examples=30)
+    assert [one.words for one in found] == [one.words for one in files]
+    assert not any(one.tags for one in found)
+
+
+def test_questions_whose_answer_is_lost_are_counted_and_told_of(shop):
+    noisy = {"corpus": "squad", "translator": BuiltIn(noise=0.4), "answers": ("links",)}
+    _, record, found = made(shop, **noisy)
+    (row,) = record.rows
+    assert row["lost"] == 30 - len(found) > 0
+    (warning,) = record.warnings
+    assert f"answers to {row['lost']} of 30 questions were not found again" in warning
+    _, record, kept = made(shop, **{**noisy, "answers": ()})
+    assert (len(kept), record.warnings) == (30, ())
+    assert not any(one.answers for one in kept)
+
+
+def test_answers_are_found_by_a_word_aligner(shop):
+    from isogloss.aligners.fast_align import FastAlign
+
+    _, record, found = made(shop, corpus="squad", answers=("alignment",), aligner=FastAlign())
+    assert 0 < len(found) == 30 - record.rows[0]["lost"]
+    assert all(one.passage[start:].startswith(text) for one in found for start, text in one.answers)
+
+
+def test_nothing_found_at_all_is_said_with_what_to_do(shop):
+    run = Translate(
+        corpus="squad", languages="qaa-qad", translator=BuiltIn(noise=1.0), answers=("alone",), examples=3
+    )
+    with pytest.raises(RunError, match=r"of 3 questions no answer was found again .*translate\.answers"):
+        make(shop, run)
+    assert not shop.store.is_finished(run)
+
+
+def test_texts_that_are_cut_are_counted_and_told_of(shop, trained):
+    run = Translate(
+        corpus="squad",
+        languages="qaa-qab",
+        translator=Seq2Seq(longest=8),
+        model=TRANSLATOR,
+        answers=(),
+        examples=1,
+    )
+    record = make(shop, run)
+    assert record.rows[0]["cuts"] > 0
+    assert f"texts were cut at {record.rows[0]['cuts']} places" in record.warnings[0]
+
+
+def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(shop, trained):
+    from transformers import AutoModelForSeq2SeqLM
+
+    scores = [row["language"] for row in trained.rows if row.get("metric") == "chrf"]
+    assert scores == ["qaa-qab", "qab-qaa"]
+    assert [row["pairs"] for row in trained.rows if "pairs" in row] == [60 - trained.rows[0]["left_out"]]
+    model = AutoModelForSeq2SeqLM.from_pretrained(shop.store.model(TRANSLATOR))
+    assert model.config.model_type == "marian"
+
+
+def test_bitext_is_scored_by_its_own_translations(shop, trained):
+    from isogloss.metrics.chrf import chrf
+
+    fields = {"corpus": "bitext", "split": "test", "examples": 12}
+    learned = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}
+    _, poor, written = made(shop, **fields, **learned)
+    originals = Sources().examples("bitext", "qab-qaa", "test", examples=12)
+    assert [one.first for one in written] == [one.first for one in originals]
+    assert poor.rows[0]["score"] == chrf([one.second for one in originals], [one.second for one in written])
+    _, good, _ = made(shop, **fields, languages="qab-qaa", translator=BuiltIn(noise=0.0))
+    assert good.rows[0]["score"] > 0.8 > 0.3 > poor.rows[0]["score"]
+
+
+def test_an_interrupted_translation_goes_on_where_it_was(shop, trained, monkeypatch, tmp_path):
+    monkeypatch.setattr(chunks, "CHUNK", 4)
+    run = Translate(
+        corpus="xnli", languages="qaa-qab", translator=Seq2Seq(longest=24), model=TRANSLATOR, examples=6
+    )
+    kept = chunks._write
+    written = []
+
+    def stop(path, *rest):
+        kept(path, *rest)
+        written.append(path)
+        if len(written) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(chunks, "_write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        make(shop, run)
+    assert not shop.store.is_finished(run)
+    assert not (shop.store.folder(run) / EXAMPLES).exists()
+    before = list(written)
+    make(shop, run)
+    assert written[:2] == before
+    assert len(written) == len(set(written)) == 3  # Twelve texts; the first eight were not translated again.
+    other = Workshop(store=Store(tmp_path), sources=shop.sources, precision="float32")
+    (tmp_path / shop.store.folder(TRANSLATOR).name).symlink_to(shop.store.folder(TRANSLATOR))
+    make(other, run)
+    assert (shop.store.folder(run) / EXAMPLES).read_bytes() == (
+        other.store.folder(run) / EXAMPLES
+    ).read_bytes()
+    assert sorted(path.name for path in shop.store.folder(run).iterdir()) == [
+        EXAMPLES,
+        "made.json",
+        "record.json",
+    ]
+
+
+def test_a_model_that_is_there_is_known_by_its_files(shop, trained, tmp_path):
+    from isogloss.experiments.translation_models import translation_model, translator_places
+
+    folder = shop.store.folder(TRANSLATOR)
+    named = translation_model(str(folder))
+    assert named == translation_model(str(folder / "model"))
+    assert named.source == folder.name
+    assert str(tmp_path) not in json.dumps([named.source, named.data])
+    there = Sources("", translator_places([str(folder)]))
+    fields = {"corpus": "xnli", "languages": "qaa-qab", "translator": Seq2Seq(longest=24), "examples": 2}
+    other = Workshop(store=Store(tmp_path), sources=there, precision="float32")
+    _, _, found = made(other, **fields, model=Pretrained(source=named.source, data=named.data))
+    _, _, theirs = made(shop, **fields, model=TRANSLATOR)
+    assert found == theirs
+
+
+@pytest.mark.slow
+def test_a_recipe_trains_a_translator_translates_and_learns_from_it(tmp_path):
+    (tmp_path / "translated.toml").write_text(RECIPE)
+    result = isogloss.run(tmp_path / "translated.toml", out=tmp_path / "runs", jobs=1)
+    assert result.outcome.failed == {}
+    kinds = [record.kind for record in result.records]
+    assert kinds.count(TrainTranslator.name) == 1
+    assert kinds.count(Translate.name) == 2 * 3
+    for record in result.records:
+        if record.kind == Translate.name:
+            assert len(list(read_examples(result.out / record.id / EXAMPLES))) == record.rows[0]["examples"]
+        if record.kind == "measure":
+            assert "by seq2seq (longest=24" in record.title or "trained" in record.title
+            assert {row["examples"] for row in record.rows} == {6}
+    report = (result.out / "tables/translations.csv").read_text(encoding="utf-8").splitlines()
+    assert len(report) == 1 + 2 * 3
+    again = isogloss.run(tmp_path / "translated.toml", out=result.out, jobs=1)
+    assert again.outcome.made == []
+    assert read_record(Path(result.out) / result.records[0].id).id == result.records[0].id

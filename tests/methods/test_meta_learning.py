@@ -1,0 +1,233 @@
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.runs import Architecture, Modules
+from isogloss.core.seeds import derive
+from isogloss.encoders import FAMILIES, load_masked_lm, save_model
+from isogloss.encoders.language_modules import modules_of, own_parameters, shared_parameters
+from isogloss.methods import meta_learning as module
+from isogloss.methods.meta_learning import MetaLearning
+from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.training.fit import fit
+from isogloss.training.meta_batches import MetaBatches, Validation, meta_batches
+from isogloss.training.pretraining import begin
+from isogloss.training.setting import TextSetting
+
+LETTERS = {"en": "abcdef", "sw": "mnopqr"}
+METHOD = MetaLearning(
+    steps=8,
+    batch_subwords=48,
+    block=16,
+    learning_rate=5e-3,
+    validation=0.2,
+    precision="float32",
+    checkpoint_every=3,
+    evaluate_every=4,
+)
+
+
+def lines(language, count=60):
+    for number in range(count):
+        rng = random.Random(f"{language} {number}")
+        yield " ".join("".join(rng.choices(LETTERS[language][:4], k=rng.randint(1, 3))) for _ in range(9))
+
+
+@pytest.fixture
+def setting(tmp_path):
+    return text_setting(tmp_path, "bert", "adapter")
+
+
+def text_setting(tmp_path, family, kind):
+    sizes = {"layers": 1, "dim": 16, "heads": 2, "feed_forward": 32, "vocabulary": 300, "positions": 16}
+    return TextSetting(
+        text=lines,
+        held_out=lambda language: lines(language, 9),
+        translations=None,
+        languages=("en", "sw"),
+        architecture=Architecture(family=family, **sizes, dropout=0.25),
+        modules=Modules(kind=kind),
+        folder=tmp_path / "work",
+        seed=0,
+    )
+
+
+def weights(model):
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def equal(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+# What it is
+
+
+def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting, tmp_path):
+    ours, _, _ = replace(METHOD, own_learning_rate=0.0).train(setting)
+    start = begin(replace(setting, folder=tmp_path / "plain"), METHOD._drawing(), METHOD._reading())
+    batches = meta_batches(
+        start.streams,
+        METHOD._drawing(),
+        start.masking,
+        validation=Validation(share=0.2, batch_subwords=48),
+        schedule=METHOD._schedule(),
+        seed=setting.seed,
+    )
+    for language in setting.languages:
+        for one in own_parameters(start.model, language).values():
+            one.requires_grad_(False)
+    fit(start.model, batches.train, masked_lm_loss, schedule=METHOD._schedule(), seed=setting.seed)
+    assert equal(weights(ours), weights(start.model))
+
+
+def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path):
+    before = begin(replace(setting, folder=tmp_path / "before"), METHOD._drawing(), METHOD._reading()).model
+    model, _, _ = METHOD.train(setting)
+    for found in (
+        shared_parameters,
+        lambda one: own_parameters(one, "en"),
+        lambda one: own_parameters(one, "sw"),
+    ):
+        now, then = found(model), found(before)
+        assert any(not torch.equal(now[name], then[name]) for name in now)
+    one, other = (list(own_parameters(model, language).values()) for language in setting.languages)
+    assert any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))
+    assert all(one.requires_grad for one in model.parameters())
+
+
+def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
+    method = replace(METHOD, steps=100, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
+    same = {"text": lambda language: list(lines(language, 1)) * 40, "held_out": lambda one: lines(one, 1)}
+    _, _, fitted = method.train(replace(setting, **same))
+    for language in LETTERS:
+        scores = [row["score"] for row in fitted.rows if row.get("language") == language and "score" in row]
+        assert scores[-1] < 0.6 * scores[0]
+
+
+@pytest.mark.parametrize("stop", [0, 2, 4, 7])
+@pytest.mark.parametrize("inner_step", ["plain", "preconditioned"])
+def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monkeypatch, stop, inner_step):
+    method, make = replace(METHOD, inner_step=inner_step), MetaBatches.__getitem__
+    whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
+
+    def stopping(batches, step):
+        if step == stop:
+            raise KeyboardInterrupt
+        return make(batches, step)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(MetaBatches, "__getitem__", stopping)
+        method.train(setting)
+    again, _, fitted_again = method.train(setting)
+    assert equal(weights(again), weights(whole))
+    assert fitted_again.rows == fitted.rows
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [*((family, "adapter") for family in FAMILIES), ("bert", "feed-forward"), ("modernbert", "attention")],
+)
+def test_every_family_and_kind_of_module_is_meta_learned_in_bfloat16_and_loads(tmp_path, family, kind):
+    setting, method = text_setting(tmp_path, family, kind), replace(METHOD, precision="bfloat16", steps=3)
+    model, tokenizer, _ = replace(method, evaluate_every=None).train(setting)
+    save_model(model, tokenizer, tmp_path / "encoder")
+    loaded = load_masked_lm(tmp_path / "encoder")
+    assert modules_of(loaded) == modules_of(model)
+    assert equal(weights(loaded), weights(model))
+
+
+def test_rows_tell_of_losses_terms_and_perplexity(setting, monkeypatch):
+    monkeypatch.setattr(module, "LOOK_EVERY", 4)
+    _, _, fitted = METHOD.train(setting)
+    looks = [row for row in fitted.rows if "second_term" in row]
+    assert [row["step"] for row in looks] == [4, 8]
+    assert all(row["language"] in LETTERS for row in looks)
+    assert all(row[name] > 0 for row in looks for name in ("train_loss", "validation_loss", "first_term"))
+    measured = [row for row in fitted.rows if row.get("metric") == "perplexity"]
+    assert [(row["step"], row["language"]) for row in measured] == [
+        (step, language) for step in (4, 8) for language in LETTERS
+    ]
+
+
+def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting):
+    start = begin(setting, METHOD._drawing(), METHOD._reading())
+    batches = meta_batches(
+        start.streams,
+        METHOD._drawing(),
+        start.masking,
+        validation=Validation(share=0.2, batch_subwords=48),
+        schedule=METHOD._schedule(),
+        seed=derive(0, "any"),
+    )
+    for language, stream in batches.train.streams.items():
+        (apart,) = batches.validation[language].streams.values()
+        assert stream.subwords is start.streams[language].subwords is apart.subwords
+        assert not set(stream.starts) & set(apart.starts)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("modules", "languages", "why"),
+    [
+        (None, ("en", "sw"), r'here all is shared\. Give modules: modules = \{kind = "adapter"\}'),
+        (
+            Modules(kind="shared-adapter"),
+            ("en", "sw"),
+            "a shared-adapter is one for all. Choose the kind adap",
+        ),
+        (Modules(kind="adapter"), ("en",), r"found one language \(en\)\. Name two or more"),
+    ],
+)
+def test_an_encoder_without_modules_of_several_languages_is_refused(setting, modules, languages, why):
+    def unread(language):
+        raise AssertionError(language)
+
+    wrong = replace(setting, modules=modules, languages=languages, text=unread)
+    with pytest.raises(ConfigError, match=f"^meta-learning: it learns what each language has.*{why}"):
+        METHOD.train(wrong)
+
+
+def test_several_processes_are_refused_with_the_reason(setting, monkeypatch):
+    monkeypatch.setattr(module, "processes", lambda: 2)
+    with pytest.raises(ConfigError, match=r"2 processes would each see a part\. Run it in one process"):
+        METHOD.train(setting)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"steps": 0},
+        {"validation": 0.0},
+        {"validation": 1.0},
+        {"validation_subwords": 15},
+        {"own_learning_rate": -0.1},
+        {"inner_learning_rate": -0.1},
+    ],
+)
+def test_values_that_cannot_be_are_refused(wrong):
+    ((field, value),) = wrong.items()
+    with pytest.raises(ConfigError, match=f"^meta-learning: {field} cannot be {value}. Shares lie"):
+        replace(METHOD, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"second_order": "exakt"}, "second_order: no form 'exakt'. Did you mean 'exact'"),
+        ({"inner_step": "adam"}, "inner_step: no step 'adam'.*plain, preconditioned"),
+    ],
+)
+def test_unknown_forms_are_refused_with_those_there_are(wrong, why):
+    with pytest.raises(ConfigError, match=why):
+        replace(METHOD, **wrong)
+
+
+def test_a_language_with_too_little_text_is_named(setting):
+    with pytest.raises(DataError, match=r"sw: its text of .* is too short to set a share of 0\.2 apart"):
+        METHOD.train(replace(setting, text=lambda one: lines(one, 60 if one == "en" else 1)))

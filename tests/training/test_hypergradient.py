@@ -1,0 +1,290 @@
+"""The model is a real encoder; if it has no language modules, a feed-forward plays those of a language."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from isogloss.core.runs import Architecture, Modules
+from isogloss.encoders import FAMILIES, family_of, new_encoder
+from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.speaking import of_language
+from isogloss.tasks.masked_lm import Masking, Vocabulary
+from isogloss.training.as_function import as_function
+from isogloss.training.hypergradient import exact, finite_difference, first_order, hypergradient, norm
+from isogloss.training.inner_steps import plain, preconditioned
+
+WORDS = 40
+VOCABULARY = Vocabulary(size=WORDS, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))
+SHAPE = {"dim": 16, "heads": 2, "feed_forward": 24, "vocabulary": WORDS, "positions": 24}
+
+
+class Tokenizer:
+    """What ``new_encoder`` asks of a tokenizer."""
+
+    pad_token_id, cls_token_id, sep_token_id = 0, 2, 3
+
+    def __len__(self):
+        return WORDS
+
+
+def loss_in(language):
+    """Masked LM in the precision of the weights: small differences are lost in the library's float32."""
+
+    def loss(model, batch):
+        with of_language(model, language):
+            states = model.base_model(input_ids=batch.subwords).last_hidden_state
+        scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.places])
+        return nn.functional.cross_entropy(scores.to(next(model.parameters()).dtype), batch.gold)
+
+    return loss
+
+
+@dataclass
+class Problem:
+    """A training text in one language, validation texts in that and in another."""
+
+    family: str = "bert"
+    layers: int = 2
+    dropout: float = 0.0
+    dtype: torch.dtype = torch.float64
+    attention: str = "eager"
+    modules: str = ""
+
+    def __post_init__(self):
+        shape = Architecture(family=self.family, layers=self.layers, **SHAPE)
+        model = new_encoder(shape, Tokenizer(), seed=0).to(self.dtype).train()
+        if self.attention != "eager":
+            model.set_attn_implementation(self.attention)
+        for part in model.modules():
+            if isinstance(part, nn.Dropout):
+                part.p = self.dropout
+        if self.modules:
+            add_modules(model, Modules(kind=self.modules), ("en", "sw"), seed=1)
+            own = own_parameters(model, "en")
+            torch.nn.utils.vector_to_parameters(0.1 * like({"": flat(own)}, 0)[""] + flat(own), own.values())
+        else:
+            site = family_of(model).sites(model)[0]
+            own = {
+                name: one
+                for name, one in site.parameters(model, "feed_forward")
+                if "norm" not in name.lower()
+            }
+        self.model, self.own = model, own
+        self.shared = {name: one for name, one in model.named_parameters() if name not in own}
+        texts = [("en", 1, 5, 20), ("en", 2, 5, 20), ("sw", 3, 15, 40)]
+        self.train, *self.validation = [
+            as_function(model, loss_in(language), masked(*text)) for language, *text in texts
+        ]
+
+    def solve(self, product, step):
+        return hypergradient(self.train, self.validation, self.shared, self.own, step=step, product=product)
+
+    def objective(self, own, step):
+        """Return the validation loss after a step, whose slope is the whole matter."""
+        shared = {name: part.detach().requires_grad_() for name, part in self.shared.items()}
+        loss = self.train(shared, own)
+        taken = step(dict(zip(shared, gradients(loss, shared), strict=True)))
+        there = {name: (part - taken[name]).detach() for name, part in shared.items()}
+        return sum(float(one(there, own)) for one in self.validation) / len(self.validation)
+
+
+def flat(parameters):
+    return torch.nn.utils.parameters_to_vector(parameters.values()).detach()
+
+
+def masked(seed, low, high):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    rows = [[rng.integers(low, high, size=10)] for _ in range(6)]
+    return Masking(vocabulary=VOCABULARY, share=0.3).batch(rows, seed=seed)
+
+
+def gradients(value, parameters):
+    return torch.autograd.grad(value, list(parameters.values()), materialize_grads=True)
+
+
+def like(parameters, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return {n: torch.randn(p.shape, generator=generator, dtype=p.dtype) for n, p in parameters.items()}
+
+
+def plain_step(shared):
+    return plain(0.5)
+
+
+def preconditioned_step(shared):
+    moments = {name: 1e-4 * part.square() for name, part in like(shared, 3).items()}
+    return preconditioned(0.02, moments, updates=3, beta2=0.98, epsilon=1e-6)
+
+
+STEPS = pytest.mark.parametrize("steps", [plain_step, preconditioned_step])
+
+
+def apart(one, other):
+    """Return the relative error of one gradient as an estimate of another."""
+    return float(norm({name: one[name] - other[name] for name in one}) / norm(other))
+
+
+# Agreement
+
+
+@STEPS
+@pytest.mark.parametrize("modules", ["", "adapter", "feed-forward", "attention"])
+def test_the_exact_gradient_is_the_slope_of_the_whole_objective(steps, modules):
+    problem = Problem(modules=modules)
+    step = steps(problem.shared)
+    found = problem.solve(exact, step).whole()
+    for seed in range(3):
+        way = like(problem.own, seed)
+        little = 1e-5 / norm(way)
+        own = [
+            {name: part.detach() + sign * little * way[name] for name, part in problem.own.items()}
+            for sign in (1, -1)
+        ]
+        slope = float((problem.objective(own[0], step) - problem.objective(own[1], step)) / (2 * little))
+        along = float(sum((found[name] * way[name]).sum() for name in way))
+        assert along == pytest.approx(slope, rel=1e-4)
+
+
+@STEPS
+def test_the_exact_gradient_is_that_of_the_objective_differentiated_number_by_number(steps):
+    problem = Problem(layers=1)
+    name = min(problem.own, key=lambda name: problem.own[name].numel())
+    problem.shared |= {other: part for other, part in problem.own.items() if other != name}
+    problem.own = {name: problem.own[name].detach().clone()}
+    step, flat = steps(problem.shared), problem.own[name].view(-1)
+    slopes = torch.empty_like(flat)
+    for place in range(len(flat)):
+        ends = []
+        for little in (1e-5, -1e-5):
+            flat[place] += little
+            ends.append(problem.objective(problem.own, step))
+            flat[place] -= little
+        slopes[place] = (ends[0] - ends[1]) / 2e-5
+    assert apart(problem.solve(exact, step).whole(), {name: slopes.view_as(problem.own[name])}) < 1e-4
+
+
+@STEPS
+@pytest.mark.parametrize("family", FAMILIES)
+def test_finite_differences_agree_with_the_exact_gradient(family, steps):
+    problem = Problem(family)
+    step = steps(problem.shared)
+    whole, near = problem.solve(exact, step), problem.solve(finite_difference, step)
+    assert norm(whole.second_order) > 0.1 * norm(whole.direct)  # Else there would be nothing to agree on.
+    assert apart(near.second_order, whole.second_order) < 1e-2
+    assert apart(near.whole(), whole.whole()) < 1e-2
+
+
+def test_both_forms_agree_where_dropout_drops():
+    problem = Problem(dropout=0.3)
+    whole, near = (problem.solve(form, plain(0.5)) for form in (exact, finite_difference))
+    assert apart(near.second_order, whole.second_order) < 1e-2
+    assert not torch.equal(whole.train, Problem().solve(exact, plain(0.5)).train)
+
+
+def test_fused_attention_is_differentiated_twice_as_explicit_attention_is():
+    explicit, fused = (Problem(attention=kind).solve(exact, plain(0.5)) for kind in ("eager", "sdpa"))
+    assert apart(fused.whole(), explicit.whole()) < 1e-8
+
+
+@pytest.mark.parametrize(("form", "far"), [(exact, 0.1), (finite_difference, 0.1), (first_order, 0.05)])
+def test_bfloat16_comes_near_what_float64_finds(form, far):
+    fine = Problem().solve(form, plain(0.5))
+    with torch.autocast("cpu", torch.bfloat16):
+        coarse = Problem(dtype=torch.float32).solve(form, plain(0.5))
+    assert {part.dtype for part in coarse.whole().values()} == {torch.float32}
+    assert apart(coarse.whole(), fine.whole()) < far
+
+
+# What holds for any loss
+
+
+@given(st.lists(st.floats(-2, 2), min_size=6, max_size=6), st.floats(0.01, 0.5))
+@settings(deadline=None, max_examples=50)
+def test_the_gradient_of_quadratic_losses_is_the_one_on_paper(numbers, rate):
+    """With L_train = ½|θ + Aφ|² and L_val = ½|θ − b|², d/dφ is −βAᵀ(θ' − b)."""
+    theta, b, *rest = (
+        torch.tensor(pair, dtype=torch.float64) for pair in zip(numbers[::2], numbers[1::2], strict=True)
+    )
+    phi, a = rest[0], torch.tensor([[1.0, 0.5], [-2.0, 3.0]], dtype=torch.float64)
+    stepped = theta - rate * (theta + a @ phi)
+    wanted = -rate * a.T @ (stepped - b)
+    for form in (exact, finite_difference):
+        found = hypergradient(
+            lambda shared, own: (shared["θ"] + a @ own["φ"]).square().sum() / 2,
+            [lambda shared, own: (shared["θ"] - b).square().sum() / 2],
+            {"θ": theta},
+            {"φ": phi},
+            step=plain(rate),
+            product=form,
+        )
+        assert torch.allclose(found.second_order["φ"], wanted, atol=1e-8)
+        assert not found.direct["φ"].any()
+
+
+def test_without_a_step_the_gradient_is_that_of_the_validation_loss():
+    problem = Problem()
+    found = problem.solve(exact, plain(0.0))
+    own = {name: part.detach().requires_grad_() for name, part in problem.own.items()}
+    mean = sum(one(problem.shared, own) for one in problem.validation) / 2
+    wanted = dict(zip(own, gradients(mean, own), strict=True))
+    assert apart(found.whole(), wanted) < 1e-12
+    assert not norm(found.second_order)
+
+
+def test_first_order_is_the_exact_gradient_without_its_second_term():
+    whole, part = (Problem().solve(form, plain(0.5)) for form in (exact, first_order))
+    assert not norm(part.second_order)
+    assert all(torch.equal(part.whole()[name], whole.direct[name]) for name in whole.direct)
+
+
+def test_losses_that_know_nothing_of_the_own_parameters_give_none_a_gradient():
+    def far(shared, own):
+        return shared["θ"].sum()
+
+    for form in (exact, finite_difference, first_order):
+        parts = {"θ": torch.ones(2)}, {"φ": torch.ones(3)}
+        found = hypergradient(far, [far], *parts, step=plain(1.0), product=form)
+        assert torch.equal(found.whole()["φ"], torch.zeros(3))
+
+
+@pytest.mark.parametrize("form", [exact, finite_difference, first_order])
+def test_parameters_and_random_numbers_are_left_as_they_were(form):
+    problem = Problem(dropout=0.3)
+    before = {name: part.detach().clone() for name, part in problem.model.named_parameters()}
+    state = torch.random.get_rng_state()
+    problem.solve(form, plain(0.5))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    for name, part in problem.model.named_parameters():
+        assert torch.equal(part, before[name])
+        assert part.grad is None
+        assert part.requires_grad
+
+
+# Inner steps
+
+
+def test_the_preconditioned_step_is_the_one_adam_takes_without_its_memory():
+    weight = torch.randn(5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    adam = torch.optim.Adam([weight], lr=0.1, betas=(0.0, 0.9), eps=1e-12)
+    moments = {"w": torch.zeros_like(weight)}
+    for update in range(4):
+        gradient = like({"w": weight}, update)
+        step = preconditioned(0.1, moments, updates=update, beta2=0.9, epsilon=1e-12)(gradient)["w"]
+        before, weight.grad = weight.clone(), gradient["w"]
+        adam.step()
+        assert torch.allclose(before - weight, step)
+        moments = {"w": 0.9 * moments["w"] + 0.1 * gradient["w"].square()}
+
+
+def test_the_first_preconditioned_step_has_the_length_of_the_rate_and_no_slope():
+    gradient = torch.tensor([2.0, -1e-3, 0.0], dtype=torch.float64, requires_grad=True)
+    moments = {"w": torch.zeros(3, dtype=torch.float64)}
+    step = preconditioned(0.1, moments, updates=0, beta2=0.98, epsilon=1e-8)({"w": gradient})["w"]
+    assert torch.allclose(step, torch.tensor([0.1, -0.1, 0.0], dtype=torch.float64))
+    (slope,) = torch.autograd.grad(step.sum(), gradient)
+    assert torch.allclose(slope, torch.zeros(3, dtype=torch.float64), atol=1e-6)

@@ -1,0 +1,177 @@
+"""Two languages, told apart by the sign of their labels: a shared layer, and one of each language's own."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from torch import nn
+from toys import SCHEDULE, equal, weights
+
+from isogloss.training.as_function import as_function
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Watch, fit
+from isogloss.training.hypergradient import exact, hypergradient
+from isogloss.training.inner_steps import plain
+from isogloss.training.meta_learner import INNER_STEPS, PRODUCTS, Learning, MetaBatch, MetaLearner
+from isogloss.training.optimizer import linear_rate
+
+LANGUAGES = ("en", "sw")
+LEARNING = Learning(own_rate=0.05, inner_rate=0.05)
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            self.shared = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Dropout(0.1))
+            self.own = nn.ModuleDict({language: nn.Linear(12, 12) for language in LANGUAGES})
+            self.head = nn.Linear(12, 2)
+
+    def forward(self, batch):
+        return self.head(torch.tanh(self.own[batch.language](self.shared(batch.x))))
+
+    def own_parameters(self):
+        return {
+            language: {f"own.{language}.{name}": one for name, one in self.own[language].named_parameters()}
+            for language in LANGUAGES
+        }
+
+
+@dataclass(frozen=True)
+class Text:
+    language: str
+    x: torch.Tensor
+    y: torch.Tensor
+
+
+def text(language, seed):
+    x = torch.randn(8, 6, generator=torch.Generator().manual_seed(seed))
+    return Text(language, x, ((x.sum(dim=1) > 0) ^ (language == "sw")).long())
+
+
+def loss(model, batch):
+    return nn.functional.cross_entropy(model(batch).float(), batch.y)
+
+
+@dataclass
+class Steps:
+    schedule: object = SCHEDULE
+    steps: int = 12
+    stop: int = -1
+
+    def __len__(self):
+        return self.steps
+
+    def __getitem__(self, step):
+        if step == self.stop:
+            raise KeyboardInterrupt
+        return MetaBatch(
+            language=LANGUAGES[step % 2],
+            train=text(LANGUAGES[step % 2], step),
+            validation=[text(language, 1000 + step) for language in LANGUAGES],
+            pace=linear_rate(self.schedule, self.steps)(step) / self.schedule.learning_rate,
+        )
+
+
+def learner(learning=LEARNING, schedule=SCHEDULE):
+    model = Model()
+    return MetaLearner(model, model.own_parameters(), loss, learning=learning, schedule=schedule)
+
+
+def call(learner, batch):
+    return learner(batch)
+
+
+def trained(learning=LEARNING, *, steps=None, schedule=SCHEDULE, **watch):
+    one = learner(learning, schedule)
+    fitted = fit(one, steps or Steps(schedule), call, schedule=schedule, seed=0, watch=Watch(**watch))
+    one.give_back()
+    return one.model, fitted
+
+
+# Algorithm 1
+
+
+@pytest.mark.parametrize("second_order", PRODUCTS)
+@pytest.mark.parametrize("inner_step", INNER_STEPS)
+def test_own_parameters_that_never_move_leave_plain_training_of_the_shared_ones(second_order, inner_step):
+    still = replace(LEARNING, own_rate=0.0, second_order=second_order, inner_step=inner_step)
+    ours, _ = trained(still)
+    theirs = Model()
+    theirs.own.requires_grad_(False)
+    plainly = [batch.train for batch in map(Steps().__getitem__, range(12))]
+    fit(theirs, plainly, loss, schedule=SCHEDULE, seed=0)
+    assert equal(weights(ours), weights(theirs))
+
+
+def test_a_step_is_algorithm_1_written_out():
+    schedule = replace(SCHEDULE, clip=0.0, weight_decay=0.0)
+    exactly = replace(LEARNING, second_order="exact", own_rate=0.2)
+    ours, theirs = learner(exactly, schedule).train(), Model().train()
+    batch, own = Steps(schedule)[6], theirs.own_parameters()["en"]
+    torch.manual_seed(0)
+    value = ours(batch)
+
+    torch.manual_seed(0)
+    shared = {name: one for name, one in theirs.named_parameters() if not name.startswith("own.")}
+    found = hypergradient(
+        as_function(theirs, loss, batch.train),
+        [as_function(theirs, loss, one) for one in batch.validation],
+        shared,
+        own,
+        step=plain(batch.pace * 0.05),
+        product=exact,
+    )
+    with torch.no_grad():
+        for name, one in own.items():  # Adam's first step has the length of its rate everywhere.
+            gradient = found.whole()[name]
+            one.sub_(batch.pace * 0.2 * gradient / (gradient.abs() + schedule.epsilon))
+    assert value.detach() == pytest.approx(float(loss(theirs, batch.train).detach()), abs=1e-6)
+    for name, one in ours.model.named_parameters():
+        assert torch.allclose(one, theirs.get_parameter(name), atol=1e-6)
+
+
+def test_a_step_moves_the_own_parameters_of_its_language_alone():
+    one = learner()
+    before = weights(one.model)
+    one(Steps()[1]).backward()
+    moved = {name for name, now in one.model.named_parameters() if not torch.equal(now, before[name])}
+    assert moved == set(one.model.own_parameters()["sw"])
+    asked = {name for name, now in one.model.named_parameters() if now.grad is not None}
+    assert asked == {name for name in before if not name.startswith("own.")}
+
+
+@pytest.mark.parametrize("second_order", PRODUCTS)
+@pytest.mark.parametrize("inner_step", INNER_STEPS)
+def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, inner_step):
+    learning = replace(LEARNING, second_order=second_order, inner_step=inner_step)
+    model, _ = trained(learning, steps=Steps(steps=120))
+    unseen = [text(language, 10**6) for language in LANGUAGES]
+    assert all(float(loss(model, one).detach()) < 0.35 for one in unseen)
+    assert all(one.requires_grad for one in model.parameters())
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("inner_step", INNER_STEPS)
+@pytest.mark.parametrize("stop", [0, 3, 7])
+def test_a_training_that_was_interrupted_ends_as_if_it_was_not(tmp_path, stop, inner_step, precision):
+    schedule, learning = replace(SCHEDULE, precision=precision), replace(LEARNING, inner_step=inner_step)
+    checkpoints = Checkpoints(tmp_path / "work", 3)
+    whole, fitted = trained(learning, schedule=schedule, checkpoints=Checkpoints(tmp_path / "whole", 3))
+    with pytest.raises(KeyboardInterrupt):
+        trained(learning, schedule=schedule, steps=Steps(schedule, stop=stop), checkpoints=checkpoints)
+    again, fitted_again = trained(learning, schedule=schedule, checkpoints=checkpoints)
+    assert equal(weights(again), weights(whole))
+    assert fitted_again.rows == fitted.rows
+
+
+def test_in_bfloat16_the_training_loss_sees_own_parameters_as_they_are_after_their_step():
+    """Autocast keeps the weights it converts; they would be those of before."""
+    one, batch = learner(replace(LEARNING, own_rate=0.5)), Steps()[5]
+    one.model.shared[2].p = 0.0
+    values = []
+    for asked in (loss, lambda _, __: one(batch), loss):
+        with torch.autocast("cpu", torch.bfloat16):
+            values.append(float(asked(one.model, batch.train).detach()))
+    assert values[0] != values[1] == values[2]

@@ -1,0 +1,126 @@
+"""Perplexity: e to the mean cross entropy at the same hidden places whenever it is asked."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.tasks.masked_lm import Masking, Vocabulary
+from isogloss.tasks.text_stream import TextStream, write_stream
+from isogloss.training import perplexity as module
+from isogloss.training.perplexity import HeldOut, held_out_batches, perplexity
+from isogloss.training.text_batches import Drawing
+from made_up import TEXT
+
+DRAWING = Drawing(steps=1, batch_subwords=64, block=16)
+PLAIN = Vocabulary(size=100, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))
+
+
+@pytest.fixture(scope="module")
+def masking(bert_folder):
+    return Masking(vocabulary=Vocabulary.of(load_tokenizer(bert_folder)))
+
+
+@pytest.fixture(scope="module")
+def batches(bert_folder, masking, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stream")
+    stream = write_stream([TEXT] * 9, load_tokenizer(bert_folder), folder, longest=14)
+    return held_out_batches(stream, DRAWING, masking, seed=0, language="en")
+
+
+@pytest.fixture(scope="module")
+def model(bert_folder):
+    return load_masked_lm(bert_folder).eval()
+
+
+def test_perplexity_is_that_of_hugging_faces_loss(model, batches):
+    total = hidden = 0
+    for batch in batches:
+        labels = torch.full_like(batch.subwords, -100).flatten()
+        labels[batch.places] = batch.gold
+        with torch.inference_mode():
+            loss = model(input_ids=batch.subwords, labels=labels.view_as(batch.subwords)).loss
+        total, hidden = total + float(loss) * len(batch.gold), hidden + len(batch.gold)
+    assert perplexity(model, batches, precision="float32") == pytest.approx(math.exp(total / hidden))
+
+
+def test_a_model_that_knows_nothing_is_as_perplexed_as_the_vocabulary_is_large(model, batches):
+    weights = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.zero_()
+    found = perplexity(model, batches, precision="float32")
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.copy_(weights[name])
+    assert found == pytest.approx(model.config.vocab_size, rel=1e-4)
+
+
+def test_perplexity_that_is_too_large_to_say_is_infinite(model, batches):
+    with torch.no_grad():
+        model.cls.predictions.decoder.bias.copy_(torch.linspace(0, 1e6, model.config.vocab_size))
+    found = perplexity(model, batches, precision="float32")
+    with torch.no_grad():
+        model.cls.predictions.decoder.bias.zero_()
+    assert found == math.inf
+
+
+def test_rows_say_step_epoch_and_language(model, batches):
+    held_out = HeldOut(batches={"en": batches, "sw": batches[:1]}, every=4, precision="float32")
+    rows = held_out.notes(model, 9)
+    assert [(row["step"], row["epoch"], row["language"]) for row in rows] == [(9, 3, "en"), (9, 3, "sw")]
+    assert rows == held_out.notes(model, 9)
+
+
+def a_stream(lengths):
+    starts = np.cumsum([0, *lengths[:-1]])
+    return TextStream(np.arange(5, 5 + sum(lengths), dtype=np.int32), starts)
+
+
+def whole(batch):
+    flat = batch.subwords.flatten().clone()
+    flat[batch.places] = batch.gold
+    return flat.view_as(batch.subwords)[:, 1:-1]
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=60), st.integers(8, 24))
+def test_held_out_blocks_begin_at_lines_and_none_lies_over_another(lengths, block):
+    stream = a_stream(lengths)
+    masking = Masking(vocabulary=replace(PLAIN, size=10**6))
+    drawing = replace(DRAWING, block=block)
+    made = held_out_batches(stream, drawing, masking, seed=0, language="sw")
+    rows = [row.tolist() for batch in made for row in whole(batch)]
+    firsts = [row[0] - 5 for row in rows]
+    assert rows == [list(range(row[0], row[0] + min(block - 2, len(stream)))) for row in rows]
+    assert set(firsts) <= set(stream.starts.tolist()) | {0}
+    assert all(b - a >= block - 2 for a, b in pairwise(firsts))
+    assert {batch.language for batch in made} == {"sw"}
+    assert all(len(batch.subwords) <= drawing.rows for batch in made)
+
+
+def test_of_a_long_text_blocks_are_spread_evenly(monkeypatch):
+    monkeypatch.setattr(module, "MOST_SUBWORDS", 140)
+    made = held_out_batches(
+        a_stream([14] * 1000), DRAWING, Masking(vocabulary=replace(PLAIN, size=10**6)), seed=0, language="sw"
+    )
+    firsts = [int(row[0] - 5) // 14 for batch in made for row in whole(batch)]
+    assert firsts == [0, 111, 222, 333, 444, 555, 666, 777, 888, 999]
+
+
+def test_masks_follow_from_seed_and_language(masking):
+    def places(**how):
+        stream = a_stream([14] * 20)
+        made = held_out_batches(
+            stream, DRAWING, Masking(vocabulary=PLAIN), **{"seed": 0, "language": "sw", **how}
+        )
+        return torch.cat([batch.places for batch in made])
+
+    assert torch.equal(places(), places())
+    assert not torch.equal(places(), places(seed=1))
+    assert not torch.equal(places(), places(language="en"))

@@ -1,0 +1,135 @@
+"""Several processes that train together make what one makes; alone, a process is the first of one."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from toys import SCHEDULE, Drawn, loss, toy
+
+from isogloss.training import fit as module
+from isogloss.training.fit import fit
+from isogloss.training.processes import (
+    first_alone,
+    is_first,
+    place,
+    processes,
+    sum_gradients,
+    summed,
+    wait_for_all,
+)
+
+
+def test_a_process_that_was_started_alone_is_the_first_of_one():
+    assert (processes(), place(), is_first()) == (1, 0, True)
+    values = torch.tensor([1.0, 2.0])
+    assert summed(values) is values
+    with first_alone():
+        wait_for_all()
+
+
+def test_alone_gradients_stay_as_they_are():
+    model = toy()
+    model[0].weight.grad = torch.ones_like(model[0].weight)
+    sum_gradients(model)
+    assert torch.equal(model[0].weight.grad, torch.ones_like(model[0].weight))
+    assert model[0].bias.grad is None
+
+
+@pytest.mark.parametrize("accumulation", [1, 2, 3, 5])
+def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
+    """Both halves of the work, done one after the other, are the whole of it."""
+    seen = []
+
+    def noted(model, points):
+        seen.append(points.y)
+        return loss(model, points)
+
+    for number in (0, 1):
+        monkeypatch.setattr(module, "processes", lambda: 2)
+        monkeypatch.setattr(module, "place", lambda number=number: number)
+        fit(toy(), Drawn(1), noted, schedule=replace(SCHEDULE, accumulation=accumulation), seed=0)
+    assert sum(map(len, seen)) == len(Drawn()[0].y)
+    assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
+
+
+TOGETHER = '''
+"""Train a toy with a module that only some parts of a batch use; each process says what it ends with."""
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from toys import SCHEDULE, Drawn, loss, toy
+from torch import nn
+
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Observer, Watch, fit
+from isogloss.training.processes import place
+
+folder, accumulation, stop = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+model = toy()
+torch.manual_seed(place() if int(sys.argv[4]) else 0)  # The first one's weights are everyone's.
+model.extra = nn.ModuleDict({"small": nn.Linear(2, 2), "never": nn.Linear(2, 2)})
+told = []
+
+def partly(model, points):
+    scores = nn.Sequential(*list(model.children())[:5])(points.x)
+    if len(points.y) < 3:
+        scores = model.extra["small"](scores)
+    return nn.functional.cross_entropy(scores, points.y)
+
+watch = Watch(
+    observers=(Observer(look=lambda done: [{"step": done, "seen": 1}], every=5),),
+    checkpoints=Checkpoints(folder, 4),
+    tell=told.append,
+)
+schedule = replace(SCHEDULE, accumulation=accumulation)
+try:
+    rows = fit(model, Drawn(stop=stop), partly, schedule=schedule, seed=0, watch=watch).rows
+except KeyboardInterrupt:
+    sys.exit(0)
+told = len(told)
+torch.save({"weights": dict(model.named_parameters()), "rows": rows, "told": told}, folder / f"{place()}.pt")
+'''
+
+
+def launched(folder, count, accumulation, stop=-1, apart=0):
+    """Train in so many processes; return what each ended with."""
+    folder.mkdir(exist_ok=True)
+    script = folder / "together.py"
+    script.write_text(TOGETHER, encoding="utf-8")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
+    place = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
+    arguments = [str(script), str(folder), str(accumulation), str(stop), str(apart)]
+    ended = subprocess.run([*command, *arguments], env=place, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    paths = sorted(folder.glob("?.pt"))
+    return [torch.load(path, weights_only=False) for path in paths]
+
+
+@pytest.mark.slow
+def test_two_processes_do_what_one_does_with_twice_the_accumulation(tmp_path):
+    (alone,) = launched(tmp_path / "alone", 1, 4)
+    first, second = launched(tmp_path / "together", 2, 4, apart=1)
+    for name, weight in alone["weights"].items():
+        assert torch.equal(first["weights"][name], second["weights"][name])
+        assert torch.allclose(first["weights"][name], weight, atol=1e-5)
+    losses = [[row["loss"] for row in one["rows"] if "loss" in row] for one in (alone, first, second)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+    assert losses[1] == losses[2]
+    assert [row["step"] for row in first["rows"] if "seen" in row] == [5, 10, 12]
+    assert first["told"] and not second["told"]
+
+
+@pytest.mark.slow
+def test_two_processes_resume_from_the_firsts_checkpoint_to_the_bit(tmp_path):
+    whole, _ = launched(tmp_path / "whole", 2, 4)
+    launched(tmp_path / "again", 2, 4, stop=6)
+    assert [path.name for path in (tmp_path / "again").glob("checkpoint-*")] == ["checkpoint-000000004"]
+    first, second = launched(tmp_path / "again", 2, 4)
+    for name, weight in whole["weights"].items():
+        assert torch.equal(first["weights"][name], weight)
+        assert torch.equal(second["weights"][name], weight)
+    assert first["rows"] == whole["rows"]

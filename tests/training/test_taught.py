@@ -1,0 +1,122 @@
+"""Translations labelled by a teacher: soft labels for them alone, and their own tags are never looked at."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from in_translation import sentences, setting, without_tags
+from isogloss.core.errors import ConfigError
+from isogloss.encoders import save_model
+from isogloss.methods.source_only import SourceOnly
+from isogloss.methods.translate_train import TranslateTrain
+from isogloss.training import taught
+from isogloss.training.pseudo_labels import pseudo_labels
+from isogloss.training.taught import fine_tune_taught
+
+TAUGHT = TranslateTrain(labels="teacher")
+
+
+def weights(trained):
+    return list(trained.model.parameters())
+
+
+def equal(one, other):
+    return all(torch.equal(a, b) for a, b in zip(weights(one), weights(other), strict=True))
+
+
+@pytest.fixture(scope="module")
+def teacher(bert_folder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("teacher")
+    made = SourceOnly().train(setting("upos", bert_folder, folder / "work"))
+    save_model(made.model, made.tokenizer, folder / "model")
+    return folder / "model"
+
+
+def test_tags_that_translations_bring_along_change_nothing(bert_folder, teacher, tmp_path):
+    given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)
+    with_tags = TAUGHT.train(given)
+    bare = replace(
+        given,
+        folder=tmp_path / "b",
+        train=lambda code: without_tags(sentences(code)) if "-" in code else sentences(code),
+    )
+    assert equal(TAUGHT.train(bare), with_tags)
+    assert TAUGHT.train(replace(bare, folder=tmp_path / "c")).rows == with_tags.rows
+    carried = TranslateTrain().train(replace(given, folder=tmp_path / "d"))
+    assert not equal(carried, with_tags)
+
+
+def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monkeypatch):
+    def sure(task, _teacher, examples, _optimization):
+        numbers = {label: number for number, label in enumerate(task.labels)}
+        gold = [[numbers[tag] for tag in by_id[example.id]] for example in examples]
+        return [torch.nn.functional.one_hot(torch.tensor(row), len(numbers)).half() for row in gold]
+
+    by_id = {one.id: one.tags for one in sentences("en-de")}
+    monkeypatch.setattr(taught, "pseudo_labels", sure)
+    given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)
+    found = TAUGHT.train(given)
+    gold = TranslateTrain().train(replace(given, folder=tmp_path / "b"))
+    for one, other in zip(weights(found), weights(gold), strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+
+
+def test_the_probabilities_are_those_of_the_teacher(bert_folder, teacher, tmp_path, monkeypatch):
+    asked = []
+
+    def noted(task, folder, examples, how):
+        asked.append((folder, list(examples)))
+        return pseudo_labels(task, folder, examples, how)
+
+    monkeypatch.setattr(taught, "pseudo_labels", noted)
+    TAUGHT.train(setting("upos", bert_folder, tmp_path, teacher=teacher))
+    assert asked == [(str(teacher), without_tags(sentences("en-de")))]
+
+
+def test_without_translations_it_is_source_only_to_the_bit(bert_folder, tmp_path):
+    given = setting("upos", bert_folder, tmp_path / "a", target=())
+    plain = SourceOnly().train(replace(given, folder=tmp_path / "b"))
+    found = TAUGHT.train(given)
+    assert equal(found, plain)
+    assert found.rows == plain.rows
+
+
+def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(
+    bert_folder, teacher, tmp_path, monkeypatch
+):
+    from isogloss.training.checkpoints import Checkpoints
+
+    given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)
+    whole = TAUGHT.train(given)
+    kept = Checkpoints.save
+
+    def stop(self, *state):
+        kept(self, *state)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoints, "save", stop)
+    with pytest.raises(KeyboardInterrupt):
+        TAUGHT.train(replace(given, folder=tmp_path / "b"))
+    monkeypatch.undo()
+    again = TAUGHT.train(replace(given, folder=tmp_path / "b"))
+    assert equal(again, whole)
+    assert again.rows == whole.rows
+
+
+def test_only_tagging_has_a_teacher(bert_folder, tmp_path):
+    assert [
+        task for task in ("nli", "paraphrase", "qa", "upos", "ner", "parsing") if TAUGHT.needs_teacher(task)
+    ] == [
+        "upos",
+        "ner",
+    ]
+    assert not TranslateTrain().needs_teacher("upos")
+    given = setting("nli", bert_folder, tmp_path / "a")
+    assert equal(TAUGHT.train(given), TranslateTrain().train(replace(given, folder=tmp_path / "b")))
+
+
+def test_without_a_teacher_it_says_what_to_do(bert_folder, tmp_path):
+    given = setting("upos", bert_folder, tmp_path)
+    with pytest.raises(ConfigError, match=r"translate-train: upos needs a model trained on the source alone"):
+        fine_tune_taught(given, TAUGHT.reads(("en",), ("de",)), TAUGHT.name)

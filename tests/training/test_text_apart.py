@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.core.errors import DataError
+from isogloss.tasks.text_stream import TextStream
+from isogloss.training.text_apart import BLOCKS, set_apart
+
+
+def text(total, line):
+    return TextStream(np.arange(total), np.arange(0, total, line))
+
+
+def read(view, length):
+    return {int(one) for place in range(len(view.starts)) for one in view.block(place, length)}
+
+
+@given(st.integers(60, 4000), st.integers(3, 40), st.integers(4, 20), st.floats(0.02, 0.5))
+def test_no_subword_is_in_both(total, line, length, share):
+    try:
+        kept, apart = set_apart(text(total, line), share=share, length=length, language="en")
+    except DataError:
+        return
+    assert not read(kept, length) & read(apart, length)
+
+
+def test_about_the_share_is_set_apart_in_stretches_from_the_whole_text():
+    kept, apart = set_apart(text(100_000, 7), share=0.05, length=10, language="en")
+    found = sorted(read(apart, 10))
+    assert 0.045 < len(found) / 100_000 < 0.05
+    assert 0.9 < len(read(kept, 10)) / 100_000 < 0.95
+    stretches = np.split(found, np.flatnonzero(np.diff(found) > 1) + 1)
+    assert len(stretches) == 100_000 * 0.05 // (BLOCKS * 10)
+    assert np.ptp(np.diff([one[0] for one in stretches])) <= 7
+
+
+def test_a_short_text_gives_its_end():
+    kept, apart = set_apart(text(100, 10), share=0.01, length=20, language="en")
+    assert read(kept, 20) == set(range(80))
+    assert read(apart, 20) == set(range(80, 100))
+
+
+@pytest.mark.parametrize("total", [1, 20, 39])
+def test_a_text_too_short_for_both_is_refused(total):
+    with pytest.raises(DataError, match=rf"en: its text of {total} subwords is too short .* lower block"):
+        set_apart(text(total, 10), share=0.05, length=20, language="en")
