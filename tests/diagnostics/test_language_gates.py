@@ -1,12 +1,17 @@
 """Gates by language: likeness has known answers, and what a measurement leaves agrees with its masks."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from looks import look_at
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.runs import Modules
+from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.language_gates import LanguageGates
 from isogloss.diagnostics.mask_rows import (
     correlation,
@@ -18,8 +23,13 @@ from isogloss.diagnostics.mask_rows import (
     specific_gates,
     specific_rows,
 )
+from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
 from isogloss.encoders.gates import GateGroup, GateKinds
-from isogloss.encoders.masks import Mask, read_masks
+from isogloss.encoders.language_maps import LanguageMaps, write_language_maps
+from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.masks import Mask, prune_encoder, read_masks
+from isogloss.nn.language_map import LanguageMap
+from made_up import TEXT
 from tiny import tiny
 
 numbers = st.lists(st.floats(-10, 10), min_size=2, max_size=12)
@@ -244,3 +254,85 @@ def test_text_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path, old, 
     text = RECIPE.replace("batch_subwords = 64", "batch_subwords = 512").replace(old, new)
     with pytest.raises(error, match=said):
         isogloss.run(tiny(tmp_path, text), out=tmp_path / "runs", jobs=1)
+
+
+# Encoders that read languages differently
+
+SMALL = {"draws": 1, "steps": 3, "batch_subwords": 64, "block": 16, "attention": "row", "feed_forward": "row"}
+
+
+def rows_of(folder, diagnostic=None):
+    loaded = load_masked_lm(folder), load_tokenizer(folder)
+    look = replace(
+        look_at([loaded], languages=("en", "fr"), columns={}),
+        text=lambda language: iter([TEXT, TEXT.upper() if language == "fr" else TEXT] * 6),
+        masked_lm=lambda _: loaded,
+        precision="float32",
+    )
+    return (diagnostic or LanguageGates(**SMALL)).measure(look)
+
+
+def numbers_of(rows):
+    return [value for row in rows for value in row.values() if isinstance(value, float)]
+
+
+def modular(folder, place, kind, *, stir=0.0):
+    model = load_masked_lm(folder)
+    add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in own_parameters(model, "fr").values():
+            weight.add_(stir * torch.empty_like(weight).normal_(generator=generator))
+    save_model(model, load_tokenizer(folder), place)
+    return place
+
+
+@pytest.mark.parametrize("kind", ["feed-forward", "attention", "adapter", "shared-adapter"])
+def test_each_languages_own_modules_have_its_gates(bert_folder, tmp_path, kind):
+    """Modules that were never trained change nothing; trained ones change what their language needs."""
+    plain = rows_of(bert_folder)
+    fresh = rows_of(modular(bert_folder, tmp_path / "fresh", kind))
+    assert numbers_of(fresh) == pytest.approx(numbers_of(plain), abs=1e-4)
+    if kind != "shared-adapter":
+        apart = rows_of(modular(bert_folder, tmp_path / "apart", kind, stir=0.3))
+        assert numbers_of(apart) != pytest.approx(numbers_of(plain), abs=1e-2)
+
+
+def test_pruning_an_encoder_with_modules_prunes_those_of_the_masks_language(bert_folder, tmp_path):
+    place = modular(bert_folder, tmp_path / "apart", "feed-forward", stir=0.3)
+    model = load_masked_lm(place)
+    from isogloss.encoders.gates import gate_groups
+
+    kinds = GateKinds(attention="none", feed_forward="neuron")
+    closed = {group.name: torch.full(group.shape, -1.0) for group in gate_groups(model, kinds)}
+    mask = Mask(language="fr", draw=0, kinds=kinds, log_alpha=closed, above=0.0)
+    prune_encoder(place, mask, tmp_path / "pruned")
+    pruned = load_masked_lm(tmp_path / "pruned")
+    zero = {name for name, weight in pruned.named_parameters() if bool((weight == 0).all())}
+    before = {name for name, weight in model.named_parameters() if bool((weight == 0).all())}
+    assert len(zero - before) >= 3 * 2
+    assert zero - before <= set(own_parameters(pruned, "fr"))
+
+
+def test_a_language_without_a_map_is_refused_and_gates_are_learned_through_maps(bert_folder, tmp_path):
+    model, tokenizer = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+    save_model(model, tokenizer, tmp_path / "mapped")
+    turned = LanguageMap(torch.eye(32).roll(1, dims=0), torch.zeros(32))
+    write_language_maps(LanguageMaps("en", {"fr": turned}), tmp_path / "mapped")
+    plain, mapped = rows_of(bert_folder), rows_of(tmp_path / "mapped")
+    found = [
+        [row["perplexity"] for row in rows if row.get("mask") == "" and row["language"] == language]
+        for rows in (plain, mapped)
+        for language in ("en", "fr")
+    ]
+    assert found[0] == found[2]
+    assert found[1] != found[3]
+    write_language_maps(LanguageMaps("en", {"de": turned}), tmp_path / "mapped")
+    with pytest.raises(ConfigError, match="has no map for 'fr'"):
+        rows_of(tmp_path / "mapped")
+
+
+def test_gradients_of_each_language_are_those_of_its_modules(bert_folder, tmp_path):
+    conflict = GradientConflict(batch=4, draws=1)
+    place = modular(bert_folder, tmp_path / "apart", "feed-forward", stir=0.3)
+    assert rows_of(place, conflict) != rows_of(bert_folder, conflict)

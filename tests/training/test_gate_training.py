@@ -1,19 +1,17 @@
 """Learning gates: what does harm is pruned, as much as was asked for, and the model stays as it is."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 
-from isogloss.core.seeds import derive
 from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
 from isogloss.encoders.gates import GateKinds, gate_groups, gated
 from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.batch_losses import masked_parts
-from isogloss.training.gate_training import Gates, GateTraining, asked_for, learn_gates, text_perplexity
+from isogloss.training.gate_training import Gates, GateTraining, asked_for, learn_gates
+from isogloss.training.perplexity import perplexity
 from made_up import TEXT
 
 UNITS = GateKinds(attention="head", feed_forward="neuron")
@@ -134,29 +132,10 @@ def test_what_does_harm_is_pruned(bert_folder, blocks):
     )
     closed = found.log_alpha[groups[-1].name] <= found.above
     assert bool(closed[harmful].all())
-    whole = text_perplexity(model, "en", batches, precision="float32")
+    whole = perplexity(model, batches, precision="float32")
     gates = {name: (one > found.above).float() for name, one in found.log_alpha.items()}
     with gated(model, groups, gates):
-        assert text_perplexity(model, "en", batches, precision="float32") < whole
-
-
-def test_perplexity_is_that_of_all_hidden_places(bert_folder, blocks):
-    model, masking = loaded(bert_folder)
-    batches = masked_parts(blocks, masking, seed=derive(0, "x"), budget=100)
-    assert len(batches) > 2
-    with torch.no_grad():
-        total = sum(float(masked_lm_loss(model, batch)) * len(batch.gold) for batch in batches)
-    hidden = sum(len(batch.gold) for batch in batches)
-    found = text_perplexity(model, "en", batches, precision="float32")
-    assert found == pytest.approx(math.exp(total / hidden), rel=1e-5)
-
-
-def test_an_unbounded_perplexity_is_infinite(bert_folder, blocks):
-    model, masking = loaded(bert_folder)
-    with torch.no_grad():
-        model.get_output_embeddings().weight.mul_(1e6)
-    batches = masked_parts(blocks, masking, seed=0, budget=512)
-    assert text_perplexity(model, "en", batches, precision="float32") == math.inf
+        assert perplexity(model, batches, precision="float32") < whole
 
 
 def test_progress_is_told(bert_folder, blocks):

@@ -31,7 +31,8 @@ from isogloss.encoders.masks import FILE, Mask, about_masks, mask_tensors
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.batch_losses import masked_parts
-from isogloss.training.gate_training import GateTraining, learn_gates, text_perplexity
+from isogloss.training.gate_training import GateTraining, learn_gates
+from isogloss.training.perplexity import perplexity
 
 HELD_OUT = 32768
 """Most subwords of a language that perplexity is computed on: some 5,000 predictions."""
@@ -113,7 +114,10 @@ class LanguageGates:
         """Return rows of four kinds: likeness of masks, perplexities, kept shares, gates of one language."""
         model, tokenizer = look.masked_lm(look.subjects[0])
         self._check_block(tokenizer)
-        groups = gate_groups(model, self._kinds())
+        groups = {
+            language: gate_groups(model, self._kinds(), language=language) for language in look.languages
+        }
+        every = groups[look.languages[0]]
         masking = Masking(
             vocabulary=Vocabulary.of(tokenizer),
             share=self.masked,
@@ -121,18 +125,18 @@ class LanguageGates:
         )
         text = {language: self._text(look, language, tokenizer, masking) for language in look.languages}
         masks = [
-            self._learned(look, (model, masking), groups, (language, own.blocks), draw)
+            self._learned(look, (model, masking), groups[language], (language, own.blocks), draw)
             for language, own in text.items()
             for draw in range(self.draws)
         ]
-        specific = specific_gates(masks, groups)
+        specific = specific_gates(masks, every)
         lists = {"/".join(("specific", *key)): numbers for key, numbers in specific.items()}
         look.keep_tensors(FILE, {**mask_tensors(masks), **lists}, about_masks(self._kinds()))
         rows: Iterable[Row] = (
-            *likeness_rows(masks, groups),
+            *likeness_rows(masks, every),
             *_perplexity_rows(look, model, groups, masks, text),
-            *kept_rows(masks, groups),
-            *specific_rows(specific, groups),
+            *kept_rows(masks, every),
+            *specific_rows(specific, every),
         )
         return [{**look.columns, **row} for row in rows]
 
@@ -165,7 +169,7 @@ class LanguageGates:
         seed = derive(self.seed, language, "held out")
         return _Text(
             [block for place, block in enumerate(blocks) if place not in apart],
-            masked_parts(own, masking, seed=seed, budget=max(self.batch_subwords, self.block)),
+            masked_parts(own, masking, seed=seed, budget=self.batch_subwords, language=language),
         )
 
     def _rows(self) -> int:
@@ -217,7 +221,7 @@ def _blocks(lines: Iterable[list[int]], separator: int, length: int) -> Iterator
 def _perplexity_rows(
     look: Look,
     model: Any,
-    groups: Sequence[GateGroup],
+    groups: Mapping[str, Sequence[GateGroup]],
     masks: Sequence[Mask],
     text: Mapping[str, _Text],
 ) -> Iterator[Row]:
@@ -227,8 +231,8 @@ def _perplexity_rows(
     for number, mask in enumerate(runs, start=1):
         gates = {name: one.to(device) for name, one in mask.gates().items()} if mask else {}
         for language, own in text.items():
-            with gated(model, groups, gates):
-                found = text_perplexity(model, language, own.held_out, precision=look.precision)
+            with gated(model, groups[language], gates):
+                found = perplexity(model, own.held_out, precision=look.precision)
             yield {
                 "language": language,
                 "mask": mask.language if mask else "",

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import unknown_name
 from isogloss.encoders.family import Site
+from isogloss.encoders.language_modules import site_of
 from isogloss.encoders.table import family_of
 
 ATTENTION, FEED_FORWARD = "attention", "feed-forward"
@@ -83,9 +84,14 @@ class GateGroup:
         return int(torch.Size(self.shape).numel())
 
 
-def gate_groups(model: Any, kinds: GateKinds) -> list[GateGroup]:
-    """List the groups of an encoder, or of the encoder in a model, from the first layer to the last."""
-    return [group for site in family_of(model).sites(model) for group in _groups(model, site, kinds)]
+def gate_groups(model: Any, kinds: GateKinds, *, language: str = "") -> list[GateGroup]:
+    """List the groups of an encoder, or of the encoder in a model, from the first layer to the last.
+
+    Of an encoder with language modules those that the language's text runs through, under the same names.
+    """
+    sites = family_of(model).sites(model)
+    own = [site_of(model, site, language) for site in sites] if language else sites
+    return [group for site in own for group in _groups(model, site, kinds)]
 
 
 @contextmanager

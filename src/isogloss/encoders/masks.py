@@ -99,10 +99,12 @@ def read_mask(path: Path, language: str, *, draw: int = 0) -> Mask:
 def prune_encoder(source: str | Path, mask: Mask, folder: Path) -> None:
     """Save an encoder, pruned by a mask, as an ordinary folder: head, pooler and tokenizer with it.
 
+    Of an encoder with language modules those of the mask's language are pruned, and what all share.
+
     ModelError where the mask was learned on an encoder of another shape.
     """
     model, tokenizer = load_whole(source), load_tokenizer(source)
-    groups = gate_groups(model, mask.kinds)
+    groups = gate_groups(model, mask.kinds, language=mask.language)
     expected = {group.name: group.shape for group in groups}
     found = {name: tuple(one.shape) for name, one in mask.log_alpha.items()}
     if expected != found:

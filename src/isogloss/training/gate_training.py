@@ -9,8 +9,6 @@ this sparsity, and nobody has to look for it. In the end the gates with the larg
 as were asked for (without a sparsity, all whose settled gate is not 0), and the others pruned.
 """
 
-import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +20,6 @@ from torch import Tensor, nn
 from isogloss.core.progress import Tell, silent
 from isogloss.core.seeds import derive
 from isogloss.encoders.gates import GateGroup, frozen, gated
-from isogloss.encoders.language_maps import of_language
 from isogloss.nn.hard_concrete import (
     CLOSED_BELOW,
     kept_share,
@@ -32,16 +29,11 @@ from isogloss.nn.hard_concrete import (
     shifted,
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
-from isogloss.training.batch_losses import text_losses
 from isogloss.training.fit import Watch, fit
 from isogloss.training.optimizer import Schedule
-from isogloss.training.precision import scoring
 
 SPREAD = 0.01
 """Standard deviation of the gates' parameters at the start (Louizos et al.'s code)."""
-
-LARGEST = math.log(sys.float_info.max)
-"""Cross entropy whose perplexity is a number still."""
 
 Blocks = Sequence[np.ndarray]
 """Rows of text, as subwords."""
@@ -108,6 +100,7 @@ class _Drawn:
 class _Batches:
     """Batch i, drawn from (seed, i) alone."""
 
+    language: str
     blocks: Blocks
     masking: Masking
     rows: int
@@ -121,7 +114,11 @@ class _Batches:
         seed = derive(self.seed, step)
         rng = np.random.Generator(np.random.PCG64(seed))
         rows = [[self.blocks[place]] for place in rng.integers(len(self.blocks), size=self.rows)]
-        return _Drawn(self.masking.batch(rows, seed=seed), derive(seed, "gates"), step / self.steps)
+        return _Drawn(
+            self.masking.batch(rows, seed=seed, language=self.language),
+            derive(seed, "gates"),
+            step / self.steps,
+        )
 
 
 def learn_gates(
@@ -139,7 +136,7 @@ def learn_gates(
     """
     (model, masking), (language, blocks) = loaded, text
     gates = Gates(groups, start=how.start, seed=derive(seed, "start"))
-    batches = _Batches(blocks, masking, how.rows, how.steps, derive(seed, "text"))
+    batches = _Batches(language, blocks, masking, how.rows, how.steps, derive(seed, "text"))
 
     def loss(gates: Gates, drawn: _Drawn) -> Tensor:
         generator = torch.Generator(gates.log_alpha.device).manual_seed(drawn.seed)
@@ -151,7 +148,7 @@ def learn_gates(
     schedule = Schedule(
         learning_rate=how.learning_rate, warmup=0.0, weight_decay=0.0, clip=0.0, precision=how.precision
     )
-    with frozen(model), of_language(model, language):
+    with frozen(model):
         fit(
             gates,
             batches,
@@ -171,10 +168,3 @@ def asked_for(gates: Gates, how: GateTraining, done: float) -> Tensor:
         return gates.log_alpha
     part = min(1.0, done / how.settle) if how.settle else 1.0
     return shifted(gates.log_alpha, gates.sizes, how.start + part * (1 - how.sparsity - how.start))
-
-
-def text_perplexity(model: Any, language: str, batches: Sequence[MaskedBatch], *, precision: str) -> float:
-    """Return e to the mean cross entropy at the hidden places of a language's text; inf if too large."""
-    with scoring(model, precision):
-        mean = float(torch.stack(list(text_losses(model, language, batches, precision=precision))).sum())
-    return math.exp(mean) if mean < LARGEST else math.inf
