@@ -49,7 +49,7 @@ def write_report(out: Path) -> Report:
     gathered = gather(out)
     found, notes = findings(gathered)
     claims, of_adjustment = found.claims(), found.adjustment_claims()
-    of_interference = found.gradient_claims()
+    of_interference = found.interference_claims()
     warnings = (*gathered.warnings, *_troubles(gathered), *notes)
     paragraph = what_was_found(gathered, found, (claims, of_adjustment, of_interference))
     page = Page(

@@ -11,6 +11,9 @@ from isogloss.reports.bitext_size import size_figures, size_panels, size_tables
 from isogloss.reports.claims import Claim, claims
 from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
+from isogloss.reports.gate_claims import gate_claims
+from isogloss.reports.gate_figures import gate_figures
+from isogloss.reports.gate_tables import GATES, Masks, gate_tables, masks_of
 from isogloss.reports.gather import Gathered, measured_beside, mixed_test_sets, rows_of, run_rows
 from isogloss.reports.gradient_claims import gradient_claims
 from isogloss.reports.gradient_figures import conflict_figures
@@ -93,6 +96,7 @@ class Findings:
     ratios: list[Ratio]
     sweeps: list[SweepPoint]
     conflicts: list[Conflict]
+    masks: Masks
     marks: Marks
     encoders: Encoders
     mixed: Mapping[str, str]
@@ -115,9 +119,9 @@ class Findings:
             )
         )
 
-    def gradient_claims(self) -> tuple[Claim, ...]:
-        """Test the claims about gradients; none where none were measured."""
-        return gradient_claims(self.conflicts)
+    def interference_claims(self) -> tuple[Claim, ...]:
+        """Test the claims about gradients and gates; none where none were measured."""
+        return (*gradient_claims(self.conflicts), *gate_claims(self.masks.likeness))
 
     def originals(self) -> "Findings":
         """Return what is about original encoders and test sets of one language."""
@@ -144,7 +148,8 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
     encoders = encoders_of(gathered)
     marks, untested = marks_of(gathered.runs, scores, encoders)
     conflicts, of_conflicts = conflicts_of(gathered)
-    notes.extend([*untested, *of_conflicts])
+    masks, of_masks = masks_of(gathered)
+    notes.extend([*untested, *of_conflicts, *of_masks])
     found = Findings(
         marks=marks,
         encoders=encoders,
@@ -163,6 +168,7 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         ratios=read(Ratio),
         sweeps=read(SweepPoint),
         conflicts=conflicts,
+        masks=masks,
     )
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
     notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Perplexity)[1]]
@@ -190,6 +196,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _ratios(found),
         _sweeps(found),
         _conflicts(gathered, found),
+        _gates(found),
         _alignments(gathered),
         _translations(gathered),
         _training(gathered, found.encoders),
@@ -359,6 +366,16 @@ def _conflicts(gathered: Gathered, found: Findings) -> Section:
     )
 
 
+def _gates(found: Findings) -> Section:
+    return Section(
+        id="language-gates",
+        title="Language-specific parameters",
+        text="Whether two languages need the same parameters, beside one language asked twice.",
+        figures=gate_figures(found.masks.likeness),
+        tables=gate_tables(found.masks),
+    )
+
+
 def _alignments(gathered: Gathered) -> Section:
     return Section(
         id="word-alignment",
@@ -396,7 +413,7 @@ def _training(gathered: Gathered, encoders: Encoders) -> Section:
 
 
 def _others(gathered: Gathered) -> Section:
-    names = [name for name in gathered.diagnostics() if name not in KNOWN_DIAGNOSTICS | {*DIAGNOSTICS}]
+    names = [name for name in gathered.diagnostics() if name not in KNOWN_DIAGNOSTICS | {*DIAGNOSTICS, GATES}]
     return Section(
         id="others",
         title="Other measurements",
