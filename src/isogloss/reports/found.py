@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 from statistics import fmean
 
 from isogloss.reports.claims import Claim, source_falls, target_gains
+from isogloss.reports.findings import Findings
 from isogloss.reports.gather import Gathered
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import PathPoint, Score
-from isogloss.reports.sections import Findings
 from isogloss.reports.seeds import best_split
 from isogloss.reports.stages import CONTINUAL
 from isogloss.reports.words import count, joined, language, percent

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from isogloss.core.progress import Tell, silent
 from isogloss.core.seeds import derive
 from isogloss.encoders.gates import GateGroup, frozen, gated
-from isogloss.encoders.language_maps import of_language
+from isogloss.encoders.speaking import of_language
 from isogloss.nn.hard_concrete import (
     CLOSED_BELOW,
     kept_share,
