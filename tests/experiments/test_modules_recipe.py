@@ -6,7 +6,8 @@ import transformers
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content
-from isogloss.core.runs import Architecture, FineTune, Measure, Modules, Pretrain, run_id
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Architecture, FineTune, Measure, Modules, Pretrain
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders.language_modules import modules_of

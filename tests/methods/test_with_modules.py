@@ -26,6 +26,7 @@ from isogloss.methods.source_only import SourceOnly
 from isogloss.methods.target_only import TargetOnly
 from isogloss.methods.translate_train import TranslateTrain
 from isogloss.methods.x_mixup import XMixup
+from isogloss.training import supervised
 from isogloss.training.setting import AdjustSetting
 
 LANGUAGES = ("en", "de", "fr")
@@ -181,3 +182,23 @@ def test_an_encoder_carries_modules_and_maps(with_modules, adjusted, tmp_path):
     assert modules_of(again) is not None and language_maps_of(again) is not None
     tuned = trained(Bilingual(), tmp_path / "both", tmp_path / "tuned")
     assert modules_of(tuned.model) is not None and language_maps_of(tuned.model) is not None
+
+
+def test_a_training_that_was_interrupted_ends_as_if_it_was_not(with_modules, tmp_path, monkeypatch):
+    """The checkpoint has no moments of the modules of fr, which no batch is in."""
+    encoder, made = with_modules("adapter", stir=0.02), supervised.Spoken.__getitem__
+    whole = trained(Bilingual(), encoder, tmp_path / "whole")
+
+    def stopping(batches, step):
+        if step == 5:
+            raise KeyboardInterrupt
+        return made(batches, step)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(supervised.Spoken, "__getitem__", stopping)
+        trained(Bilingual(), encoder, tmp_path / "again")
+    assert list((tmp_path / "again").glob("checkpoint-*"))
+    again = trained(Bilingual(), encoder, tmp_path / "again")
+    there = weights(again.model)
+    assert all(torch.equal(there[name], weight) for name, weight in weights(whole.model).items())
+    assert again.rows == whole.rows

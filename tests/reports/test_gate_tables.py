@@ -9,7 +9,7 @@ from isogloss.reports import write_report
 from isogloss.reports.gate_claims import gate_claims
 from isogloss.reports.gate_figures import gate_figures
 from isogloss.reports.gate_tables import MaskLikeness, Masks, SpecificGates, alike_over_draws, gate_tables
-from isogloss.reports.rows import typed
+from isogloss.reports.typed_rows import typed
 
 CODES = ("en", "fr", "ru")
 OWN = {"attention": 0.81, "feed-forward": 0.64}

@@ -9,9 +9,9 @@ from synthetic_runs import measure, write_plan, write_run
 
 from isogloss.reports import write_report
 from isogloss.reports.adjusted import encoders_of
+from isogloss.reports.findings import findings
 from isogloss.reports.found import what_was_found
 from isogloss.reports.gather import gather, mixed_test_sets
-from isogloss.reports.sections import findings
 from isogloss.reports.systems import families
 
 GAINS = {1000: 0.1, 10000: 0.25}

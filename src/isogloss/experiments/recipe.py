@@ -219,6 +219,9 @@ def read_recipe(
             _set(body, key.split("."), value, f"{where}: scale.{scale}")
     for key, value in (changes or {}).items():
         _set(body, key.split("."), value, where)
+    if isinstance(body.get("pretrain"), dict):
+        known = {one.name for one in fields(PretrainTable)}
+        refuse_unknown(body["pretrain"], known, "pretraining", f"{where}: pretrain")
     recipe: Recipe = checked(Recipe, with_shared(body, where), where)
     return recipe
 

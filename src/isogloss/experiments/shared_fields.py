@@ -13,7 +13,8 @@ def with_shared(body: Table, where: str) -> Table:
     A table within (architecture, method, modules, lines) is completed field by field. What is no table is
     left for the recipe's own checks to find.
     """
-    shared, encoder = body.get("pretrain"), body.get("encoder")
+    shared: Any = body.get("pretrain")
+    encoder: Any = body.get("encoder")
     if not shared or not isinstance(shared, dict):
         return body
     tables = encoder if isinstance(encoder, list) else [encoder]

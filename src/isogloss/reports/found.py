@@ -4,29 +4,28 @@ from collections.abc import Collection, Sequence
 from statistics import fmean
 
 from isogloss.reports.claims import Claim, source_falls, target_gains
+from isogloss.reports.findings import Findings
 from isogloss.reports.gather import Gathered
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import PathPoint, Score
-from isogloss.reports.sections import Findings
 from isogloss.reports.seeds import best_split
 from isogloss.reports.stages import CONTINUAL
 from isogloss.reports.words import count, joined, language, percent
 
+WHOSE = ("Of the paper's", "About adjustment: of", "About interference: of")
+"""How sentences about claims begin: on transfer, on adjustment, on interference."""
+
 GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained on both languages"))
 
 
-def what_was_found(
-    gathered: Gathered, found: Findings, claims: tuple[Sequence[Claim], Sequence[Claim], Sequence[Claim]]
-) -> str:
+def what_was_found(gathered: Gathered, found: Findings, claims: Sequence[Sequence[Claim]]) -> str:
     """Return one paragraph: how far the source carries, what adjusting changes, the claims, what is missing.
 
     The claims are those about transfer, about adjustment, and about interference.
     """
     plain = found.originals()
     about_claims = [
-        *_verdicts(claims[0], "Of the paper's"),
-        *_verdicts(claims[1], "About adjustment: of"),
-        *_verdicts(claims[2], "About interference: of"),
+        sentence for some, whose in zip(claims, WHOSE, strict=False) for sentence in _verdicts(some, whose)
     ]
     sentences = [*_transfer(plain.scores), *_path(plain.points), *_adjusted(found), *_continual(plain)]
     sentences += [*about_claims, *_unfinished(gathered)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from isogloss.core.records import storage_error, write_text
 from isogloss.reports.claims import Claim
 from isogloss.reports.drawing import Figure
+from isogloss.reports.findings import findings
 from isogloss.reports.found import what_was_found
 from isogloss.reports.gather import Gathered, gather
 from isogloss.reports.page import Page, render
@@ -21,7 +22,7 @@ from isogloss.reports.run_tables import (
     interference_claim_table,
     run_table,
 )
-from isogloss.reports.sections import Section, findings, sections
+from isogloss.reports.sections import Section, sections
 from isogloss.reports.tables import Table, to_csv, to_latex
 from isogloss.reports.words import slug
 
