@@ -41,6 +41,13 @@ label = "m"
 modules = { kind = "adapter" }
 method = { name = "meta-learning", inner_step = "preconditioned" }
 
+[[encoder]]
+label = "w"
+
+[encoder.pretrain]
+modules = { kind = "attention" }
+method = { conflict = { every = 3, batch = 4, layers = true } }
+
 [[adjust]]
 name = "cross-lingual-adjustment"
 label = "a"
@@ -63,6 +70,7 @@ optimization = { epochs = 1, learning_rate = 1e-3, batch_size = 8, limit = 48, p
 
 [[grid.method]]
 name = "source-only"
+encoders = ["j", "m", "a"]
 
 [[grid.method]]
 name = "few-shot"
@@ -108,17 +116,20 @@ encoders = ["a"]
 [[measure]]
 name = "cka"
 corpus = "bitext"
+encoders = ["j", "m", "a"]
 methods = ["x-mixup"]
 examples = 24
 
 [[measure]]
 name = "word-distance"
 corpus = "bitext"
+encoders = ["j", "m", "a"]
 methods = ["x-mixup"]
 examples = 24
 
 [[measure]]
 name = "gradient-conflict"
+encoders = ["j", "m", "a"]
 batch = 8
 draws = 1
 
@@ -146,8 +157,13 @@ def rows(made, diagnostic, encoder, **about):
         row
         for row in made[0].raw(diagnostic)
         if (str(row["encoder"]).startswith("m, ") if encoder == "a" else row["encoder"] == encoder)
-        and all(row.get(key) == value for key, value in about.items())
+        and all(_named(row.get(key)) == value for key, value in about.items())
     ]
+
+
+def _named(value):
+    """Leave out what a method's name says of its fields: "x-mixup (layer=1)"."""
+    return value.partition(" ")[0] if isinstance(value, str) else value
 
 
 def by(found, *names):
@@ -215,6 +231,16 @@ def test_gradients_conflict_is_measured_on_joint_meta_learned_and_adjusted_encod
         assert all(-1 <= row["cosine"] <= 1 for row in found.values())
     cosines = [round(found["qaa", "qad"]["cosine"], 9) for found in whole.values()]
     assert len(set(cosines)) == 3
+
+
+def test_gradients_are_watched_while_an_encoder_with_modules_is_made(made):
+    (run,) = [run for run in made[0].finished("pretrain") if run.title == "encoder w"]
+    cosines = [row for row in run.record.rows if row.get("module") == "all" and row.get("layer") is None]
+    assert {(row["first"], row["second"]) for row in cosines} == {
+        ("qaa", "qaa"),
+        ("qaa", "qad"),
+        ("qad", "qad"),
+    }
 
 
 @pytest.mark.parametrize("method", ["few-shot", "x-mixup"])

@@ -120,7 +120,7 @@ def test_low_resource_copies_stand_in_lines_of_their_own(tmp_path):
 
 
 def test_what_the_paper_found_supports_its_claims(found):
-    assert verdicts(found) == {"k": "supported", "n": "supported", "o": "supported"}
+    assert verdicts(found) == {"k": "supported", "o": "supported", "p": "supported"}
 
 
 @pytest.mark.parametrize(
@@ -128,20 +128,20 @@ def test_what_the_paper_found_supports_its_claims(found):
     [
         ({"mono": 0.0}, "k"),
         ({"mono": -0.15}, "k"),
-        ({"own_within": -0.1}, "n"),
-        ({"own_zero": 0.1}, "n"),
-        ({"meta_within": 0.0}, "o"),
-        ({"meta_zero": -0.1}, "o"),
+        ({"own_within": -0.1}, "o"),
+        ({"own_zero": 0.1}, "o"),
+        ({"meta_within": 0.0}, "p"),
+        ({"meta_zero": -0.1}, "p"),
     ],
 )
 def test_each_half_of_a_claim_can_refute_it(how, refuted, tmp_path):
-    expected = {"k": "supported", "n": "supported", "o": "supported", refuted: "refuted"}
+    expected = {"k": "supported", "o": "supported", "p": "supported", refuted: "refuted"}
     assert verdicts(found_in(tmp_path, paper(**how))) == expected
 
 
 def test_what_is_not_there_is_not_tested(tmp_path):
     found = found_in(tmp_path, {label: paper()[label] for label in ("joint", "shared")})
-    assert verdicts(found) == {"k": "not tested", "n": "not tested", "o": "not tested"}
+    assert verdicts(found) == {"k": "not tested", "o": "not tested", "p": "not tested"}
 
 
 def test_letters_of_all_claims_in_a_report_differ_and_stand_in_order(tmp_path):
@@ -150,7 +150,7 @@ def test_letters_of_all_claims_in_a_report_differ_and_stand_in_order(tmp_path):
     report = write_report(tmp_path)
     letters = [claim.letter for claim in report.claims]
     assert letters == sorted(set(letters))
-    assert letters[-5:] == list("klmno")
+    assert letters[-5:] == list("klmop")
 
 
 def test_claims_say_their_numbers(found):

@@ -1,8 +1,8 @@
 """What is claimed of negative interference and of what helps against it, tested on the rows at hand.
 
-"On Negative Interference in Multilingual Models", Sections 3.2, 3.5 and 4: (k), (n) and (o) are its claims
-(a), (d) and (e); (l) and (m), on gradients, are in ``gradient_claims``. Letters go on from paper to paper, so
-that one report can hold the claims of several.
+"On Negative Interference in Multilingual Models", Sections 3.2, 3.5 and 4: (k), (o) and (p) are its claims
+(a), (d) and (e); (l) to (n) are in ``gradient_claims`` and ``gate_claims``. Letters go on from paper to
+paper, so that one report can hold the claims of several.
 """
 
 from collections.abc import Sequence
@@ -53,25 +53,25 @@ def languages_interfere(study: Study) -> Claim:
 
 
 def own_modules_help_within(study: Study) -> Claim:
-    """Claim (n): modules of each language's own help within languages and hurt zero-shot."""
+    """Claim (o): modules of each language's own help within languages and hurt zero-shot."""
     sentence = "Modules of each language's own help within languages and hurt zero-shot transfer."
     how = (
         f"Encoders with feed-forward, attention or adapter modules by {MASKED}, all together. {RULE} "
         f"Supported when they gain within languages and lose zero-shot, refuted when one is not so."
     )
     encoders = [one for one in study.encoders() if one.has_own and one.method == MASKED]
-    return _both("n", sentence, how, _halves(study, encoders), (is_a_gain, is_a_loss))
+    return _both("o", sentence, how, _halves(study, encoders), (is_a_gain, is_a_loss))
 
 
 def meta_learning_helps_both(study: Study) -> Claim:
-    """Claim (o): meta-learned adapters help within languages and zero-shot."""
+    """Claim (p): meta-learned adapters help within languages and zero-shot."""
     sentence = "Meta-learned adapters help both within languages and in zero-shot transfer."
     how = (
         f"Encoders with adapters by {META}, all together. {RULE} Supported when they gain within languages "
         f"and zero-shot, refuted when one is not so."
     )
     encoders = [one for one in study.encoders() if one.method == META and one.modules == "adapter"]
-    return _both("o", sentence, how, _halves(study, encoders), (is_a_gain, is_a_gain))
+    return _both("p", sentence, how, _halves(study, encoders), (is_a_gain, is_a_gain))
 
 
 def overfits(encoder: FromText) -> bool:

@@ -119,7 +119,7 @@ def block_pool(
 
     def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
         rows = [streams[language].block(number, block - 2) for number in numbers]
-        parts = masked_parts(rows, masking, seed=seed, budget=budget)
+        parts = masked_parts(rows, masking, seed=seed, budget=budget, language=language)
         return text_losses(model, language, parts, precision=precision)
 
     return Pool({language: len(stream.starts) for language, stream in streams.items()}, losses)
