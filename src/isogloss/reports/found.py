@@ -14,20 +14,16 @@ from isogloss.reports.words import count, joined, language, percent
 
 GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained on both languages"))
 
+WHOSE = ("Of the paper's", "About adjustment: of", "About interference: of", "About X-Mixup: of")
 
-def what_was_found(
-    gathered: Gathered, found: Findings, claims: tuple[Sequence[Claim], Sequence[Claim], Sequence[Claim]]
-) -> str:
+
+def what_was_found(gathered: Gathered, found: Findings, claims: Sequence[Sequence[Claim]]) -> str:
     """Return one paragraph: how far the source carries, what adjusting changes, the claims, what is missing.
 
-    The claims are those about transfer, about adjustment, and about interference.
+    The claims are those about transfer, then, as far as given, about adjustment, interference and X-Mixup.
     """
     plain = found.originals()
-    about_claims = [
-        *_verdicts(claims[0], "Of the paper's"),
-        *_verdicts(claims[1], "About adjustment: of"),
-        *_verdicts(claims[2], "About interference: of"),
-    ]
+    about_claims = [one for some, whose in zip(claims, WHOSE, strict=False) for one in _verdicts(some, whose)]
     sentences = [*_transfer(plain.scores), *_path(plain.points), *_adjusted(found), *_continual(plain)]
     sentences += [*about_claims, *_unfinished(gathered)]
     return " ".join(sentences) or "These runs hold no numbers yet."

@@ -1,6 +1,6 @@
 """The sections of a report, in reading order; one without numbers is empty, and the page names it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from isogloss.reports.gradient_figures import conflict_figures
 from isogloss.reports.gradients import DIAGNOSTICS, Conflict, conflict_tables, conflicts_of
 from isogloss.reports.likeness import correlation_table, likeness_correlations, likeness_tables
 from isogloss.reports.marks import Marks, difference_tables, marks_of
+from isogloss.reports.mixup_claims import MixupEvidence, mixup_claims
 from isogloss.reports.mixup_sweeps import sweep_figures, sweep_tables
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
@@ -54,6 +55,8 @@ from isogloss.reports.systems import system_tables
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.training_figures import adjust_figures, fine_tune_figures, pretrain_figure
 from isogloss.reports.translation_tables import translation_tables
+from isogloss.reports.ways import Ways, inputs_of, ways_of
+from isogloss.reports.ways_tables import ways_tables
 from isogloss.reports.words import slug
 
 T = TypeVar("T")
@@ -97,6 +100,10 @@ class Findings:
     encoders: Encoders
     mixed: Mapping[str, str]
     """Test sets of two languages, each with the plain one beside it."""
+    otherwise: Collection[str]
+    """Test sets whose inputs do not come as they are: mixed, translated, or beside translations."""
+    ways: Ways
+    """Scores of all ways to use translations; none where no inputs came in translation."""
 
     def claims(self) -> tuple[Claim, ...]:
         """Test the claims of the paper on transfer, which knows no adjusted encoders, on the others."""
@@ -119,14 +126,20 @@ class Findings:
         """Test the claims about gradients; none where none were measured."""
         return gradient_claims(self.conflicts)
 
+    def mixup_claims(self) -> tuple[Claim, ...]:
+        """Test the claims about X-Mixup; none where it was not scored beside translations."""
+        return mixup_claims(MixupEvidence(ways=self.ways, likeness=self.likeness, ratios=self.ratios))
+
     def originals(self) -> "Findings":
-        """Return what is about original encoders and test sets of one language."""
+        """Return what is about original encoders and test sets whose inputs come as they are."""
         plain = self.encoders.is_original
         return replace(
             self,
-            scores=[row for row in self.scores if plain(row.encoder) and row.corpus not in self.mixed],
+            scores=[row for row in self.scores if plain(row.encoder) and row.corpus not in self.otherwise],
             points=[row for row in self.points if plain(row.encoder)],
-            variances=[row for row in self.variances if plain(row.encoder) and row.corpus not in self.mixed],
+            variances=[
+                row for row in self.variances if plain(row.encoder) and row.corpus not in self.otherwise
+            ],
             deltas=[row for row in self.deltas if plain(row.encoder)],
         )
 
@@ -149,6 +162,8 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         marks=marks,
         encoders=encoders,
         mixed=mixed_test_sets(gathered),
+        otherwise=inputs_of(gathered),
+        ways=ways_of(gathered, scores),
         scores=scores,
         points=read(PathPoint),
         plane=read(PlanePoint),
@@ -177,6 +192,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
     """Return every section, empty ones included, in reading order."""
     return [
         _scores(found, measured_beside(gathered)),
+        _ways(found),
         _sizes(found),
         _paths(found),
         _plane(found),
@@ -210,6 +226,15 @@ def _scores(found: Findings, beside: list[Score]) -> Section:
         title="Scores per language",
         text="How each method does on each language. Small differences within the spread mean nothing.",
         tables=[*side_by_side, *own, *difference_tables(found.marks)],
+    )
+
+
+def _ways(found: Findings) -> Section:
+    return Section(
+        id="ways",
+        title="Ways to use translations",
+        text="What translations bring in training, in one layer, and at inference; what each part is worth.",
+        tables=ways_tables(found.ways),
     )
 
 
