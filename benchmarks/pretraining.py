@@ -42,6 +42,7 @@ from isogloss.tasks.text_stream import TextStream, write_stream
 from isogloss.training.fit import fit
 from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import PRECISIONS, matrix_speed, settled_precision
+from isogloss.training.supervised import attention_for_training
 from isogloss.training.text_batches import Drawing, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
 
@@ -167,7 +168,7 @@ def contestants(text: Text, shape: Architecture, precision: str) -> list[Contest
 
 def ours(text: Text, shape: Architecture, precision: str) -> Callable[[], float]:
     """Train as the method does."""
-    model = new_encoder(shape, text.tokenizer, seed=0)
+    model = new_encoder(shape, text.tokenizer, seed=0, attention=attention_for_training())
     schedule = Schedule(learning_rate=1e-4, precision=precision)
 
     def train() -> float:

@@ -4,7 +4,8 @@ from typing import ClassVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.core.runs import FineTune, Measure, Pretrain, Pretrained, in_order, needs, run_id
+from isogloss.core.run_graph import in_order, needs, run_id
+from isogloss.core.runs import FineTune, Measure, Pretrain, Pretrained
 
 
 @dataclass(frozen=True)

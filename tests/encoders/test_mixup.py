@@ -6,8 +6,11 @@ import torch
 from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.runs import Modules
 from isogloss.encoders import family_of, load_model, load_with_new_head, offer_explicit_attention, save_model
+from isogloss.encoders.language_modules import add_modules, own_parameters, site_of
 from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
+from isogloss.encoders.speaking import of_language
 from isogloss.nn.mixup_ratio import MixupRatio
 
 FAMILIES = ("bert", "xlm-roberta", "distilbert")
@@ -298,3 +301,101 @@ def test_a_model_without_mixup_has_none_and_a_damaged_one_is_an_error(tmp_path):
     (tmp_path / "mixup.safetensors").write_bytes(b"no")
     with pytest.raises(ModelError, match="damaged"):
         load_mixup(tmp_path)
+
+
+# With language modules
+
+
+MODULES = ("feed-forward", "attention", "adapter", "shared-adapter")
+
+
+def modular(folder, kind, languages=("en", "sw")):
+    model = load_model(folder)
+    add_modules(model, Modules(kind=kind), languages, seed=0)
+    return model
+
+
+def stirred(model, language):
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for weight in own_parameters(model, language).values():
+            weight.add_(0.2 * torch.empty_like(weight).normal_(generator=generator))
+    return model
+
+
+@pytest.mark.parametrize("residual", ["normed", "summed"])
+@pytest.mark.parametrize("kind", MODULES)
+def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind, residual):
+    rows, mask = pairs()
+    how = mixup(residual=residual)
+    with torch.no_grad():
+        plain = states(load_model(folder), rows, mask, how)
+        model = modular(folder, kind)
+        for languages in (("en",) * 3 + ("sw",) * 3, ("sw",) * 3 + ("en",) * 3, ("sw",) * 6, "sw"):
+            with of_language(model, languages):
+                found = states(model, rows, mask, how)
+            torch.testing.assert_close(real(found, mask), real(plain, mask), atol=1e-5, rtol=1e-4)
+    assert hooks(model) == 0
+
+
+@pytest.mark.parametrize("residual", ["normed", "summed"])
+@pytest.mark.parametrize("languages", [("en", "sw"), ("sw", "en")])
+def test_the_target_mixes_with_its_own_languages_attention(folder, languages, residual):
+    """The first layer, by hand: each side's own attention, then the target's once more, over the source."""
+    model = stirred(modular(folder, "attention"), "sw")
+    lengths = ((6, 6), (6, 6))
+    rows, mask = pairs(lengths)
+    how = Mixup(layer=1, largest=0.3, learned=False, residual=residual)
+    (source, target), site = languages, family_of(model).sites(model)[0]
+    own = site_of(model, site, target)
+    parts = {
+        name: own.module(model, name)
+        for name in ("query", "key", "value", "attention_output", "attention_norm")
+    }
+    noted = {}
+
+    def note(norm, inputs, normed):
+        noted.setdefault("summed", inputs[0])
+        noted.setdefault("normed", normed)
+
+    def alone(language, some):
+        """Run some rows in a language; give the attention sub-layer's state before and after its norm."""
+        noted.clear()
+        handle = site_of(model, site, language).module(model, "attention_norm").register_forward_hook(note)
+        with of_language(model, language):
+            states(model, some, None)
+        handle.remove()
+        return noted["summed"], noted["normed"]
+
+    def heads(x):
+        return x.view(*x.shape[:2], model.config.num_attention_heads, -1).transpose(1, 2)
+
+    with torch.no_grad():
+        _, h_source = alone(source, rows[:2])
+        summed, h_target = alone(target, rows[2:])
+        query, key, value = (
+            heads(parts[name].forward(x))
+            for name, x in (("query", h_target), ("key", h_source), ("value", h_source))
+        )
+        weights = (query @ key.transpose(2, 3) / math.sqrt(query.size(-1))).softmax(dim=-1)
+        crossed = parts["attention_output"].forward((weights @ value).transpose(1, 2).flatten(2))
+        mixed = 0.3 * crossed + 0.7 * (h_target if residual == "normed" else summed)
+        norm = parts["attention_norm"]
+        expected = nn.functional.layer_norm(mixed, (32,), norm.weight, norm.bias, norm.eps)
+        entered = []
+        last = site.module(model, "feed_forward_in")
+        handle = last.register_forward_pre_hook(lambda _, inputs: entered.append(inputs[0]))
+        with of_language(model, (source,) * 2 + (target,) * 2):
+            states(model, rows, mask, how)
+        handle.remove()
+    torch.testing.assert_close(entered[0][:2], h_source, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(entered[0][2:], expected, atol=1e-5, rtol=1e-4)
+    assert hooks(model) == 0
+
+
+def test_a_side_in_two_languages_is_not_mixed(folder):
+    model = modular(folder, "attention", ("en", "sw", "fr"))
+    rows, mask = pairs()
+    found = r"each side of a batch is in one language; found en beside fr\+sw"
+    with pytest.raises(ConfigError, match=found), of_language(model, ("en",) * 3 + ("sw", "sw", "fr")):
+        states(model, rows, mask, mixup())

@@ -56,12 +56,22 @@ LOADS = {
 
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_modules_come_back_to_the_bit_with_and_without_a_head(load, kind, encoder_folder, tmp_path):
-    model = made(encoder_folder, kind)
-    save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")
+def test_modules_come_back_to_the_bit_with_and_without_a_head(load, kind, bert_folder, tmp_path):
+    returns(load, kind, bert_folder, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_modules_of_every_family_come_back_to_the_bit(kind, encoder_folder, tmp_path):
+    returns(load_whole, kind, encoder_folder, tmp_path)
+
+
+def returns(load, kind, folder, tmp_path):
+    """Save a model, load it, save what was loaded, load it again: all three say the same."""
+    model = made(folder, kind)
+    save_model(model, load_tokenizer(folder), tmp_path / "saved")
     found = load(tmp_path / "saved")
     assert modules_of(found) == modules_of(model)
-    save_model(found, load_tokenizer(encoder_folder), tmp_path / "again")
+    save_model(found, load_tokenizer(folder), tmp_path / "again")
     again = load(tmp_path / "again")
     for language in LANGUAGES:
         assert torch.equal(states(found, language), states(model, language))

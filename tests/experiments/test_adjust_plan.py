@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Adjust, Align, FineTune, Measure, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import Adjust, Align, FineTune, Measure
 from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.running import plan_recipe

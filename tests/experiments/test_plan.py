@@ -8,7 +8,8 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.identity import content
-from isogloss.core.runs import FineTune, Measure, Pretrain, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import FineTune, Measure, Pretrain
 from isogloss.data.examples import SentencePair
 from isogloss.experiments.execute import title_of
 from isogloss.experiments.running import packaged_recipes, plan_recipe

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import FineTune, Measure, Pretrain, run_id
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import FineTune, Measure, Pretrain
 from isogloss.data.sources import Sources
 from isogloss.experiments.pretraining_text import ONE_IN, PretrainingText
 from isogloss.experiments.running import plan_recipe

@@ -172,3 +172,58 @@ def test_a_place_is_put_before_any_message():
 def test_every_default_passes_its_own_checks():
     for kind in (Optimization, Architecture):
         assert checked(kind, {}, "here") == kind()
+
+
+SHARED = """
+title = "Several encoders"
+
+[pretrain]
+text = ["rawtext"]
+languages = ["qaa", "qad"]
+architecture = { layers = 2, dim = 64 }
+seed = [0, 1]
+
+[pretrain.method]
+steps = 7
+
+[[encoder]]
+label = "joint"
+pretrain = {}
+
+[[encoder]]
+label = "mono"
+pretrain = { languages = ["qaa"], architecture = { layers = 3 }, seed = 5 }
+
+[[encoder]]
+label = "meta"
+pretrain = { method = { name = "meta-learning" } }
+"""
+
+
+def test_what_encoders_have_in_common_is_said_once_and_what_they_say_themselves_wins():
+    joint, mono, meta = (entry.pretrain for entry in read(SHARED).encoder)
+    assert (joint.languages, joint.seed, joint.architecture.layers) == (("qaa", "qad"), (0, 1), 2)
+    assert (mono.languages, mono.seed) == (("qaa",), 5)
+    assert mono.architecture == Architecture(layers=3, dim=64)
+    assert (joint.method, meta.method) == ({"steps": 7}, {"steps": 7, "name": "meta-learning"})
+
+
+def test_changes_reach_every_encoder_through_what_they_have_in_common():
+    changed = read(SHARED, pretrain__method__steps=2)
+    assert [entry.pretrain.method["steps"] for entry in changed.encoder] == [2, 2, 2]
+
+
+def test_common_fields_work_for_one_encoder_and_leave_those_that_exist_alone():
+    one = read(SHARED.partition("[[encoder]]")[0] + "[encoder.pretrain]\nseed = 3")
+    assert (one.encoder.pretrain.seed, one.encoder.pretrain.text) == (3, ("rawtext",))
+    both = read(SHARED + '\n[[encoder]]\nlabel = "there"\npretrained = "shipped"\n')
+    assert both.encoder[-1].pretrain is None
+
+
+def test_common_fields_that_nobody_reads_are_refused():
+    message = refusal(SHARED, pretrain__langauges=["qaa"])
+    assert "r.toml: pretrain: langauges:" in message
+    assert "'languages'" in message
+    alone = SHARED.partition("[[encoder]]")[0]
+    assert "there is none" in refusal(alone)
+    assert "a table" in refusal(SHARED.partition("[pretrain]")[0] + "pretrain = 3")

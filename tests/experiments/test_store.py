@@ -9,7 +9,8 @@ import pytest
 
 from isogloss.core.errors import StorageError
 from isogloss.core.records import Record
-from isogloss.core.runs import Pretrained, run_id
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Pretrained
 from isogloss.experiments.store import FAILED, LOCK, Store
 
 RUN = Pretrained(source="shipped", data="0")

@@ -7,7 +7,8 @@ import pytest
 
 from isogloss.core.errors import ConfigError, InputError
 from isogloss.core.identity import content
-from isogloss.core.runs import FineTune, Measure, Pretrained, TrainTranslator, Translate, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import FineTune, Measure, Pretrained, TrainTranslator, Translate
 from isogloss.experiments.execute import title_of
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.running import plan_recipe

@@ -87,3 +87,12 @@ def test_a_language_without_a_module_and_none_said_are_refused():
 def test_languages_for_another_number_of_rows_are_refused():
     with pytest.raises(ValueError, match="2 languages for 3 rows"):
         LanguageSwitch(linears(), Speaking(("en", "sw")))(torch.randn(3, 1, 4))
+
+
+def test_what_was_scored_can_be_trained_on_afterwards():
+    switch, states = LanguageSwitch(linears(), Speaking(("en", "fr", "fr"))), torch.randn(3, 2, 4)
+    with torch.inference_mode():
+        scored = switch(states)
+    trained = switch(states)
+    trained.sum().backward()
+    assert torch.equal(trained, scored)

@@ -8,9 +8,9 @@ from synthetic_runs import write_plan
 
 from isogloss.reports import write_report
 from isogloss.reports.compared_runs import Request, compare_runs
+from isogloss.reports.findings import findings
 from isogloss.reports.gather import gather
 from isogloss.reports.marks import marks_of
-from isogloss.reports.sections import findings
 
 SYSTEMS = {
     ("mini", "source-only"): 0.0,

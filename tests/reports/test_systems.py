@@ -9,9 +9,9 @@ from synthetic_runs import measure, write_plan, write_run
 
 from isogloss.reports import write_report
 from isogloss.reports.adjusted import encoders_of
+from isogloss.reports.findings import findings
 from isogloss.reports.found import what_was_found
 from isogloss.reports.gather import gather, mixed_test_sets
-from isogloss.reports.sections import findings
 from isogloss.reports.systems import families
 
 GAINS = {1000: 0.1, 10000: 0.25}
@@ -208,7 +208,7 @@ def test_one_size_makes_no_curve(tmp_path):
 def test_the_paragraph_speaks_of_originals_and_of_what_adjusting_changes(out):
     gathered = gather(out)
     rows = findings(gathered)[0]
-    found = what_was_found(gathered, rows, (rows.claims(), rows.adjustment_claims()))
+    found = what_was_found(gathered, rows, (rows.claims(), rows.adjustment_claims(), ()))
     assert "mean over 3 seeds" in found and "encoders" not in found.split("With the encoder")[0]
     assert f"With the encoder adjusted by {HOW} on 10,000, the targets it was adjusted to go from" in found
     assert "Trained by continual, the targets go from" in found

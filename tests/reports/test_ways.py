@@ -12,8 +12,8 @@ from synthetic_runs import measure, write_plan, write_run
 from isogloss.core.contributions import Contributions
 from isogloss.metrics.over_languages import verdict_over_languages
 from isogloss.reports import write_report
+from isogloss.reports.findings import findings
 from isogloss.reports.gather import gather
-from isogloss.reports.sections import findings
 from isogloss.reports.ways import inputs_of, plain_reference
 
 TARGETS = ("de", "fr")

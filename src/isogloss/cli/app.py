@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from isogloss.cli.data_verbs import data_app
 from isogloss.cli.languages import languages_app
 from isogloss.cli.options import (
     Data,
@@ -22,7 +23,7 @@ from isogloss.cli.options import (
     Set,
     Threads,
 )
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import unknown_name
 
 app = typer.Typer(
     name="isogloss",
@@ -285,98 +286,6 @@ def evaluate(
     )
 
 
-@app.command()
-def align(
-    bitext: Annotated[str, typer.Argument(help="A corpus of translations, as bitext:bible.")],
-    pairs: Annotated[list[str], typer.Argument(help="Pairs of languages, as en-es.")],
-    aligner: Annotated[str, typer.Option("--aligner", help="How; isogloss list aligners.")] = "fast-align",
-    encoder: Annotated[
-        str, typer.Option("--encoder", help="What an aligner looks at that needs an encoder.")
-    ] = "shipped",
-    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[int, typer.Option("--examples", min=0, help="The first ones; 0 for all.")] = 0,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the alignments.")] = Path("runs/align"),
-    data: Data = None,
-    change: Annotated[
-        list[str] | None, typer.Option("--set", help="A field of the aligner: --set symmetrization=union.")
-    ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
-    from isogloss.cli.aligning import aligner_table, print_alignments
-    from isogloss.experiments.aligning import AlignmentWanted
-
-    wanted = AlignmentWanted(
-        bitext=bitext,
-        pairs=tuple(pairs),
-        aligner=aligner_table(aligner, change or []),
-        encoder=encoder,
-        split=split,
-        examples=examples,
-    )
-    print_alignments(wanted, out=out, data=data, quiet=quiet, as_json=as_json)
-
-
-@app.command()
-def translate(
-    corpus: Annotated[
-        str, typer.Argument(help="A corpus with labels, of text or of translations; none with --text.")
-    ] = "",
-    source: Annotated[str, typer.Option("--from", help="Language that is translated, as in en.")] = "",
-    target: Annotated[str, typer.Option("--into", help="Language that is written, as in sw.")] = "",
-    text: Annotated[
-        str,
-        typer.Option("--text", metavar="FILE", help="A text, not a corpus; - is standard input."),
-    ] = "",
-    translator: Annotated[
-        str, typer.Option("--translator", help="How; isogloss list translators.")
-    ] = "seq2seq",
-    model: Annotated[
-        str, typer.Option("--model", help="Its model: a folder, a run that trained one, or a hub name.")
-    ] = "",
-    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[int, typer.Option("--examples", min=0, help="The first ones; 0 for all.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="Folder of runs, else runs/translate; of --text a file, else standard output."
-        ),
-    ] = None,
-    data: Data = None,
-    change: Annotated[
-        list[str] | None, typer.Option("--set", help="A field of the translator: --set beams=4.")
-    ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """Translate a split of a corpus, with its labels, or a text, a line for a line.
-
-    Classes stay, answers are found again, tags are left behind; bitext is scored by its own translations.
-    What was translated before an interruption is not translated again.
-    """
-    from isogloss.cli.translating import FOLDER, print_lines, print_split, translator_table
-    from isogloss.experiments.translating import Direction, SplitWanted
-
-    for option, language in (("--from", source), ("--into", target)):
-        if not language:
-            raise ConfigError(f"{option} is missing: say both languages, as in --from en --into sw.")
-    if bool(corpus) == bool(text):
-        raise ConfigError(
-            f"corpus {corpus!r} and --text {text!r}: give one of them, a corpus (xnli) or a text (--text F)."
-        )
-    direction = Direction(
-        source=source, target=target, table=translator_table(translator, model, change or [])
-    )
-    if text:
-        print_lines(direction, text, out=out, quiet=quiet, as_json=as_json)
-        return
-    wanted = SplitWanted(corpus=corpus, split=split, examples=examples)
-    print_split(direction, wanted, out=out or FOLDER, data=data, quiet=quiet, as_json=as_json)
-
-
 @app.command(name="export")
 def export_model(
     run: Model,
@@ -396,24 +305,7 @@ def export_model(
     export_to(run, folder, onnx=onnx, force=force, quiet=quiet)
 
 
-@app.command()
-def fetch(
-    corpora: Annotated[
-        list[str], typer.Argument(help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.")
-    ],
-    folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
-    language: Annotated[
-        list[str] | None, typer.Option("--language", help="Only what is in this language; again for more.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be fetched and stop.")] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    debug: Debug = False,  # noqa: ARG001
-) -> None:
-    """Download the official files of corpora, checked, to where their readers find them."""
-    from isogloss.cli.fetching import fetch_corpora
-
-    fetch_corpora(corpora, folder, language or [], dry_run=dry_run, quiet=quiet, as_json=as_json)
+app.add_typer(data_app)
 
 
 @app.command()

@@ -7,7 +7,8 @@ from pathlib import Path
 import typer
 
 from isogloss.cli.display import Display, show_report
-from isogloss.core.runs import Run, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import Run
 
 
 def run_and_report(

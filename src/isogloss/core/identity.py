@@ -38,9 +38,8 @@ def _content_of_part(part: Any) -> dict[str, Any]:
     # A field that is None is not there, so a part can gain one and its runs keep their ids.
     there = [field for field in fields(part) if getattr(part, field.name) is not None]
     parts = {field.name: content(_as_declared(field.type, getattr(part, field.name))) for field in there}
-    if taken := about.keys() & parts.keys():
-        raise TypeError(f"{type(part).__name__}: a field cannot be called {min(taken)!r}. Rename it.")
-    return {**about, **parts}
+    # Fields of which one is called like what says the kind stand beneath it, so that neither hides the other.
+    return {**about, "fields": parts} if about.keys() & parts.keys() else {**about, **parts}
 
 
 def _as_declared(kind: object, value: object) -> object:

@@ -4,12 +4,11 @@ A run's id is the hash of its content (``core.identity``). Methods, diagnostics 
 of higher floors; here they are only known to be frozen dataclasses with a ``name``.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from isogloss.core.identity import identity
 from isogloss.core.run_parts import Count, Named, Positive, Rate, Share, Weight, Whole
 
 __all__ = ["Count", "Named", "Positive", "Rate", "Share", "Weight", "Whole"]
@@ -365,49 +364,3 @@ class Measure:
 
 Encoder = Pretrain | Pretrained | Adjust
 Run = Pretrain | Pretrained | Align | Adjust | TrainTranslator | Translate | FineTune | Measure
-
-
-def needs(run: Run) -> tuple[Run, ...]:
-    """List the runs that must be finished before this one; an encoder that exists already is none."""
-    return tuple(part for part in _parts(run) if not isinstance(part, Pretrained))
-
-
-def _parts(run: Run) -> tuple[Run, ...]:
-    """List the runs that stand in a run's fields."""
-    found: list[Run] = []
-    for one in fields(run):
-        value = getattr(run, one.name)
-        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Run)]
-    return tuple(found)
-
-
-def original(encoder: Encoder) -> Encoder:
-    """Return the encoder that others were made from."""
-    return original(encoder.encoder) if isinstance(encoder, Adjust) else encoder
-
-
-def source_of(model: FineTune) -> tuple[str, ...]:
-    """Return a model's source languages: its own, or those of the model it goes on from."""
-    return model.source if model.source or model.start is None else source_of(model.start)
-
-
-def run_id(run: Run) -> str:
-    """Return the content id of a run."""
-    return identity(run)
-
-
-def in_order(runs: tuple[Run, ...]) -> list[Run]:
-    """List all runs and what they need, each once, what is needed first."""
-    ordered: dict[str, Run] = {}
-
-    def add(run: Run) -> None:
-        key = run_id(run)
-        if key in ordered:
-            return
-        for needed in needs(run):
-            add(needed)
-        ordered[key] = run
-
-    for run in runs:
-        add(run)
-    return list(ordered.values())

@@ -7,6 +7,7 @@ from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.deltas import Deltas
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
 from isogloss.diagnostics.interpolation import Interpolation, Plane
+from isogloss.diagnostics.language_gates import LanguageGates
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mixup_ratio import MixupRatio
 from isogloss.diagnostics.mixup_sweep import MixupSweep
@@ -51,6 +52,7 @@ _ALL: tuple[type[Diagnostic], ...] = (
     MixupSweep,
     GradientConflict,
     TaskGradientConflict,
+    LanguageGates,
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 

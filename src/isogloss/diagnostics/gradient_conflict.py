@@ -63,7 +63,7 @@ class GradientConflict:
 
         def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
             rows = [text[language][number] for number in numbers]
-            batches = masked_parts(rows, masking, seed=seed, budget=self.batch_subwords)
+            batches = masked_parts(rows, masking, seed=seed, budget=self.batch_subwords, language=language)
             return text_losses(model, language, batches, precision=look.precision)
 
         pool = Pool({language: len(rows) for language, rows in text.items()}, losses)

@@ -3,7 +3,7 @@
 "On Negative Interference in Multilingual Models", Sections 3.3 and 4: feed-forward or attention layers of
 their own, or adapters after both; text goes through those of its language (``speaking.of_language``). A new
 encoder gets them before it is pretrained, one that exists by the same surgery; either changes nothing to the
-bit until it is trained. X's copies are the encoder's own where X is the first language.
+bit until it is trained. Where each language has copies, the first one's are the encoder's own layers.
 """
 
 from collections.abc import Mapping
@@ -28,6 +28,7 @@ from isogloss.encoders.module_places import (
     ModuleTree,
     branch,
     connect,
+    disconnect,
     encoder_of,
     grow,
     owners,
@@ -187,12 +188,6 @@ _SINGLE = (
     "feed_forward_norm",
 )
 """The fields of a site that name one module, or none, of a sub-layer."""
-
-
-def disconnect(encoder: Any) -> None:
-    """Let every place of an encoder run as it did without language modules, which stay in their tree."""
-    for place in places(encoder, encoder.language_modules.about.how.kind):
-        encoder.get_submodule(place).__dict__.pop("forward", None)
 
 
 def _tree(model: Any) -> ModuleTree:

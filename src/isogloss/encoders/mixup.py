@@ -92,12 +92,13 @@ def mixing(model: "PreTrainedModel", mixup: Mixup, mask: Tensor | None) -> Itera
     site, (source, target) = family_of(model).sites(model)[mixup.layer - 1], _sides(model)
     first, second = (site_of(model, site, language) for language in (source, target))
     layer = _MixingLayer(model, second, mixup, mask, noted)
+    apart = first.attention_norm != second.attention_norm
     with ExitStack() as hooks:
-        if first != second and site.attention_norm not in site.attention:
+        if apart and site.attention_norm not in site.attention:
             _hook(hooks, first.module(model, "attention_norm"), layer.after_source)
             _hook(hooks, second.module(model, "attention_norm"), layer.after_target)
         else:  # Both sides come through one norm together.
-            norm = (site if first != second else second).module(model, "attention_norm")
+            norm = (site if apart else second).module(model, "attention_norm")
             _hook(hooks, norm, layer.after_both)
         yield noted
 

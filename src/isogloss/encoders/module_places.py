@@ -59,10 +59,8 @@ def _lacking(modules: LanguageModules, code: str) -> str:
     if not code:
         what, then = ", and it is not said which language it reads.", "Name it (--language, or language=)."
     elif BOTH in code:
-        what, then = (
-            f", and {code} is two languages in one input.",
-            "Take an encoder without modules for them.",
-        )
+        what = f", and {code} is two languages in one input."
+        then = "Take an encoder without modules for them."
     else:
         what = f", and none for {code!r}.{did_you_mean(code, known)}"
         then = f"Pretrain it with {code} too, or choose whose modules read what has none (fallback)."
@@ -159,6 +157,12 @@ def connect(encoder: Any) -> None:
             then = LanguageSwitch(own, tree.speaking) if kind == ADAPTER else own[SHARED_ADAPTER]
             forward = _Followed(forward, then)
         module.__dict__["forward"] = forward  # In place of its class's: the module keeps name and hooks.
+
+
+def disconnect(encoder: Any) -> None:
+    """Let every place of an encoder run as it did without language modules, which stay in their tree."""
+    for place in places(encoder, encoder.language_modules.about.how.kind):
+        encoder.get_submodule(place).__dict__.pop("forward", None)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from isogloss.core.runs import Architecture
 from isogloss.encoders.table import FAMILIES
 
 
-def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int) -> Any:
+def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int, attention: str = "eager") -> Any:
     """Return a BertForMaskedLM or its like in another family; the same seed gives the same weights.
+
+    ``attention`` is one of transformers' names, where the family leaves a choice.
 
     Pretraining drops nothing (a small encoder underfits its text); before it is saved, ``set_dropout``
     tells the configuration what fine-tuning is to drop.
@@ -25,9 +27,10 @@ def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int) -> Any
         **FAMILIES[architecture.family].shape(architecture, padding=tokenizer.pad_token_id),
     )
     set_dropout(config, 0.0)
+    attention = "eager" if "attention-kinds" in FAMILIES[architecture.family].lacks else attention
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return AutoModelForMaskedLM.from_config(config, attn_implementation="eager")
+        return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
 
 
 def set_dropout(config: Any, rate: float) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from isogloss.aligners import ALIGNERS
 from isogloss.core.errors import unknown_name
-from isogloss.core.runs import Align, Encoder, original
+from isogloss.core.run_graph import original
+from isogloss.core.runs import Align, Encoder
 from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, joined

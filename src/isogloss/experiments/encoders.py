@@ -7,7 +7,8 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained, original, run_id
+from isogloss.core.run_graph import original, run_id
+from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained
 from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer, names_masked_lm
 from isogloss.encoders.folder import check_tokenizer, check_weights, existing_folder, read_config
 

@@ -23,7 +23,8 @@ from typing import Any
 
 from isogloss.core.errors import RunError
 from isogloss.core.progress import Progress, Tell
-from isogloss.core.runs import Run, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import Run
 from isogloss.experiments.execute import make
 from isogloss.experiments.workshop import WORK, Workshop
 

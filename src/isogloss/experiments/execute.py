@@ -13,6 +13,7 @@ import torch
 
 from isogloss.core.identity import content
 from isogloss.core.records import Record, Row, Value
+from isogloss.core.run_graph import needs, original, run_id, source_of
 from isogloss.core.runs import (
     Adjust,
     Align,
@@ -24,10 +25,6 @@ from isogloss.core.runs import (
     Run,
     TrainTranslator,
     Translate,
-    needs,
-    original,
-    run_id,
-    source_of,
 )
 from isogloss.core.version import VERSION
 from isogloss.data.answer_offsets import repairs_told

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.runs import Encoder, Pretrain, original
+from isogloss.core.run_graph import original
+from isogloss.core.runs import Encoder, Pretrain
 from isogloss.data import CORPORA
 from isogloss.data.sources import Sources
 from isogloss.experiments.recipe import GridTable, OneOrMany, located, refuse_empty_or_twice

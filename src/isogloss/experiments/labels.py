@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from isogloss.core.runs import Pretrained, TrainTranslator, Translate, run_id
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Pretrained, TrainTranslator, Translate
 
 
 def described(part: Any, *more: str) -> str:

@@ -3,13 +3,8 @@
 from collections.abc import Iterator
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.runs import (
-    Encoder,
-    FineTune,
-    Measure,
-    Pretrain,
-    original,
-)
+from isogloss.core.run_graph import original
+from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain
 from isogloss.data.sources import Sources, joined
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.chosen import Chosen, models_chosen, refuse_unread

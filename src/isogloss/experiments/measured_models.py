@@ -4,13 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.runs import (
-    Encoder,
-    FineTune,
-    Measure,
-    Run,
-    Translate,
-)
+from isogloss.core.runs import Encoder, FineTune, Measure, Run, Translate
 from isogloss.data.layouts import is_translation
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.diagnostics import DIAGNOSTICS

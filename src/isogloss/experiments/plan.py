@@ -5,12 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.runs import (
-    Encoder,
-    Pretrained,
-    Run,
-    in_order,
-)
+from isogloss.core.run_graph import in_order
+from isogloss.core.runs import Encoder, Pretrained, Run
 from isogloss.data.sources import Sources
 from isogloss.experiments.chosen import Chosen, choose
 from isogloss.experiments.grid import Cell, cells

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from isogloss.core.runs import Align, FineTune, Measure, Run, TrainTranslator, Translate, source_of
+from isogloss.core.run_graph import source_of
+from isogloss.core.runs import Align, FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT

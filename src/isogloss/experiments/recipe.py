@@ -16,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.runs import Architecture, Count, Modules, Positive, Whole
+from isogloss.experiments.shared_fields import with_shared
 from isogloss.training.drawn_conflict import Conflict
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
@@ -185,6 +186,8 @@ class Recipe:
     """What the experiment asks, in a sentence."""
     encoder: str | EncoderTable | tuple[str | EncoderTable, ...] = "shipped"
     """The encoder or encoders."""
+    pretrain: Table = field(default_factory=dict)
+    """What the recipe's encoder.pretrain tables have in common: each has its own fields and these."""
     align: Table = field(default_factory=dict)
     """How the words of bitext are aligned: ``name`` (fast-align when left out) and the aligner's fields."""
     translate: Table = field(default_factory=dict)
@@ -216,7 +219,10 @@ def read_recipe(
             _set(body, key.split("."), value, f"{where}: scale.{scale}")
     for key, value in (changes or {}).items():
         _set(body, key.split("."), value, where)
-    recipe: Recipe = checked(Recipe, body, where)
+    if isinstance(body.get("pretrain"), dict):
+        known = {one.name for one in fields(PretrainTable)}
+        refuse_unknown(body["pretrain"], known, "pretraining", f"{where}: pretrain")
+    recipe: Recipe = checked(Recipe, with_shared(body, where), where)
     return recipe
 
 

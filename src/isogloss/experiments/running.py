@@ -11,7 +11,8 @@ from typing import Any
 from isogloss.core.errors import StorageError, unknown_name
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import Progress, Tell, silent
-from isogloss.core.runs import Adjust, Encoder, FineTune, Measure, Pretrain, Pretrained, Run, needs, run_id
+from isogloss.core.run_graph import needs, run_id
+from isogloss.core.runs import Adjust, Encoder, FineTune, Measure, Pretrain, Pretrained, Run
 from isogloss.data.sources import Sources
 from isogloss.experiments.encoder_runs import ORIGINAL, encoder_entries, encoders
 from isogloss.experiments.encoders import encoder_label, fetch, places

@@ -11,7 +11,8 @@ from pathlib import Path
 from isogloss.core.errors import StorageError
 from isogloss.core.locking import locked
 from isogloss.core.records import MADE, RECORD, Record, read_record, storage_error, write_record, write_text
-from isogloss.core.runs import Run, run_id
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Run
 
 FAILED = "failed.json"
 PLAN = "plan.json"

@@ -10,7 +10,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from isogloss.core.progress import Tell, silent
-from isogloss.core.runs import Pretrain, Run, run_id
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Pretrain, Run
 from isogloss.experiments.engine import Announce, Outcome, excusable, run_serially
 from isogloss.experiments.execute import help_make
 from isogloss.experiments.running import Planned, precision_here

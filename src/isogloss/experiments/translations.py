@@ -7,7 +7,8 @@ from typing import Any, Literal, cast
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.runs import Count, Encoder, Pretrained, TrainTranslator, Translate, Whole, original
+from isogloss.core.run_graph import original
+from isogloss.core.runs import Count, Encoder, Pretrained, TrainTranslator, Translate, Whole
 from isogloss.data.bitext import two_languages
 from isogloss.data.carrying import WAYS
 from isogloss.data.corpora import Corpus, Split

@@ -24,6 +24,7 @@ from isogloss.training.fit import Fitted, Observer, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.pretraining import Reading, Start, begin, check_fields
 from isogloss.training.setting import TextSetting
+from isogloss.training.supervised import attention_for_training
 from isogloss.training.text_batches import Drawing, Parallel, TextBatches
 
 
@@ -112,7 +113,7 @@ class MaskedLanguageModelling:
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
         drawing = self._drawing()
-        start = begin(setting, drawing, self._reading())
+        start = begin(setting, drawing, self._reading(), attention=attention_for_training())
         batches = TextBatches(
             drawing=drawing,
             streams=start.streams,

@@ -59,8 +59,8 @@ class MetaLearning:
     first-order, which leaves it out (the ablation)."""
 
     inner_step: str = "plain"
-    """The step that is imagined: plain, gradient descent as in Algorithm 1, or preconditioned, as long as the
-    optimiser's own."""
+    """The step that is imagined: plain, gradient descent as in Algorithm 1 (so short at Adam's rate that the
+    term hardly counts: see second_term in the record), or preconditioned, as long as the optimiser's own."""
 
     own_learning_rate: float | None = None
     """Highest rate of the languages' own modules (alpha); learning_rate when left out, as in the paper."""

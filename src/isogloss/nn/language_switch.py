@@ -6,6 +6,7 @@ come back in their order: what a row gives does not depend on the rows beside it
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -26,13 +27,6 @@ class Speaking:
 
     languages: tuple[str, ...] = ()
     """None, one for the whole batch, or one for each row."""
-
-    def rows(self) -> dict[str, list[int]]:
-        """Return the numbers of each language's rows, languages in the order they first appear."""
-        found: dict[str, list[int]] = {}
-        for row, language in enumerate(self.languages):
-            found.setdefault(language, []).append(row)
-        return found
 
 
 @dataclass(frozen=True)
@@ -67,14 +61,13 @@ def routed(
 
     The first input has all rows. ValueError where it has not as many as there are languages.
     """
-    rows = speaking.rows()
-    if len(rows) < 2:
-        return run(next(iter(rows), ""))(*inputs, **named)
+    languages = speaking.languages
+    if len(set(languages)) < 2:
+        return run(languages[0] if languages else "")(*inputs, **named)
     count = len(inputs[0])
-    if count != len(speaking.languages):
-        raise ValueError(f"{len(speaking.languages)} languages for {count} rows: give one for each row.")
-    device = inputs[0].device
-    numbers = {language: torch.tensor(own, device=device) for language, own in rows.items()}
+    if count != len(languages):
+        raise ValueError(f"{len(languages)} languages for {count} rows: give one for each row.")
+    numbers, order = _rows(languages, inputs[0].device)
     parts = [
         run(language)(
             *(_taken(value, own, count) for value in inputs),
@@ -82,7 +75,21 @@ def routed(
         )
         for language, own in numbers.items()
     ]
-    return _joined(parts, torch.cat(list(numbers.values())).argsort())
+    return _joined(parts, order)
+
+
+@lru_cache(maxsize=8)
+def _rows(languages: tuple[str, ...], device: torch.device) -> tuple[dict[str, Tensor], Tensor]:
+    """Return each language's row numbers, in order of appearance, and where each row then stands.
+
+    Kept for the other switches of a pass: a GPU would wait for every one of these numbers.
+    """
+    found: dict[str, list[int]] = {}
+    for row, language in enumerate(languages):
+        found.setdefault(language, []).append(row)
+    with torch.inference_mode(mode=False):  # Or no training could use them later.
+        numbers = {language: torch.tensor(own, device=device) for language, own in found.items()}
+        return numbers, torch.cat(list(numbers.values())).argsort()
 
 
 def _taken(value: Any, rows: Tensor, count: int) -> Any:

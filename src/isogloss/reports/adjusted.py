@@ -11,6 +11,7 @@ from typing import Any
 
 from isogloss.reports.gather import Gathered, Run
 from isogloss.reports.paths import grouped
+from isogloss.reports.pretrained_encoders import encoders_from_text, joint_encoder
 from isogloss.reports.words import language
 
 ORIGINAL = "original"
@@ -62,10 +63,18 @@ class Encoders:
     """The adjusted encoders of a report by label; every other encoder is an original."""
 
     adjusted: Mapping[str, Adjusted] = field(default_factory=dict)
+    joint: str = ""
+    """The original that several languages share whole: other originals are held against it, else against
+    the first."""
 
     def is_original(self, label: str) -> bool:
         """Tell whether an encoder was not adjusted."""
         return label not in self.adjusted
+
+    def originals(self, labels: Iterable[str]) -> list[str]:
+        """Return the originals among encoders, the one that the others are held against first."""
+        found = [label for label in dict.fromkeys(labels) if self.is_original(label)]
+        return sorted(found, key=lambda label: label != self.joint)
 
     def base(self, label: str) -> str:
         """Return the label of the encoder that this one was made from, at first; an original's is its own."""
@@ -99,10 +108,11 @@ class Encoders:
 
 
 def encoders_of(gathered: Gathered) -> Encoders:
-    """Return the adjusted encoders that the finished runs made."""
+    """Return the adjusted encoders that the finished runs made, and which original is held against."""
     runs = {_content(run.record.run): run for run in gathered.finished("adjust") if run.record}
     made = [_adjusted(run, runs) for run in runs.values()]
-    return Encoders({one.label: one for one in made if one is not None})
+    joint = joint_encoder(encoders_from_text(gathered.finished("pretrain")))
+    return Encoders({one.label: one for one in made if one is not None}, joint)
 
 
 def pairs_in_words(encoders: Iterable[Adjusted]) -> str:

@@ -14,6 +14,7 @@ from isogloss.metrics.significance import paired_t_test
 from isogloss.reports.adjusted import Adjusted, Encoders
 from isogloss.reports.claims import Claim, Verdict
 from isogloss.reports.comparison import LEVEL, Comparison
+from isogloss.reports.gains import RULE, gains_text, is_a_gain
 from isogloss.reports.kept_scores import Label, Place
 from isogloss.reports.marks import PLAIN, Marks
 from isogloss.reports.paths import grouped
@@ -26,11 +27,6 @@ HOW = "cross-lingual-adjustment"
 
 GAINING, NOT_GAINING = ("nli", "ner"), "qa"
 """(f), (g) The tasks that adjustment helps, and the one it does not."""
-
-RULE = (
-    f"A gain: the mean difference over languages is above 0, at least one language gains with p < {LEVEL} "
-    "(corrected, as in the tables) and none loses so; what is within chance is none."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +88,7 @@ def adjustment_helps(evidence: Evidence) -> Claim:
     if not by_task:
         return Claim("f", sentence, _no_tests(evidence), "not tested", how)
     holds = all(is_a_gain(some) == (task != NOT_GAINING) for task, some in by_task.items())
-    return Claim("f", sentence, _gains_text(by_task), _verdict(holds), how)
+    return Claim("f", sentence, gains_text(by_task), _verdict(holds), how)
 
 
 def more_text_more_gain(evidence: Evidence) -> Claim:
@@ -112,7 +108,7 @@ def more_text_more_gain(evidence: Evidence) -> Claim:
         return Claim("g", sentence, text, "not tested", how)
     rhos = {task: _rho(evidence, task) for task in by_task}
     holds = all(is_a_gain(some) and rhos[task] > 0 for task, some in by_task.items())
-    number = f"{_gains_text(by_task)}; " + ", ".join(f"ρ {rho:.2f} ({task})" for task, rho in rhos.items())
+    number = f"{gains_text(by_task)}; " + ", ".join(f"ρ {rho:.2f} ({task})" for task, rho in rhos.items())
     return Claim("g", sentence, number, _verdict(holds), how)
 
 
@@ -154,7 +150,7 @@ def continual_keeps_apart(evidence: Evidence) -> Claim:
         if _is_continual(one.system.method) and one.place.task == "nli" and one.place in evidence.places()
     ]
     parts = [f"AUC {task} {tuned:.3f} fine-tuned, {kept:.3f} continual" for task, tuned, kept in aucs]
-    parts += [_gains_text({"nli": tests})] if tests else []
+    parts += [gains_text({"nli": tests})] if tests else []
     said = [
         *([all(kept > tuned for _, tuned, kept in aucs)] if aucs else []),
         *([_each_gains(tests)] if tests else []),
@@ -183,12 +179,6 @@ def mixed_gains_more(evidence: Evidence) -> Claim:
         f"n = {len(found)}"
     )
     return Claim("j", sentence, number, _verdict(fmean(mixed) > fmean(plain) and test.p_value < LEVEL), how)
-
-
-def is_a_gain(tests: Sequence[Comparison]) -> bool:
-    """Tell whether systems gain: on average, somewhere more than by chance, and nowhere the other way."""
-    sure = [one.difference for one in tests if one.is_significant]
-    return fmean(one.difference for one in tests) > 0 and bool(sure) and min(sure) > 0
 
 
 def _each_gains(tests: Sequence[Comparison]) -> bool:
@@ -231,20 +221,6 @@ def _no_tests(evidence: Evidence) -> str:
     if not evidence.largest:
         return f"no encoder adjusted by {HOW}"
     return "no NLI, NER or QA scores, with predictions, of the original and the adjusted encoder"
-
-
-def _gains_text(by_task: Mapping[str, Sequence[Comparison]]) -> str:
-    """Write the gains of each task, language by language, with a star where more than chance."""
-    parts = []
-    for task, tests in by_task.items():
-        several = len({one.system for one in tests}) > 1
-        gains = [
-            f"{one.place.language} {100 * one.difference:+.1f}{'*' if one.is_significant else ''}"
-            + (f" ({one.system.method})" if several and one.system.method != PLAIN else "")
-            for one in tests
-        ]
-        parts.append(f"{task}: {', '.join(gains)}")
-    return "; ".join(parts).replace("-", "−")
 
 
 def _rho(evidence: Evidence, task: str) -> float:

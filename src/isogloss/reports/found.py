@@ -4,26 +4,29 @@ from collections.abc import Collection, Sequence
 from statistics import fmean
 
 from isogloss.reports.claims import Claim, source_falls, target_gains
+from isogloss.reports.findings import Findings
 from isogloss.reports.gather import Gathered
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import PathPoint, Score
-from isogloss.reports.sections import Findings
 from isogloss.reports.seeds import best_split
 from isogloss.reports.stages import CONTINUAL
 from isogloss.reports.words import count, joined, language, percent
 
-GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained on both languages"))
-
 WHOSE = ("Of the paper's", "About adjustment: of", "About interference: of", "About X-Mixup: of")
+"""How sentences about claims begin: on transfer, on adjustment, on interference, on X-Mixup."""
+
+GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained on both languages"))
 
 
 def what_was_found(gathered: Gathered, found: Findings, claims: Sequence[Sequence[Claim]]) -> str:
     """Return one paragraph: how far the source carries, what adjusting changes, the claims, what is missing.
 
-    The claims are those about transfer, then, as far as given, about adjustment, interference and X-Mixup.
+    The claims are those about transfer, about adjustment, about interference, and about X-Mixup.
     """
     plain = found.originals()
-    about_claims = [one for some, whose in zip(claims, WHOSE, strict=False) for one in _verdicts(some, whose)]
+    about_claims = [
+        sentence for some, whose in zip(claims, WHOSE, strict=False) for sentence in _verdicts(some, whose)
+    ]
     sentences = [*_transfer(plain.scores), *_path(plain.points), *_adjusted(found), *_continual(plain)]
     sentences += [*about_claims, *_unfinished(gathered)]
     return " ".join(sentences) or "These runs hold no numbers yet."

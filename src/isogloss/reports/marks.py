@@ -104,8 +104,8 @@ def _baselines(scores: Sequence[Score], encoders: Encoders) -> dict[str, tuple[l
 
 
 def _references(labels: Sequence[str], encoders: Encoders) -> tuple[list[Against], str]:
-    """Hold adjusted encoders against what they were made from, and originals against the first of them."""
-    originals = [label for label in labels if encoders.is_original(label)] or list(labels[:1])
+    """Hold adjusted encoders against what they were made from, originals against the joint or the first."""
+    originals = encoders.originals(labels) or list(labels[:1])
     reference = {label: encoders.base(label) for label in labels}
     reference = {
         label: base if base in labels and base != label else originals[0] for label, base in reference.items()

@@ -48,14 +48,16 @@ def perplexity_figure(runs: Sequence[Run]) -> list[Figure]:
     )
 
     def paint() -> "Canvas":
+        from matplotlib.ticker import LogFormatter
+
         canvas, axes = panels(len(by_language), labels=list(colour))
         for axis, (code, own) in zip(axes, by_language.items(), strict=True):
             for name, rows in own:
                 epochs, scores = [row.epoch for row in rows], [row.score for row in rows]
                 axis.plot(epochs, scores, marker="." * (len(rows) == 1), color=colour[name], label=name)
             axis.set_yscale("log")
-            axis.yaxis.set_major_formatter("{x:,.4g}")
-            axis.yaxis.set_minor_formatter("{x:,.4g}")
+            axis.yaxis.set_major_formatter(LogFormatter())
+            axis.yaxis.set_minor_formatter(LogFormatter())  # It writes as many as there is room for.
             head(axis, language(code))
         legend(canvas, axes)
         whole_numbers(axes)

@@ -12,6 +12,7 @@ from pathlib import Path
 from isogloss.core.records import storage_error, write_text
 from isogloss.reports.claims import Claim
 from isogloss.reports.drawing import Figure
+from isogloss.reports.findings import findings
 from isogloss.reports.found import what_was_found
 from isogloss.reports.gather import Gathered, gather
 from isogloss.reports.page import Page, render
@@ -22,7 +23,7 @@ from isogloss.reports.run_tables import (
     mixup_claim_table,
     run_table,
 )
-from isogloss.reports.sections import Section, findings, sections
+from isogloss.reports.sections import Section, sections
 from isogloss.reports.tables import Table, to_csv, to_latex
 from isogloss.reports.words import slug
 
@@ -50,8 +51,7 @@ def write_report(out: Path) -> Report:
     gathered = gather(out)
     found, notes = findings(gathered)
     claims, of_adjustment = found.claims(), found.adjustment_claims()
-    of_interference = found.gradient_claims()
-    of_mixup = found.mixup_claims()
+    of_interference, of_mixup = found.interference_claims(), found.mixup_claims()
     warnings = (*gathered.warnings, *_troubles(gathered), *notes)
     paragraph = what_was_found(gathered, found, (claims, of_adjustment, of_interference, of_mixup))
     page = Page(

@@ -311,7 +311,7 @@ class PretrainStep:
 class Perplexity:
     """How perplexed an encoder is by held-out text of one language after one epoch of pretraining."""
 
-    another_with: ClassVar[tuple[str, ...]] = ("loss", "parameters")
+    another_with: ClassVar[tuple[str, ...]] = ("loss", "parameters", "cosine")
 
     diagnostic: ClassVar[str] = "pretrain"
     step: int
@@ -326,7 +326,7 @@ class Perplexity:
 class Parameters:
     """How many parameters of an encoder are a language's own; language "" is all share."""
 
-    another_with: ClassVar[tuple[str, ...]] = ("loss", "metric")
+    another_with: ClassVar[tuple[str, ...]] = ("loss", "metric", "cosine")
 
     diagnostic: ClassVar[str] = "pretrain"
     parameters: int

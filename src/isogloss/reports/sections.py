@@ -1,23 +1,24 @@
 """The sections of a report, in reading order; one without numbers is empty, and the page names it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from isogloss.reports.adjusted import Encoders, encoders_of
-from isogloss.reports.adjustment_claims import Evidence, adjustment_claims
+from isogloss.reports.adjusted import Encoders
 from isogloss.reports.alignment_tables import alignment_tables
 from isogloss.reports.bitext_size import size_figures, size_panels, size_tables
-from isogloss.reports.claims import Claim, claims
 from isogloss.reports.distances import distance_figures, distance_tables
 from isogloss.reports.drawing import Figure
-from isogloss.reports.gather import Gathered, measured_beside, mixed_test_sets, rows_of, run_rows
-from isogloss.reports.gradient_claims import gradient_claims
+from isogloss.reports.findings import Findings
+from isogloss.reports.gate_figures import gate_figures
+from isogloss.reports.gate_tables import GATES, gate_tables
+from isogloss.reports.gather import Gathered, measured_beside
 from isogloss.reports.gradient_figures import conflict_figures
-from isogloss.reports.gradients import DIAGNOSTICS, Conflict, conflict_tables, conflicts_of
+from isogloss.reports.gradients import DIAGNOSTICS, conflict_tables
+from isogloss.reports.interference import interference_table
+from isogloss.reports.interference_figures import interference_figure
 from isogloss.reports.likeness import correlation_table, likeness_correlations, likeness_tables
-from isogloss.reports.marks import Marks, difference_tables, marks_of
-from isogloss.reports.mixup_claims import MixupEvidence, mixup_claims
+from isogloss.reports.marks import difference_tables
 from isogloss.reports.mixup_sweeps import sweep_figures, sweep_tables
 from isogloss.reports.model_figures import delta_figure, retrieval_figure, seed_figure
 from isogloss.reports.model_tables import delta_table, gap_table, retrieval_table, score_tables, seed_table
@@ -28,25 +29,7 @@ from isogloss.reports.perplexities import perplexity_figure, perplexity_table
 from isogloss.reports.plane_figures import plane_figures
 from isogloss.reports.rows import (
     KNOWN_DIAGNOSTICS,
-    AdjustStep,
-    Alignment,
-    Delta,
-    DistanceBin,
-    Distances,
-    Epoch,
-    Gap,
-    Likeness,
-    MapPoint,
-    Parameters,
-    PathPoint,
-    Perplexity,
-    PlanePoint,
-    PretrainStep,
-    Ratio,
-    Retrieval,
     Score,
-    SeedSpread,
-    SweepPoint,
 )
 from isogloss.reports.seeds import gaps, seed_spreads
 from isogloss.reports.state_figures import likeness_figures, map_figures
@@ -55,7 +38,6 @@ from isogloss.reports.systems import system_tables
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.training_figures import adjust_figures, fine_tune_figures, pretrain_figure
 from isogloss.reports.translation_tables import translation_tables
-from isogloss.reports.ways import Ways, inputs_of, ways_of
 from isogloss.reports.ways_tables import ways_tables
 from isogloss.reports.words import slug
 
@@ -78,116 +60,6 @@ class Section:
         return not (self.figures or self.tables)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
-    """The typed rows of all records."""
-
-    scores: list[Score]
-    points: list[PathPoint]
-    plane: list[PlanePoint]
-    deltas: list[Delta]
-    variances: list[SeedSpread]
-    gaps: list[Gap]
-    retrieval: list[Retrieval]
-    distances: list[Distances]
-    bins: list[DistanceBin]
-    likeness: list[Likeness]
-    maps: list[MapPoint]
-    ratios: list[Ratio]
-    sweeps: list[SweepPoint]
-    conflicts: list[Conflict]
-    marks: Marks
-    encoders: Encoders
-    mixed: Mapping[str, str]
-    """Test sets of two languages, each with the plain one beside it."""
-    otherwise: Collection[str]
-    """Test sets whose inputs do not come as they are: mixed, translated, or beside translations."""
-    ways: Ways
-    """Scores of all ways to use translations; none where no inputs came in translation."""
-
-    def claims(self) -> tuple[Claim, ...]:
-        """Test the claims of the paper on transfer, which knows no adjusted encoders, on the others."""
-        plain = self.originals()
-        return claims(plain.points, plain.scores, plain.variances, plain.deltas)
-
-    def adjustment_claims(self) -> tuple[Claim, ...]:
-        """Test the claims of the paper on adjustment; none where nothing was adjusted or continual."""
-        return adjustment_claims(
-            Evidence(
-                scores=self.scores,
-                distances=self.distances,
-                marks=self.marks,
-                encoders=self.encoders,
-                mixed=self.mixed,
-            )
-        )
-
-    def gradient_claims(self) -> tuple[Claim, ...]:
-        """Test the claims about gradients; none where none were measured."""
-        return gradient_claims(self.conflicts)
-
-    def mixup_claims(self) -> tuple[Claim, ...]:
-        """Test the claims about X-Mixup; none where it was not scored beside translations."""
-        return mixup_claims(MixupEvidence(ways=self.ways, likeness=self.likeness, ratios=self.ratios))
-
-    def originals(self) -> "Findings":
-        """Return what is about original encoders and test sets whose inputs come as they are."""
-        plain = self.encoders.is_original
-        return replace(
-            self,
-            scores=[row for row in self.scores if plain(row.encoder) and row.corpus not in self.otherwise],
-            points=[row for row in self.points if plain(row.encoder)],
-            variances=[
-                row for row in self.variances if plain(row.encoder) and row.corpus not in self.otherwise
-            ],
-            deltas=[row for row in self.deltas if plain(row.encoder)],
-        )
-
-
-def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
-    """Read the rows of every known diagnostic; also say what was left out, and why."""
-    notes: list[str] = []
-
-    def read(kind: type[T]) -> list[T]:
-        rows, left_out = rows_of(gathered, kind)
-        notes.extend(left_out)
-        return rows
-
-    scores = read(Score)
-    encoders = encoders_of(gathered)
-    marks, untested = marks_of(gathered.runs, scores, encoders)
-    conflicts, of_conflicts = conflicts_of(gathered)
-    notes.extend([*untested, *of_conflicts])
-    found = Findings(
-        marks=marks,
-        encoders=encoders,
-        mixed=mixed_test_sets(gathered),
-        otherwise=inputs_of(gathered),
-        ways=ways_of(gathered, scores),
-        scores=scores,
-        points=read(PathPoint),
-        plane=read(PlanePoint),
-        deltas=read(Delta),
-        variances=read(SeedSpread),
-        gaps=read(Gap),
-        retrieval=read(Retrieval),
-        distances=read(Distances),
-        bins=read(DistanceBin),
-        likeness=read(Likeness),
-        maps=read(MapPoint),
-        ratios=read(Ratio),
-        sweeps=read(SweepPoint),
-        conflicts=conflicts,
-    )
-    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
-    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Perplexity)[1]]
-    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Parameters)[1]]
-    notes += [note for run in gathered.finished("adjust") for note in run_rows(run, AdjustStep)[1]]
-    notes += [note for run in gathered.finished("align") for note in run_rows(run, Alignment)[1]]
-    notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
-    return found, notes
-
-
 def sections(gathered: Gathered, found: Findings) -> list[Section]:
     """Return every section, empty ones included, in reading order."""
     return [
@@ -205,7 +77,9 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
         _maps(found),
         _ratios(found),
         _sweeps(found),
+        _interference(found),
         _conflicts(gathered, found),
+        _gates(found),
         _alignments(gathered),
         _translations(gathered),
         _training(gathered, found.encoders),
@@ -370,6 +244,16 @@ def _sweeps(found: Findings) -> Section:
     )
 
 
+def _interference(found: Findings) -> Section:
+    return Section(
+        id="interference",
+        title="Negative interference",
+        text="What languages lose by sharing an encoder, and what gives it back without hurting transfer.",
+        figures=interference_figure(found.study),
+        tables=interference_table(found.study),
+    )
+
+
 def _conflicts(gathered: Gathered, found: Findings) -> Section:
     trainings = {
         "pretraining": gathered.finished("pretrain"),
@@ -381,6 +265,16 @@ def _conflicts(gathered: Gathered, found: Findings) -> Section:
         text="Whether two languages pull the weights the same way, beside two batches of one language.",
         figures=conflict_figures(trainings, found.conflicts),
         tables=conflict_tables(found.conflicts),
+    )
+
+
+def _gates(found: Findings) -> Section:
+    return Section(
+        id="language-gates",
+        title="Language-specific parameters",
+        text="Whether two languages need the same parameters, beside one language asked twice.",
+        figures=gate_figures(found.masks.likeness),
+        tables=gate_tables(found.masks),
     )
 
 
@@ -421,7 +315,7 @@ def _training(gathered: Gathered, encoders: Encoders) -> Section:
 
 
 def _others(gathered: Gathered) -> Section:
-    names = [name for name in gathered.diagnostics() if name not in KNOWN_DIAGNOSTICS | {*DIAGNOSTICS}]
+    names = [name for name in gathered.diagnostics() if name not in KNOWN_DIAGNOSTICS | {*DIAGNOSTICS, GATES}]
     return Section(
         id="others",
         title="Other measurements",

@@ -64,7 +64,7 @@ def families(labels: Iterable[str], encoders: Encoders) -> list[Family]:
         if len(members) > 1:
             ordered = size_order(encoders, members)
             found.append(Family(tuple(sorted(ordered, key=lambda label: label != base))))
-    originals = tuple(label for label in there if encoders.is_original(label))
+    originals = tuple(encoders.originals(there))
     return [*found, *([Family(originals, all_original=True)] if len(originals) > 1 else [])]
 
 

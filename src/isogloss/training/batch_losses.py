@@ -19,12 +19,12 @@ ROWS = 32
 
 
 def masked_parts(
-    rows: Sequence[np.ndarray], masking: Masking, *, seed: int, budget: int
+    rows: Sequence[np.ndarray], masking: Masking, *, seed: int, budget: int, language: str = ""
 ) -> list[MaskedBatch]:
     """Cut rows of text into batches of at most ``budget`` subwords; the seed alone says what is hidden."""
     groups = by_length([len(row) + 2 for row in rows], budget)
     return [
-        masking.batch([[rows[row]] for row in group], seed=derive(seed, "part", number))
+        masking.batch([[rows[row]] for row in group], seed=derive(seed, "part", number), language=language)
         for number, group in enumerate(groups)
     ]
 

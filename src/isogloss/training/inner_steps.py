@@ -2,7 +2,8 @@
 
 Wang, Lipton & Tsvetkov (2020), Algorithm 1, prints plain gradient descent. Adam moves each number by about
 the rate, however small its gradient, so what descent with Adam's rate imagines is far shorter than what
-Adam then does; the preconditioned step is as long.
+Adam then does, and the term of the hypergradient that comes through it some hundredths of the other; the
+preconditioned step is as long, and the term as large.
 """
 
 from torch import Tensor

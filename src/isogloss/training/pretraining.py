@@ -52,15 +52,17 @@ class Start:
     """Who measures the perplexity after each epoch."""
 
 
-def begin(setting: TextSetting, drawing: Drawing, reading: Reading) -> Start:
+def begin(setting: TextSetting, drawing: Drawing, reading: Reading, *, attention: str = "eager") -> Start:
     """Read the text, train the vocabulary, and make the encoder.
 
+    ``attention`` is one of transformers' names; only the explicit ones have second derivatives.
     ConfigError for rows longer than the encoder's positions, DataError without text to hold out.
     """
     _check(setting, drawing, reading)
     with first_alone():
         tokenizer, streams, held_out = _read(setting, drawing.block, reading)
-    model = new_encoder(setting.architecture, tokenizer, seed=derive(setting.seed, "encoder"))
+    seed = derive(setting.seed, "encoder")
+    model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention)
     if setting.modules is not None:
         add_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     masking = Masking(

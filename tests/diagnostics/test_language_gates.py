@@ -1,0 +1,338 @@
+"""Gates by language: likeness has known answers, and what a measurement leaves agrees with its masks."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from looks import look_at
+
+import isogloss
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.runs import Modules
+from isogloss.diagnostics.gradient_conflict import GradientConflict
+from isogloss.diagnostics.language_gates import LanguageGates
+from isogloss.diagnostics.mask_rows import (
+    correlation,
+    cosine,
+    kept_rows,
+    likeness_rows,
+    overlap,
+    parts_of,
+    specific_gates,
+    specific_rows,
+)
+from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
+from isogloss.encoders.gates import GateGroup, GateKinds
+from isogloss.encoders.language_maps import LanguageMaps, write_language_maps
+from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.masks import Mask, prune_encoder, read_masks
+from isogloss.nn.language_map import LanguageMap
+from made_up import TEXT
+from tiny import tiny
+
+numbers = st.lists(st.floats(-10, 10), min_size=2, max_size=12)
+
+
+def row(*values):
+    return torch.tensor([float(value) for value in values])
+
+
+def group(name, layer, module, *, size=4, parameters=3):
+    return GateGroup(name=name, layer=layer, module=module, shape=(size,), parameters=parameters, acts=())
+
+
+GROUPS = [
+    group("a1", 1, "attention"),
+    group("f1", 1, "feed-forward", size=2, parameters=10),
+    group("a2", 2, "attention"),
+    group("f2", 2, "feed-forward", size=2, parameters=10),
+]
+
+
+def mask(language, draw=0, *, above=0.0, **values):
+    given = {one.name: values.get(one.name, [1.0] * one.size) for one in GROUPS}
+    log_alpha = {name: torch.tensor(own) for name, own in given.items()}
+    return Mask(language=language, draw=draw, kinds=GateKinds(), log_alpha=log_alpha, above=above)
+
+
+# Pure functions
+
+
+def test_a_mask_is_like_itself_and_unlike_its_opposite():
+    one = row(1, -2, 3, 0.5)
+    assert cosine(one, one) == correlation(one, one) == pytest.approx(1)
+    assert cosine(one, -one) == correlation(one, -one) == pytest.approx(-1)
+    assert overlap(one > 0, one > 0) == 1
+
+
+def test_disjoint_masks_have_likeness_0():
+    assert cosine(row(1, 1, 0, 0), row(0, 0, 2, 1)) == 0
+    assert overlap(row(1, 1, 0, 0) > 0, row(0, 0, 2, 1) > 0) == 0
+    assert overlap(row(1, 1, 1, 0) > 0, row(0, 1, 1, 1) > 0) == 0.5
+
+
+@given(numbers, st.floats(0.01, 100))
+def test_scale_changes_no_cosine_and_a_common_shift_no_correlation(drawn, scale):
+    x = torch.tensor(drawn, dtype=torch.float64)
+    y = x.flip(0) + torch.arange(len(x))
+    if float(x.norm()) > 1e-3 and float(x.std()) > 1e-3 and float(y.std()) > 1e-3:
+        assert cosine(scale * x, y) == pytest.approx(cosine(x, y))
+        assert correlation(scale * x + 5, y - 3) == pytest.approx(correlation(x, y), abs=1e-6)
+
+
+def test_what_has_no_direction_has_no_likeness():
+    assert cosine(row(0, 0), row(1, 2)) is None
+    assert correlation(row(3, 3), row(1, 2)) is None
+    assert overlap(row(0, 0) > 0, row(0, 0) > 0) is None
+
+
+# Rows
+
+
+def test_parts_are_layers_modules_and_all():
+    parts = parts_of(GROUPS)
+    assert {part: [one.name for one in own] for part, own in parts.items()} == {
+        (1, "attention"): ["a1"],
+        (1, "feed-forward"): ["f1"],
+        (2, "attention"): ["a2"],
+        (2, "feed-forward"): ["f2"],
+        (None, "attention"): ["a1", "a2"],
+        (None, "feed-forward"): ["f1", "f2"],
+        (None, "all"): ["a1", "f1", "a2", "f2"],
+    }
+
+
+def test_masks_are_compared_two_by_two_in_every_part():
+    masks = [mask("en"), mask("en", 1), mask("de", a2=[1.0, 1.0, -1.0, -1.0])]
+    rows = list(likeness_rows(masks, GROUPS))
+    pairs = {(one["first"], one["first_draw"], one["second"], one["second_draw"]) for one in rows}
+    assert pairs == {("en", 0, "en", 1), ("en", 0, "de", 0), ("en", 1, "de", 0)}
+    assert len(rows) == 3 * 7
+    (found,) = [
+        one
+        for one in rows
+        if (one["first_draw"], one["second"], one["layer"], one["module"]) == (1, "de", 2, "attention")
+    ]
+    assert (found["gates"], found["cosine"], found["overlap"]) == (4, 0.0, 0.5)
+    assert (found["only_first"], found["only_second"]) == (2, 0)
+    assert all(one["cosine"] == pytest.approx(1) for one in rows if one["second"] == "en")
+
+
+def test_the_kept_share_counts_parameters_not_gates():
+    rows = list(kept_rows([mask("en", f1=[1.0, -1.0], a1=[1.0, 1.0, 1.0, -1.0])], GROUPS))
+    shares = {(one["layer"], one["module"]): one["kept"] for one in rows}
+    assert shares[1, "attention"] == 0.75
+    assert shares[1, "feed-forward"] == 0.5
+    assert shares[None, "all"] == pytest.approx((3 * 3 + 10 + 12 + 20) / 64)
+    assert {one["parameters"] for one in rows if one["module"] == "all"} == {64}
+
+
+def test_specific_gates_are_kept_by_all_masks_of_one_language_and_pruned_by_all_of_the_other():
+    masks = [
+        mask("en", 0, a1=[1.0, 1.0, 1.0, -1.0]),
+        mask("en", 1, a1=[1.0, 1.0, -1.0, -1.0]),
+        mask("de", 0, a1=[-1.0, 1.0, -1.0, 1.0]),
+        mask("de", 1, a1=[-1.0, -1.0, -1.0, 1.0], f2=[0.5, 3.0], above=1.0),
+    ]
+    found = specific_gates(masks, GROUPS)
+    assert found["en", "de", "a1"].tolist() == [0]
+    assert found["de", "en", "a1"].tolist() == []
+    rows = {(r["keeps"], r["prunes"], r["layer"], r["module"]): r for r in specific_rows(found, GROUPS)}
+    assert (rows["en", "de", 1, "attention"]["gates"], rows["en", "de", 1, "attention"]["of"]) == (1, 4)
+    assert rows["en", "de", None, "all"]["parameters"] == 3
+
+
+# The whole measurement
+
+RECIPE = """
+title = "Gates"
+
+[[measure]]
+name = "language-gates"
+corpus = "rawtext"
+languages = ["qaa", "qab"]
+split = "train"
+examples = 40
+attention = "head"
+feed_forward = "neuron"
+steps = 2
+draws = 2
+batch_subwords = 64
+block = 16
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gates")
+    result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1)
+    assert not result.outcome.failed
+    (record,) = result.records
+    return record, read_masks(folder / "runs" / record.id / "masks.safetensors")
+
+
+def test_a_measurement_leaves_masks_that_its_rows_agree_with(measured):
+    record, masks = measured
+    assert [(one.language, one.draw) for one in masks] == [("qaa", 0), ("qaa", 1), ("qab", 0), ("qab", 1)]
+    assert {(one.kinds.attention, one.kinds.feed_forward) for one in masks} == {("head", "neuron")}
+    alike = [one for one in record.rows if "cosine" in one]
+    assert len(alike) == 6 * (4 * 2 + 3)
+    first, *_, last = masks
+    expected = cosine(*(one.log_alpha["layer.3.feed-forward.neurons"] for one in (first, last)))
+    (found,) = [
+        one["cosine"]
+        for one in alike
+        if (one["first"], one["first_draw"], one["second"], one["second_draw"]) == ("qaa", 0, "qab", 1)
+        and (one["layer"], one["module"]) == (3, "feed-forward")
+    ]
+    assert found == pytest.approx(expected)
+    assert all(one["encoder"] == "shipped" for one in record.rows)
+
+
+def test_every_language_is_read_whole_and_under_every_mask(measured):
+    rows = [one for one in measured[0].rows if "perplexity" in one]
+    masks = [("", None), *((code, draw) for code in ("qaa", "qab") for draw in (0, 1))]
+    assert [(one["mask"], one["draw"], one["language"]) for one in rows] == [
+        (mask, draw, language) for mask, draw in masks for language in ("qaa", "qab")
+    ]
+    whole = {one["language"]: one["perplexity"] for one in rows if not one["mask"]}
+    assert all(one["perplexity"] != whole[one["language"]] for one in rows if one["mask"])
+
+
+def test_the_asked_sparsity_is_reached(measured):
+    shares = [one["kept"] for one in measured[0].rows if "kept" in one and one["module"] == "all"]
+    assert len(shares) == 4
+    assert all(0.47 < share <= 0.5 for share in shares)
+
+
+def test_the_same_recipe_gives_the_same_rows(measured, tmp_path):
+    result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", jobs=1)
+    assert result.records[0].rows == measured[0].rows
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"sparsity": 1.0},
+        {"sparsity": 0.0},
+        {"attention": "none", "feed_forward": "none"},
+        {"block": 4},
+        {"batch_subwords": 64, "block": 128},
+        {"start": 1.0},
+        {"masked": 0.0},
+    ],
+)
+def test_what_cannot_be_learned_is_refused_at_once(field):
+    with pytest.raises(ConfigError, match=r"language-gates: \w+ cannot be .* here\. "):
+        LanguageGates(**field)
+
+
+def test_an_unknown_kind_of_gate_is_refused_at_once():
+    with pytest.raises(ConfigError, match=r"no kind of gate 'heads'\. Did you mean 'head'"):
+        LanguageGates(attention="heads")
+
+
+def test_a_penalty_may_stand_in_for_a_sparsity():
+    assert LanguageGates(sparsity=0.0, penalty=1.0).penalty == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "said"),
+    [
+        ("examples = 40", "examples = 1", DataError, "the text of qaa .train. fills . rows of 16 subwords"),
+        (
+            "block = 16",
+            "block = 257",
+            ConfigError,
+            "rows of 257 subwords .block., but the encoder takes only 256",
+        ),
+    ],
+)
+def test_text_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path, old, new, error, said):
+    text = RECIPE.replace("batch_subwords = 64", "batch_subwords = 512").replace(old, new)
+    with pytest.raises(error, match=said):
+        isogloss.run(tiny(tmp_path, text), out=tmp_path / "runs", jobs=1)
+
+
+# Encoders that read languages differently
+
+SMALL = {"draws": 1, "steps": 3, "batch_subwords": 64, "block": 16, "attention": "row", "feed_forward": "row"}
+
+
+def rows_of(folder, diagnostic=None):
+    loaded = load_masked_lm(folder), load_tokenizer(folder)
+    look = replace(
+        look_at([loaded], languages=("en", "fr"), columns={}),
+        text=lambda language: iter([TEXT, TEXT.upper() if language == "fr" else TEXT] * 6),
+        masked_lm=lambda _: loaded,
+        precision="float32",
+    )
+    return (diagnostic or LanguageGates(**SMALL)).measure(look)
+
+
+def numbers_of(rows):
+    return [value for row in rows for value in row.values() if isinstance(value, float)]
+
+
+def modular(folder, place, kind, *, stir=0.0):
+    model = load_masked_lm(folder)
+    add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in own_parameters(model, "fr").values():
+            weight.add_(stir * torch.empty_like(weight).normal_(generator=generator))
+    save_model(model, load_tokenizer(folder), place)
+    return place
+
+
+@pytest.mark.parametrize("kind", ["feed-forward", "attention", "adapter", "shared-adapter"])
+def test_each_languages_own_modules_have_its_gates(bert_folder, tmp_path, kind):
+    """Modules that were never trained change nothing; trained ones change what their language needs."""
+    plain = rows_of(bert_folder)
+    fresh = rows_of(modular(bert_folder, tmp_path / "fresh", kind))
+    assert numbers_of(fresh) == pytest.approx(numbers_of(plain), abs=1e-4)
+    if kind != "shared-adapter":
+        apart = rows_of(modular(bert_folder, tmp_path / "apart", kind, stir=0.3))
+        assert numbers_of(apart) != pytest.approx(numbers_of(plain), abs=1e-2)
+
+
+def test_pruning_an_encoder_with_modules_prunes_those_of_the_masks_language(bert_folder, tmp_path):
+    place = modular(bert_folder, tmp_path / "apart", "feed-forward", stir=0.3)
+    model = load_masked_lm(place)
+    from isogloss.encoders.gates import gate_groups
+
+    kinds = GateKinds(attention="none", feed_forward="neuron")
+    closed = {group.name: torch.full(group.shape, -1.0) for group in gate_groups(model, kinds)}
+    mask = Mask(language="fr", draw=0, kinds=kinds, log_alpha=closed, above=0.0)
+    prune_encoder(place, mask, tmp_path / "pruned")
+    pruned = load_masked_lm(tmp_path / "pruned")
+    zero = {name for name, weight in pruned.named_parameters() if bool((weight == 0).all())}
+    before = {name for name, weight in model.named_parameters() if bool((weight == 0).all())}
+    assert len(zero - before) >= 3 * 2
+    assert zero - before <= set(own_parameters(pruned, "fr"))
+
+
+def test_a_language_without_a_map_is_refused_and_gates_are_learned_through_maps(bert_folder, tmp_path):
+    model, tokenizer = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+    save_model(model, tokenizer, tmp_path / "mapped")
+    turned = LanguageMap(torch.eye(32).roll(1, dims=0), torch.zeros(32))
+    write_language_maps(LanguageMaps("en", {"fr": turned}), tmp_path / "mapped")
+    plain, mapped = rows_of(bert_folder), rows_of(tmp_path / "mapped")
+    found = [
+        [row["perplexity"] for row in rows if row.get("mask") == "" and row["language"] == language]
+        for rows in (plain, mapped)
+        for language in ("en", "fr")
+    ]
+    assert found[0] == found[2]
+    assert found[1] != found[3]
+    write_language_maps(LanguageMaps("en", {"de": turned}), tmp_path / "mapped")
+    with pytest.raises(ConfigError, match="has no map for 'fr'"):
+        rows_of(tmp_path / "mapped")
+
+
+def test_gradients_of_each_language_are_those_of_its_modules(bert_folder, tmp_path):
+    conflict = GradientConflict(batch=4, draws=1)
+    place = modular(bert_folder, tmp_path / "apart", "feed-forward", stir=0.3)
+    assert rows_of(place, conflict) != rows_of(bert_folder, conflict)

@@ -1,0 +1,140 @@
+"""Measurements of models and encoders with language modules: each language is read by its own."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from looks import look_at
+
+import in_translation
+from aligned import translations
+from isogloss.core.runs import Modules
+from isogloss.diagnostics.cka import Cka
+from isogloss.diagnostics.deltas import Deltas
+from isogloss.diagnostics.interpolation import Interpolation, Plane
+from isogloss.diagnostics.representation_map import RepresentationMap
+from isogloss.diagnostics.retrieval import Retrieval
+from isogloss.diagnostics.word_distance import WordDistance
+from isogloss.encoders import load_model, load_tokenizer, save_model
+from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.mixup import Mixup
+from isogloss.tasks import TASKS
+from isogloss.training.evaluation import evaluation
+from isogloss.training.paired_evaluation import beside_translations
+
+KINDS = ("feed-forward", "attention", "adapter")
+STATES = {
+    "cka": Cka(),
+    "retrieval": Retrieval(),
+    "word-distance": WordDistance(layers=(1, -1)),
+    "representation-map": RepresentationMap(),
+}
+
+
+def modular(folder, place, kind, *, seed):
+    """Save an encoder whose language fr has modules of its own, drawn from a seed."""
+    model = load_model(folder)
+    add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in own_parameters(model, "fr").values():
+            weight.add_(0.3 * torch.empty_like(weight).normal_(generator=generator))
+    save_model(model, load_tokenizer(folder), place)
+    return place
+
+
+@pytest.fixture
+def bitext():
+    same = [
+        replace(one, second=one.first, links=tuple((n, n) for n, _ in one.links)) for one in translations(60)
+    ]
+    return lambda _: list({one.first: one for one in same}.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("diagnostic", STATES.values(), ids=STATES)
+def test_states_of_each_language_are_those_of_its_modules(diagnostic, kind, bert_folder, bitext, tmp_path):
+    """Both sides are one text: where they are read differently, it shows."""
+
+    def rows(folder):
+        loaded = (load_model(folder), load_tokenizer(folder))
+        return diagnostic.measure(look_at([loaded], languages=("en", "fr"), bitext=bitext, columns={}))
+
+    plain = rows(bert_folder)
+    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
+    save_model(model, tokenizer, tmp_path / "fresh")
+    assert rows(tmp_path / "fresh") == plain
+    assert rows(modular(bert_folder, tmp_path / "apart", kind, seed=1)) != plain
+
+
+@pytest.fixture
+def heads(bert_folder, tmp_path):
+    """Make taggers from encoders with modules."""
+
+    def made(kind, *seeds):
+        return [
+            TASKS["upos"].head(modular(bert_folder, tmp_path / f"{seed}", kind, seed=seed), seed=seed).eval()
+            for seed in seeds
+        ]
+
+    return made
+
+
+def scorer(folder):
+    how = in_translation.setting("upos", folder, folder).optimization
+    tokenizer = load_tokenizer(folder)
+    return lambda language: evaluation(
+        TASKS["upos"], in_translation.sentences("en", 12), tokenizer, how, language=language
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_path_between_two_models_has_them_at_its_ends_in_every_language(kind, heads, bert_folder):
+    first, second = heads(kind, 1, 2)
+    own = scorer(bert_folder)
+    expected = {
+        (one, code): own(code).score(model)
+        for one, model in ((0, first), (1, second))
+        for code in ("en", "fr")
+    }
+    columns = {"source": "en", "target": "fr", "seed": 0}
+    look = look_at([first, second], own, languages=("en", "fr"), columns=columns)
+    rows = Interpolation(between=("a", "b"), alphas=(0.0, 0.5, 1.0)).measure(look)
+    ends = {(row["alpha"], row["language"]): row["score"] for row in rows if row["alpha"] != 0.5}
+    assert ends == expected
+    assert len(rows) == 6
+
+
+def test_a_plane_and_deltas_see_every_parameter(heads, bert_folder):
+    models = heads("adapter", 1, 2, 3)
+    look = look_at(models, scorer(bert_folder), languages=("en", "fr"))
+    assert len(Plane(between=("a", "b", "c"), alphas=(0.0, 1.0)).measure(look)) == 8
+    (whole, encoder, _) = Deltas(between=("a", "b", "c")).measure(look)
+    moved = [
+        sum(
+            float((x - y).detach().double().square().sum())
+            for x, y in zip(one.parameters(), models[0].parameters(), strict=True)
+        )
+        for one in models[1:]
+    ]
+    assert whole["norm_source"] == pytest.approx(moved[0] ** 0.5)
+    assert whole["norm_target"] == pytest.approx(moved[1] ** 0.5)
+    assert 0 < encoder["norm_source"] < whole["norm_source"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairs_are_scored_with_each_sides_modules(kind, bert_folder, tmp_path):
+    """A translation that is the text itself, mixed with ratio 0, changes nothing in tagging."""
+    model = TASKS["upos"].head(modular(bert_folder, tmp_path / "m", kind, seed=1), seed=0).eval()
+    how = in_translation.setting("upos", bert_folder, tmp_path).optimization
+    tokenizer, examples = load_tokenizer(bert_folder), in_translation.sentences("en", 12)
+    own = evaluation(TASKS["upos"], examples, tokenizer, how, language="fr")
+
+    def scores(largest):
+        mixup = Mixup(layer=1, largest=largest, learned=False)
+        paired = beside_translations(own, examples, tokenizer, how, mixup=mixup, source="en")
+        return torch.cat(paired.scores(model))
+
+    torch.testing.assert_close(scores(0.0), torch.cat(own.scores(model)), atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(scores(0.5), scores(0.0), atol=1e-3)

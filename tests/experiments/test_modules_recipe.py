@@ -1,0 +1,170 @@
+"""Recipes whose encoders have language modules: planned, refused with a reason, and made from end to end."""
+
+import pytest
+import transformers
+
+import isogloss
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import content
+from isogloss.core.run_graph import run_id
+from isogloss.core.runs import Architecture, FineTune, Measure, Modules, Pretrain
+from isogloss.data.sources import Sources
+from isogloss.encoders import load_model as load_encoder
+from isogloss.encoders.language_modules import modules_of
+from isogloss.experiments.encoders import encoder_label
+from isogloss.experiments.languages_read import mapped_languages, module_languages, reads
+from isogloss.experiments.running import plan_recipe
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.using import load_model
+from tiny import changed, tiny
+
+RECIPE = """
+title = "Modules"
+
+[[encoder]]
+label = "adapter"
+[encoder.pretrain]
+text = ["rawtext"]
+languages = ["qaa", "qad"]
+architecture = { layers = 2, dim = 32, heads = 2, feed_forward = 64, vocabulary = 500, positions = 128 }
+modules = { kind = "adapter" }
+method = { steps = 12, batch_subwords = 512, block = 32, vocabulary_lines = 400, precision = "float32" }
+
+[grid]
+corpus = "ud"
+task = "upos"
+source = "qaa"
+targets = ["qad"]
+seeds = [0]
+examples = 24
+dev_examples = 8
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 8, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "bilingual"
+
+[[measure]]
+name = "scores"
+examples = 8
+
+[[measure]]
+name = "interpolation"
+examples = 8
+alphas = [0.0, 1.0]
+
+[[measure]]
+name = "cka"
+corpus = "bitext"
+examples = 40
+"""
+
+
+def pretrain(modules=None, languages=("qaa", "qad"), **fields):
+    return Pretrain(
+        text=("rawtext",), languages=languages, method=MaskedLanguageModelling(), modules=modules, **fields
+    )
+
+
+def test_an_encoder_without_modules_keeps_its_id():
+    assert "modules" not in content(pretrain())
+    each = [
+        None,
+        *(Modules(kind=kind) for kind in ("feed-forward", "attention", "adapter", "shared-adapter")),
+    ]
+    each += [Modules(kind="adapter", reduction=8), Modules(kind="adapter", fallback="qaa")]
+    assert len({run_id(pretrain(modules)) for modules in each}) == len(each)
+
+
+def test_the_label_names_the_modules():
+    shape = Architecture(family="bert", layers=4, dim=256)
+    plain, modular = (pretrain(one, architecture=shape) for one in (None, Modules(kind="adapter")))
+    assert encoder_label(plain).startswith("bert 4x256 on qaa+qad (")
+    assert encoder_label(modular).startswith("bert 4x256 on qaa+qad, adapter modules (")
+
+
+def test_an_encoder_with_modules_reads_its_languages_alone():
+    modular = pretrain(Modules(kind="attention"))
+    assert module_languages(modular, {}) == {"qaa", "qad"} and mapped_languages(modular, {}) is None
+    assert reads(modular, "qad", {}) and not reads(modular, "qab", {})
+    for any_language in (None, Modules(kind="shared-adapter"), Modules(kind="adapter", fallback="qaa")):
+        assert reads(pretrain(any_language), "qab", {})
+
+
+def test_languages_without_modules_are_refused_when_the_recipe_is_read(tmp_path):
+    recipe = str(tiny(tmp_path, RECIPE))
+    (encoder,) = {run for run in plan_recipe(recipe).runs if isinstance(run, Pretrain)}
+    assert encoder.modules == Modules(kind="adapter")
+    message = (
+        r"'adapter' has modules for each language, and none for 'qab'.* Known: qaa, qad. Pretrain it with"
+    )
+    with pytest.raises(ConfigError, match=message):
+        plan_recipe(recipe, changes=changed(grid__targets=["qad", "qab"]))
+    measure = {"name": "retrieval", "corpus": "bitext", "languages": ["qaa", "qab"]}
+    with pytest.raises(ConfigError, match=r"measure\[0\]: encoder .* none for 'qab'"):
+        plan_recipe(recipe, changes={"measure": [measure]})
+    scored = {"name": "scores", "languages": ["qaa", "qab"]}
+    with pytest.raises(ConfigError, match=r"measure\[0\]: encoder .* none for 'qab'"):
+        plan_recipe(recipe, changes={"measure": [scored]})
+    adjust = {"name": "cross-lingual-adjustment", "bitext": "bitext", "pairs": ["qaa-qab"]}
+    with pytest.raises(ConfigError, match=r"adjust\[0\]: pairs: encoder 'adapter' .* none for 'qab'"):
+        plan_recipe(recipe, changes={"adjust": [{**adjust, "start": "adapter"}]})
+
+
+def test_a_fallback_reads_what_has_no_modules(tmp_path):
+    text = RECIPE.replace('kind = "adapter"', 'kind = "adapter", fallback = "qaa"')
+    assert text != RECIPE
+    runs = plan_recipe(str(tiny(tmp_path, text)), changes=changed(grid__targets=["qad", "qab"])).runs
+    assert {run.languages for run in runs if isinstance(run, Measure)} >= {("qaa", "qab", "qad")}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("modules")
+    return isogloss.run(str(tiny(folder, RECIPE)), out=folder / "runs")
+
+
+def records(made, kind):
+    return [one for one in made.records if one.kind == kind]
+
+
+@pytest.mark.slow
+def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(made):
+    (record,) = records(made, "pretrain")
+    model = load_encoder(made.out / record.id / "model")
+    assert modules_of(model).languages == ("qaa", "qad")
+    counts = {row["language"]: row["parameters"] for row in record.rows if "parameters" in row}
+    adapters = 2 * 2 * (2 * 32 * 8 + 8 + 32)
+    assert counts.keys() == {"", "qaa", "qad"} and counts["qaa"] == counts["qad"] == adapters
+    own = [list(model.language_modules.get_submodule(f"of_{code}").parameters()) for code in ("qaa", "qad")]
+    assert not any(x.equal(y) for x, y in zip(*own, strict=True))
+    transformers.AutoModelForMaskedLM.from_pretrained(made.out / record.id / "model")
+
+
+@pytest.mark.slow
+def test_its_models_are_scored_and_mixed_in_each_language(made):
+    scores = [row for one in records(made, "measure") if one.title.startswith("scores") for row in one.rows]
+    assert {(row["method"], row["language"]) for row in scores} == {
+        (method, code) for method in ("source-only", "bilingual") for code in ("qaa", "qad")
+    }
+    path = [
+        row for one in records(made, "measure") if one.title.startswith("interpolation") for row in one.rows
+    ]
+    for row in path:
+        method = "source-only" if row["alpha"] == 0.0 else "bilingual"
+        (scored,) = [r for r in scores if (r["method"], r["language"]) == (method, row["language"])]
+        assert row["score"] == scored["score"]
+    cka = [one for one in records(made, "measure") if one.title.startswith("cka")]
+    assert len(cka) == 3 and all(one.rows for one in cka)
+
+
+@pytest.mark.slow
+def test_its_models_are_used_in_a_language(made):
+    run = next(one.id for one in records(made, FineTune.name) if one.title.startswith("bilingual"))
+    model = load_model(made.out / run, precision="float32")
+    dev = Sources().examples("ud", "qad", "dev", examples=8)
+    assert len(model.predict_examples(dev, language="qad")) == 8
+    with pytest.raises(ConfigError, match="not said which language"):
+        model.predict_examples(dev)

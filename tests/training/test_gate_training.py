@@ -1,0 +1,154 @@
+"""Learning gates: what does harm is pruned, as much as was asked for, and the model stays as it is."""
+
+import numpy as np
+import pytest
+import torch
+
+from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
+from isogloss.encoders.gates import GateKinds, gate_groups, gated
+from isogloss.nn.hard_concrete import kept_share, open_probability
+from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
+from isogloss.tasks.text_stream import subwords_of
+from isogloss.training.batch_losses import masked_parts
+from isogloss.training.gate_training import Gates, GateTraining, asked_for, learn_gates
+from isogloss.training.perplexity import perplexity
+from made_up import TEXT
+
+UNITS = GateKinds(attention="head", feed_forward="neuron")
+WORDS = TEXT.split()
+
+
+def how(**changes):
+    return GateTraining(**{"steps": 6, "rows": 4, "precision": "float32"} | changes)
+
+
+@pytest.fixture(scope="module")
+def blocks(bert_folder):
+    tokenizer = load_tokenizer(bert_folder)
+    lines = [" ".join(WORDS[start : start + 8]) for start in range(len(WORDS) - 8)]
+    return [np.array(ids, dtype=np.int32) for ids in subwords_of(lines, tokenizer)]
+
+
+def loaded(folder):
+    model, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
+    masking = Masking(vocabulary=Vocabulary.of(tokenizer), first_position=family_of(model).first_position)
+    return model, masking
+
+
+def learned(folder, blocks, kinds=UNITS, *, seed=0, tell=lambda _: None, **changes):
+    model, masking = loaded(folder)
+    groups = gate_groups(model, kinds)
+    found = learn_gates((model, masking), groups, ("en", blocks), how(**changes), seed=seed, tell=tell)
+    return found, groups
+
+
+def flat(found):
+    return torch.cat([one.flatten() for one in found.log_alpha.values()])
+
+
+def share_kept(found, groups):
+    kept = sum(int((found.log_alpha[g.name] > found.above).sum()) * g.parameters for g in groups)
+    return kept / sum(group.size * group.parameters for group in groups)
+
+
+def test_everything_random_comes_from_the_seed(bert_folder, blocks):
+    one, same, other = (flat(learned(bert_folder, blocks, seed=seed)[0]) for seed in (1, 1, 2))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_the_model_stays_as_it_is(bert_folder, blocks):
+    model, masking = loaded(bert_folder)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    drawn_before = torch.get_rng_state()
+    model.train()
+    groups = gate_groups(model, GateKinds())
+    learn_gates((model, masking), groups, ("en", blocks), how(steps=2), seed=0)
+    assert model.training
+    for name, weight in model.named_parameters():
+        assert torch.equal(weight, before[name])
+        assert weight.requires_grad
+        assert weight.grad is None
+    assert torch.equal(torch.get_rng_state(), drawn_before)
+
+
+@pytest.mark.parametrize("sparsity", [0.2, 0.5, 0.9])
+def test_as_much_is_pruned_as_was_asked_for_within_one_gate(bert_folder, blocks, sparsity):
+    found, groups = learned(bert_folder, blocks, sparsity=sparsity)
+    largest = max(group.parameters for group in groups)
+    total = sum(group.size * group.parameters for group in groups)
+    assert 1 - sparsity - largest / total < share_kept(found, groups) <= 1 - sparsity
+
+
+def test_the_asked_sparsity_rises_and_is_met_in_expectation_all_along(bert_folder):
+    gates = Gates(gate_groups(load_masked_lm(bert_folder), UNITS), start=0.95, seed=0)
+    gates.requires_grad_(False)
+    with torch.no_grad():
+        gates.log_alpha += torch.randn(len(gates.log_alpha), generator=torch.Generator().manual_seed(1))
+    setting = how(sparsity=0.5, settle=0.5)
+    expected = [0.95, 0.725, 0.5, 0.5]
+    found = [
+        float(kept_share(asked_for(gates, setting, done), gates.sizes)) for done in (0.0, 0.25, 0.5, 1.0)
+    ]
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert float(kept_share(asked_for(gates, how(settle=0.0), 0.0), gates.sizes)) == pytest.approx(
+        0.5, abs=1e-4
+    )
+
+
+def test_gates_start_open_as_asked_for(bert_folder):
+    gates = Gates(gate_groups(load_masked_lm(bert_folder), GateKinds()), start=0.9, seed=0)
+    probabilities = open_probability(gates.log_alpha)
+    assert float(probabilities.detach().mean()) == pytest.approx(0.9, abs=0.001)
+    assert float(probabilities.detach().std()) < 0.01
+
+
+def test_without_a_sparsity_the_penalty_decides(bert_folder, blocks):
+    setting = {"sparsity": 0.0, "steps": 25, "learning_rate": 0.5}
+    dear, groups = learned(bert_folder, blocks, penalty=1e4, **setting)
+    assert share_kept(dear, groups) == 0
+    cheap, groups = learned(bert_folder, blocks, penalty=1e-6, **setting)
+    assert share_kept(cheap, groups) > 0.5
+
+
+def test_what_does_harm_is_pruned(bert_folder, blocks):
+    """Some neurons always say what raises the loss, as its gradient tells."""
+    model, masking = loaded(bert_folder)
+    groups = gate_groups(model, GateKinds(attention="none", feed_forward="neuron"))
+    harmful = [4, 11, 30]
+    last = family_of(model).sites(model)[-1]
+    batches = masked_parts(blocks, masking, seed=1, budget=512)
+    worse = last.module(model, "feed_forward_out").bias
+    (uphill,) = torch.autograd.grad(masked_lm_loss(model, batches[0]), worse)
+    with torch.no_grad():
+        last.module(model, "feed_forward_in").bias[harmful] = 5.0
+        last.module(model, "feed_forward_out").weight[:, harmful] = (uphill / uphill.norm())[:, None]
+    found = learn_gates(
+        (model, masking),
+        groups,
+        ("en", blocks),
+        how(steps=40, rows=8, sparsity=0.2, learning_rate=0.3),
+        seed=0,
+    )
+    closed = found.log_alpha[groups[-1].name] <= found.above
+    assert bool(closed[harmful].all())
+    whole = perplexity(model, batches, precision="float32")
+    gates = {name: (one > found.above).float() for name, one in found.log_alpha.items()}
+    with gated(model, groups, gates):
+        assert perplexity(model, batches, precision="float32") < whole
+
+
+def test_progress_is_told(bert_folder, blocks):
+    told = []
+    learned(bert_folder, blocks, steps=3, tell=told.append)
+    assert (told[-1].what, told[-1].done, told[-1].total) == ("gates of en", 3, 3)
+
+
+def test_every_family_learns(encoder_folder, blocks):
+    model, masking = loaded(encoder_folder)
+    lines = [TEXT] * 3
+    own = [np.array(ids[:40], dtype=np.int32) for ids in subwords_of(lines, load_tokenizer(encoder_folder))]
+    groups = gate_groups(model, UNITS)
+    found = learn_gates((model, masking), groups, ("en", own), how(steps=2), seed=0)
+    assert {group.name for group in groups} == set(found.log_alpha)
+    assert bool(flat(found).isfinite().all())
