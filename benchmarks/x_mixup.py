@@ -1,6 +1,6 @@
 """What does X-Mixup cost beside translate-train on the same pairs? Time and memory, as ratios from one run.
 
-    python benchmarks/x_mixup.py                # about a minute and a half
+    python benchmarks/x_mixup.py                # about a minute
     python benchmarks/x_mixup.py --shape base   # multilingual BERT's shape; longer
     python benchmarks/x_mixup.py --quick        # does it work? Its numbers mean nothing.
 
@@ -36,7 +36,7 @@ from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from material import SHAPES, make_material
 
-SIZES = {"small": (10, 2), "base": (2, 1)}
+SIZES = {"small": (8, 1), "base": (2, 1)}
 """Updates and rounds."""
 QUICK = (2, 1)
 PAIRS = 16

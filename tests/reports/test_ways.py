@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from isogloss.metrics.over_languages import verdict_over_languages
 from isogloss.reports import write_report
 from isogloss.reports.findings import findings
 from isogloss.reports.gather import gather
-from isogloss.reports.ways import inputs_of, plain_reference
+from isogloss.reports.kept_scores import Label
+from isogloss.reports.ways import inputs_of, place_of, plain_reference
 
 TARGETS = ("de", "fr")
 GAINS = {
@@ -169,6 +171,20 @@ def test_a_system_is_held_against_translate_train_by_its_own_translator():
     assert plain_reference("x-mixup by built-in (noise=0.3) · paired", methods) == methods[2]
     assert plain_reference("source-only", methods) == ""
     assert plain_reference("x-mixup · paired", ["source-only", "x-mixup"]) == "source-only"
+
+
+@pytest.mark.slow
+def test_what_real_runs_leave_stands_in_one_table(mixup_runs):
+    ways = findings(gather(mixup_runs))[0].ways
+    mixed = {one.method for one in ways.scores if one.method.startswith("x-mixup")}
+    assert {method.partition(" · ")[2] for method in mixed} == {"", "paired"}
+    plain, paired = (
+        next(Label("", one) for one in mixed if one.endswith(" · paired") is how) for how in (False, True)
+    )
+    encoder = ways.scores[0].encoder
+    place = place_of(ways.scores[0])
+    (tested,) = ways.means(place, replace(plain, encoder=encoder), [replace(paired, encoder=encoder)])
+    assert tested.languages == ("qab",) and 0 <= tested.p_value <= 1
 
 
 def test_parallel_examples_are_one_unit_and_one_language_is_the_t_test():
