@@ -295,6 +295,17 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
     assert 0 <= scorer.score(trained.model) <= 1
 
 
+def test_the_faster_the_ratio_learns_the_more_it_tells_examples_apart(train, tmp_path):
+    spreads = []
+    for times in (None, 1.0, 30.0):
+        trained = train(XMixup(ratio_rate=times))
+        found, given = saved(trained, tmp_path / f"saved {times}"), setting("nli", "", tmp_path)
+        own = evaluation(given.task, given.dev("de"), trained.tokenizer, given.optimization)
+        scorer = beside_translations(own, given.dev("en"), trained.tokenizer, given.optimization, mixup=found)
+        spreads.append(float(scorer.ratios(trained.model).std()))
+    assert spreads[0] == spreads[1] and 0 < 10 * spreads[1] < spreads[2]
+
+
 @pytest.mark.parametrize("family", ["deberta_v2", "modernbert"])
 def test_families_that_cannot_mix_are_refused_before_training(request, tmp_path, family):
     start = request.getfixturevalue(f"{family}_folder")

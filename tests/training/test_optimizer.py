@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import get_linear_schedule_with_warmup
 
-from isogloss.training.optimizer import Schedule, adamw, linear_rate
+from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
 
 
 def theirs(warmup_steps, steps):
@@ -42,6 +42,20 @@ def test_only_matrices_decay_and_only_what_is_trained_is_updated():
     named = [model[0].bias, model[1].weight, model[1].bias]
     assert [id(weight) for weight in others["params"]] == [id(weight) for weight in named]
     assert (decaying["weight_decay"], others["weight_decay"]) == (0.3, 0.0)
+
+
+def test_what_learns_faster_has_so_many_times_the_rate_and_the_rest_its_own():
+    model = torch.nn.ModuleDict({"net": torch.nn.Linear(3, 4), "own": torch.nn.Linear(3, 1)})
+    optimizer = adamw(model, Schedule(learning_rate=1.0, faster=("own.", 50.0)))
+    set_rate(optimizer, 0.5)
+    rates = {id(weight): group["lr"] for group in optimizer.param_groups for weight in group["params"]}
+    assert {name: rates[id(weight)] for name, weight in model.named_parameters()} == {
+        "net.weight": 0.5,
+        "net.bias": 0.5,
+        "own.weight": 25.0,
+        "own.bias": 25.0,
+    }
+    assert len(adamw(model, Schedule(learning_rate=1.0)).param_groups) == 2
 
 
 def test_an_update_is_that_of_torch_without_fusion():

@@ -180,12 +180,13 @@ class _MixingLayer:
         key, value = (self._heads(module(model, part)(source)) for part in ("key", "value"))
         raw = torch.matmul(query, key.transpose(2, 3)) * query.size(-1) ** -0.5
         real_source, real_target = self._real(raw)
-        weights = log_attention(raw, real_source).exp().to(value.dtype)
+        log_weights = log_attention(raw, real_source)
+        weights = log_weights.exp().to(value.dtype)
         weights = self._dropout(self.site.attention_dropout)(weights)
         states = torch.matmul(weights, value).transpose(1, 2).flatten(2)
         crossed = self._dropout(self.site.output_dropout)(module(model, "attention_output")(states))
         if self.mixup.learned:
-            entropy = two_way_entropy(raw, target=real_target, source=real_source)
+            entropy = two_way_entropy(raw, target=real_target, source=real_source, log_weights=log_weights)
             ratio = self.mixup.ratio(entropy, self.mixup.largest)
         else:
             ratio = crossed.new_full((len(raw),), self.mixup.largest, dtype=torch.float32)

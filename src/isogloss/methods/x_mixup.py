@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax, mse_loss
 
-from isogloss.core.runs import Count, Share, Weight
+from isogloss.core.runs import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing
 from isogloss.tasks.batch import Batch
@@ -47,6 +47,10 @@ class XMixup:
 
     learned_ratio: bool = True
     """Whether each pair has a ratio of its own, by the entropy of attention; else all have the largest."""
+
+    ratio_rate: Rate | None = None
+    """How many times the learning rate the ratio's W and b learn at, for short trainings, in which the
+    encoder's own rate hardly moves them from 0; none said: 1."""
 
     residual: Residual = "normed"
     """Target states in Eq. 4: normed (the paper), or summed, as they are before the norm that Eq. 4 applies;
@@ -102,6 +106,7 @@ class XMixup:
             real=draw if self.schedule else _always,
             back=self.schedule,
             pseudo=kind.pseudo_labels,
+            ratio_rate=1.0 if self.ratio_rate is None else self.ratio_rate,
         )
         return train_on_pairs(setting, course)
 

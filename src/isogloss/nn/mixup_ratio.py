@@ -35,9 +35,14 @@ def two_way_entropy(
     *,
     target: Bool[Tensor, "pair target"],
     source: Bool[Tensor, "pair source"],
+    log_weights: Float[Tensor, "pair head target source"] | None = None,
 ) -> Float[Tensor, " pair"]:
-    """Return H(A)+H(Aᵀ) in nats from raw weights, before any softmax; the masks are true at real subwords."""
-    there = attention_entropy(log_attention(raw, source), queries=target, keys=source)
+    """Return H(A)+H(Aᵀ) in nats from raw weights, before any softmax; the masks are true at real subwords.
+
+    ``log_weights`` are ``log_attention`` of them over the source, where attention has made it already.
+    """
+    log_weights = log_attention(raw, source) if log_weights is None else log_weights
+    there = attention_entropy(log_weights, queries=target, keys=source)
     back = attention_entropy(log_attention(raw.transpose(2, 3), target), queries=source, keys=target)
     return there + back
 

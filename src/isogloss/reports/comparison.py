@@ -99,14 +99,14 @@ def compare(
             baseline = against.of(system)
             if system == baseline or baseline not in models or not wanted(place, system):
                 continue
-            pair, note = _pair(place, models, system, baseline)
+            pair, note = pair_of(place, models, system, baseline)
             notes |= {note: None} if note else {}
             if pair is not None:
                 found.append(_tested(pair, place, system, baseline))
     return _corrected(found), list(notes)
 
 
-def _pair(place: Place, models: Models, system: Label, baseline: Label) -> tuple[Pair | None, str]:
+def pair_of(place: Place, models: Models, system: Label, baseline: Label) -> tuple[Pair | None, str]:
     """Return both systems on the seeds they share, and what there is to say about that."""
     ours, theirs = one_per_seed(models[system]), one_per_seed(models[baseline])
     where = f"{place.corpus} {place.task} {place.language}, {system} against {baseline}"

@@ -1,6 +1,6 @@
 """What the records hold, typed: the rows of every diagnostic, their tests, and the claims they test."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from isogloss.reports.gradients import Conflict, conflicts_of
 from isogloss.reports.interference import Study, study_of
 from isogloss.reports.interference_claims import interference_claims
 from isogloss.reports.marks import Marks, marks_of
+from isogloss.reports.mixup_claims import MixupEvidence, mixup_claims
 from isogloss.reports.pretrained_encoders import encoders_from_text
 from isogloss.reports.rows import (
     AdjustStep,
@@ -37,6 +38,7 @@ from isogloss.reports.rows import (
     SeedSpread,
     SweepPoint,
 )
+from isogloss.reports.ways import Ways, inputs_of, ways_of
 
 T = TypeVar("T")
 
@@ -64,6 +66,10 @@ class Findings:
     encoders: Encoders
     mixed: Mapping[str, str]
     """Test sets of two languages, each with the plain one beside it."""
+    otherwise: Collection[str]
+    """Test sets whose inputs do not come as they are: mixed, translated, or beside translations."""
+    ways: Ways
+    """Scores of all ways to use translations; none where no inputs came in translation."""
     study: Study | None
     """Encoders of one language, of several, and with modules; None where they are not compared."""
 
@@ -93,14 +99,20 @@ class Findings:
         )
         return tuple(sorted(claims_, key=lambda claim: claim.letter))
 
+    def mixup_claims(self) -> tuple[Claim, ...]:
+        """Test the claims about X-Mixup; none where it was not scored beside translations."""
+        return mixup_claims(MixupEvidence(ways=self.ways, likeness=self.likeness, ratios=self.ratios))
+
     def originals(self) -> "Findings":
-        """Return what is about original encoders and test sets of one language."""
+        """Return what is about original encoders and test sets whose inputs come as they are."""
         plain = self.encoders.is_original
         return replace(
             self,
-            scores=[row for row in self.scores if plain(row.encoder) and row.corpus not in self.mixed],
+            scores=[row for row in self.scores if plain(row.encoder) and row.corpus not in self.otherwise],
             points=[row for row in self.points if plain(row.encoder)],
-            variances=[row for row in self.variances if plain(row.encoder) and row.corpus not in self.mixed],
+            variances=[
+                row for row in self.variances if plain(row.encoder) and row.corpus not in self.otherwise
+            ],
             deltas=[row for row in self.deltas if plain(row.encoder)],
         )
 
@@ -120,13 +132,15 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
     conflicts, of_conflicts = conflicts_of(gathered)
     masks, of_masks = masks_of(gathered)
     notes.extend([*untested, *of_conflicts, *of_masks])
-    mixed = mixed_test_sets(gathered)
-    plain = [score for score in scores if score.corpus not in mixed]
+    mixed, otherwise = mixed_test_sets(gathered), inputs_of(gathered)
+    plain = [score for score in scores if score.corpus not in otherwise]
     found = Findings(
         study=study_of(plain, marks, encoders_from_text(gathered.finished("pretrain"))),
         marks=marks,
         encoders=encoders,
         mixed=mixed,
+        otherwise=otherwise,
+        ways=ways_of(gathered, scores),
         scores=scores,
         points=read(PathPoint),
         plane=read(PlanePoint),

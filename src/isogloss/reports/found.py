@@ -12,8 +12,8 @@ from isogloss.reports.seeds import best_split
 from isogloss.reports.stages import CONTINUAL
 from isogloss.reports.words import count, joined, language, percent
 
-WHOSE = ("Of the paper's", "About adjustment: of", "About interference: of")
-"""How sentences about claims begin: on transfer, on adjustment, on interference."""
+WHOSE = ("Of the paper's", "About adjustment: of", "About interference: of", "About X-Mixup: of")
+"""How sentences about claims begin: on transfer, on adjustment, on interference, on X-Mixup."""
 
 GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained on both languages"))
 
@@ -21,7 +21,7 @@ GAINS = (("target-only", "Trained on the target alone"), ("bilingual", "Trained 
 def what_was_found(gathered: Gathered, found: Findings, claims: Sequence[Sequence[Claim]]) -> str:
     """Return one paragraph: how far the source carries, what adjusting changes, the claims, what is missing.
 
-    The claims are those about transfer, about adjustment, and about interference.
+    The claims are those about transfer, about adjustment, about interference, and about X-Mixup.
     """
     plain = found.originals()
     about_claims = [

@@ -20,6 +20,7 @@ from isogloss.reports.run_tables import (
     adjustment_claim_table,
     claim_table,
     interference_claim_table,
+    mixup_claim_table,
     run_table,
 )
 from isogloss.reports.sections import Section, sections
@@ -50,9 +51,9 @@ def write_report(out: Path) -> Report:
     gathered = gather(out)
     found, notes = findings(gathered)
     claims, of_adjustment = found.claims(), found.adjustment_claims()
-    of_interference = found.interference_claims()
+    of_interference, of_mixup = found.interference_claims(), found.mixup_claims()
     warnings = (*gathered.warnings, *_troubles(gathered), *notes)
-    paragraph = what_was_found(gathered, found, (claims, of_adjustment, of_interference))
+    paragraph = what_was_found(gathered, found, (claims, of_adjustment, of_interference, of_mixup))
     page = Page(
         gathered=gathered,
         found=paragraph,
@@ -61,6 +62,7 @@ def write_report(out: Path) -> Report:
             claim_table(claims),
             *adjustment_claim_table(of_adjustment),
             *interference_claim_table(of_interference),
+            *mixup_claim_table(of_mixup),
         ],
         sections=sections(gathered, found),
         runs=run_table(gathered.runs),
@@ -72,8 +74,8 @@ def write_report(out: Path) -> Report:
         html=out / PAGE,
         figures=figures,
         tables=tables,
-        summary=_summary(gathered, (*claims, *of_adjustment, *of_interference), paragraph),
-        claims=(*claims, *of_adjustment, *of_interference),
+        summary=_summary(gathered, (*claims, *of_adjustment, *of_interference, *of_mixup), paragraph),
+        claims=(*claims, *of_adjustment, *of_interference, *of_mixup),
         warnings=warnings,
     )
 

@@ -34,6 +34,12 @@ def interference_claim_table(claims: Sequence[Claim]) -> list[Table]:
     return [_claims("claims-interference", title, claims)] if claims else []
 
 
+def mixup_claim_table(claims: Sequence[Claim]) -> list[Table]:
+    """Return the claims about X-Mixup in a table of their own; none where there are none."""
+    title = "What is claimed of X-Mixup, and what these runs say"
+    return [_claims("claims-x-mixup", title, claims)] if claims else []
+
+
 def _claims(name: str, title: str, claims: Sequence[Claim]) -> Table:
     return Table(
         name=name,

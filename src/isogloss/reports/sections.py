@@ -38,6 +38,7 @@ from isogloss.reports.systems import system_tables
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.training_figures import adjust_figures, fine_tune_figures, pretrain_figure
 from isogloss.reports.translation_tables import translation_tables
+from isogloss.reports.ways_tables import ways_tables
 from isogloss.reports.words import slug
 
 T = TypeVar("T")
@@ -63,6 +64,7 @@ def sections(gathered: Gathered, found: Findings) -> list[Section]:
     """Return every section, empty ones included, in reading order."""
     return [
         _scores(found, measured_beside(gathered)),
+        _ways(found),
         _sizes(found),
         _paths(found),
         _plane(found),
@@ -98,6 +100,15 @@ def _scores(found: Findings, beside: list[Score]) -> Section:
         title="Scores per language",
         text="How each method does on each language. Small differences within the spread mean nothing.",
         tables=[*side_by_side, *own, *difference_tables(found.marks)],
+    )
+
+
+def _ways(found: Findings) -> Section:
+    return Section(
+        id="ways",
+        title="Ways to use translations",
+        text="What translations bring in training, in one layer, and at inference; what each part is worth.",
+        tables=ways_tables(found.ways),
     )
 
 

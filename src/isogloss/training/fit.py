@@ -21,7 +21,7 @@ from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches, Divisible
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.memory import give_back
-from isogloss.training.optimizer import Schedule, adamw, linear_rate
+from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
 from isogloss.training.precision import autocast, device, settled_precision
 from isogloss.training.processes import (
     is_first,
@@ -153,8 +153,7 @@ class _Fit:
 
     def _update(self, step: int) -> Tensor:
         """Make one update; return the loss of the parts that were computed here."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate(step)
+        set_rate(self.optimizer, self.rate(step))
         losses = [self._backward(part) for part in self._parts(step)]
         sum_gradients(self.model)
         if self.schedule.clip:

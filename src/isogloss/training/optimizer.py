@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+TIMES = "times"
+"""What a group of parameters that learns faster calls its multiple of the rate."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
@@ -23,20 +26,32 @@ class Schedule:
     """auto (measured once per machine), float32 or bfloat16."""
     accumulation: int = 1
     """Parts that the batch of one update is computed in, one after the other; more takes less memory."""
+    faster: tuple[str, float] = ("", 1.0)
+    """How the names of parameters begin that learn at so many times the rate, and how many; "" is none."""
 
 
 def adamw(model: nn.Module, schedule: Schedule) -> torch.optim.AdamW:
     """Return fused AdamW; biases and layer norms (everything below two dimensions) do not decay."""
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    start, times = schedule.faster
+    named = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
+    apart = [weight for name, weight in named if start and name.startswith(start)]
+    trained = [weight for name, weight in named if not (start and name.startswith(start))]
     groups = [
         {
             "params": [weight for weight in trained if weight.dim() >= 2],
             "weight_decay": schedule.weight_decay,
         },
         {"params": [weight for weight in trained if weight.dim() < 2], "weight_decay": 0.0},
+        *([{"params": apart, "weight_decay": 0.0, TIMES: times}] if apart else []),
     ]
     betas = (0.9, schedule.beta2)
     return torch.optim.AdamW(groups, lr=schedule.learning_rate, betas=betas, eps=schedule.epsilon, fused=True)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Give every group of parameters the rate of a step, those that learn faster so many times it."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get(TIMES, 1.0)
 
 
 def linear_rate(schedule: Schedule, steps: int) -> Callable[[int], float]:

@@ -34,6 +34,9 @@ from isogloss.training.supervised import (
     settled,
 )
 
+RATIO = "ratio."
+"""How the names of W and b begin in a model that mixes."""
+
 
 class MixedModel(nn.Module):
     """A model, and what mixes in one of its layers; both are trained."""
@@ -58,6 +61,8 @@ class Course:
     """Whether back-translations are read."""
     pseudo: bool
     """Whether translations have pseudo-labels, by the setting's teacher."""
+    ratio_rate: float = 1.0
+    """How many times the learning rate W and b of the mixing ratio learn at."""
 
 
 def train_on_pairs(setting: Setting, course: Course) -> Trained:
@@ -85,7 +90,8 @@ def train_on_pairs(setting: Setting, course: Course) -> Trained:
         tell=setting.tell,
         what=f"fine-tuning on {'+'.join(setting.source)} beside {'+'.join(setting.target)}",
     )
-    schedule, loss = schedule_of(setting.optimization), partial(_placed, course.loss)
+    schedule = replace(schedule_of(setting.optimization), faster=(RATIO, course.ratio_rate))
+    loss = partial(_placed, course.loss)
     rows = mark_chosen(fit(model, batches, loss, schedule=schedule, seed=setting.seed, watch=watch).rows)
     warnings = (*reading.warnings, *selection.warnings(rows))
     return Trained(network, tokenizer, rows, warnings, extras=(partial(save_mixup, model.mixup),))

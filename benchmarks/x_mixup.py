@@ -1,0 +1,172 @@
+"""What does X-Mixup cost beside translate-train on the same pairs? Time and memory, as ratios from one run.
+
+    python benchmarks/x_mixup.py                # about a minute
+    python benchmarks/x_mixup.py --shape base   # multilingual BERT's shape; longer
+    python benchmarks/x_mixup.py --quick        # does it work? Its numbers mean nothing.
+
+Every way reads the same labelled pairs of texts and their translations, and updates as often, with as many
+rows an update; the paper's layer for classification mixes, the first. "Pairs alone" is X-Mixup without
+mixing, schedule and consistency, which is translate-train by other batches. Each way is a process of its own;
+on a CPU the time is that of the process on one thread, so that other programs disturb little.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import numpy as np
+import torch
+
+from isogloss.core.runs import Optimization
+from isogloss.data.examples import SentencePair
+from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.x_mixup import XMixup
+from isogloss.tasks import TASKS
+from isogloss.training.setting import Setting
+from material import SHAPES, make_material
+
+SIZES = {"small": (8, 1), "base": (2, 1)}
+"""Updates and rounds."""
+QUICK = (2, 1)
+PAIRS = 16
+"""Pairs of an update: 32 rows."""
+
+PLAIN = "translate-train"
+WAYS = {
+    PLAIN: TranslateTrain(),
+    "pairs alone": XMixup(ratio=0.0, mse=0.0, kl=0.0, schedule=False),
+    "constant ratio": XMixup(learned_ratio=False),
+    "x-mixup": XMixup(),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shape", choices=SHAPES, default="small")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    updates, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
+    if chosen.way:
+        print(json.dumps(measured(chosen.way, chosen.folder, updates, chosen.precision)))
+        return
+    found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory() as folder:
+        make_material(Path(folder), SHAPES[chosen.shape], sentences=1)
+        options = ["--folder", folder, "--shape", chosen.shape, "--precision", chosen.precision]
+        options += ["--quick"] if chosen.quick else []
+        for _ in range(rounds):
+            for way in WAYS:
+                ended = subprocess.run(
+                    [sys.executable, __file__, "--way", way, *options],
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    check=True,
+                )
+                found[way].append(json.loads(ended.stdout.splitlines()[-1]))
+    print("\n".join(table(found, f"{chosen.shape}, {2 * PAIRS} rows an update, {chosen.precision}")))
+
+
+def table(found: dict[str, list[dict[str, float]]], what: str) -> list[str]:
+    """Return the times and peaks, and their ratios to translate-train."""
+    seconds = {way: statistics.median(one["seconds"] for one in rounds) for way, rounds in found.items()}
+    peak = {way: statistics.median(one["peak"] for one in rounds) for way, rounds in found.items()}
+    lines = [f"{what}:", "", "| training | seconds an update | : plain | MiB above start | : plain | loss |"]
+    lines.append("|---|---|---|---|---|---|")
+    for way, rounds in found.items():
+        times, larger = seconds[way] / seconds[PLAIN], peak[way] / peak[PLAIN]
+        row = f"| {way} | {seconds[way]:.3f} | {times:.2f} | {peak[way]:.0f} | {larger:.2f} |"
+        lines.append(f"{row} {rounds[0]['loss']:.2f} |")
+    return lines
+
+
+def measured(way: str, folder: Path, updates: int, precision: str) -> dict[str, float]:
+    """Train once, after an update that warms caches up; return seconds an update, peak and mean loss."""
+    torch.set_num_threads(1)
+    train(way, folder, pairs(PAIRS), precision)
+    examples, before = pairs(updates * PAIRS), resident()
+    start = now()
+    loss = train(way, folder, examples, precision)
+    return {"seconds": (now() - start) / updates, "peak": peak_above(before), "loss": loss}
+
+
+def train(way: str, folder: Path, examples: dict[str, list[SentencePair]], precision: str) -> float:
+    """Train for one epoch with the method itself, loading and encoding on the clock; return the mean loss."""
+    size = 2 * PAIRS if way == PLAIN else PAIRS
+    with tempfile.TemporaryDirectory() as work:
+        setting = Setting(
+            task=TASKS["nli"],
+            start=str(folder / "encoder"),
+            train=examples.__getitem__,
+            dev=lambda _: examples["en"][:1],
+            source=("en",),
+            target=("xx",),
+            optimization=Optimization(epochs=1, batch_size=size, precision=precision, checkpoint_every=0),
+            folder=Path(work),
+            seed=0,
+        )
+        method: Any = WAYS[way]
+        return statistics.fmean(row["loss"] for row in method.train(setting).rows if "loss" in row)
+
+
+def pairs(count: int) -> dict[str, list[SentencePair]]:
+    """Draw pairs of texts, translations of about their length, and those translated back."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    texts = [
+        rng.integers(5000, size=n) for n in rng.lognormal(2.6, 0.5, 2 * count).round().clip(3, 50).astype(int)
+    ]
+    found: dict[str, list[SentencePair]] = {}
+    for code in ("en", "en-xx", "en-xx-en"):
+        said = [translated(text, rng) if code != "en" else text for text in texts]
+        words = [" ".join(f"w{number}" for number in text) for text in said]
+        found[code] = [
+            SentencePair(
+                id=str(n), first=words[2 * n], second=words[2 * n + 1], label=TASKS["nli"].labels[n % 3]
+            )
+            for n in range(count)
+        ]
+    return found
+
+
+def translated(text: Any, rng: np.random.Generator) -> Any:
+    """Draw other words, about as many."""
+    return rng.integers(5000, size=max(2, round(len(text) * rng.normal(1.0, 0.15))))
+
+
+def now() -> float:
+    """Return the seconds of the process; on a GPU those on the clock, once its work is done."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        return time.perf_counter()
+    return time.process_time()
+
+
+def resident() -> float:
+    """Return the MiB of memory the process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def peak_above(before: float) -> float:
+    """Return the most MiB there ever were above what there was before training."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**20
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return highest - min(before, highest)
+
+
+if __name__ == "__main__":
+    main()
