@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from isogloss.core.runs import Modules
 from isogloss.encoders import family_of, load_masked_lm
+from isogloss.encoders.language_modules import add_modules
 from isogloss.training import gradient_conflict
 from isogloss.training.gradient_conflict import (
     ALL,
@@ -283,3 +285,10 @@ def test_an_output_layer_that_shares_the_embeddings_is_counted_once(bert_folder)
     model = load_masked_lm(bert_folder)
     assert parts_of(model)["bert.embeddings.word_embeddings.weight"] == Part(0, "embeddings")
     assert not any("decoder.weight" in name for name in parts_of(model))
+
+
+def test_what_a_language_has_for_itself_is_no_part(encoder_folder):
+    model = load_masked_lm(encoder_folder)
+    before = parts_of(model)
+    add_modules(model, Modules(kind="adapter"), ("en", "fr"), seed=0)
+    assert parts_of(model) == before

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from isogloss.core.records import Value
 from isogloss.encoders import family_of
 from isogloss.encoders.family import encoder_prefix
+from isogloss.encoders.language_modules import shared_parameters
 
 CHUNK = 1 << 22
 """Numbers turned into float64 at a time: 32 MB, whatever the size of an embedding table."""
@@ -184,9 +185,10 @@ def _containing(part: Part) -> tuple[Part, ...]:
 
 
 def parts_of(model: Any) -> dict[str, Part]:
-    """Return for each parameter of an encoder, with or without a head, the smallest part it belongs to.
+    """Return for each parameter that languages share the smallest part of the model it belongs to.
 
-    An output layer that shares its weights with the embeddings belongs to them.
+    What a language has for itself no other pulls at. An output layer that shares its weights with the
+    embeddings belongs to them.
     """
     family, inside = family_of(model), encoder_prefix(model)
     embeddings = {id(weight) for weight in family.embeddings(model).parameters()}
@@ -201,5 +203,5 @@ def parts_of(model: Any) -> dict[str, Part]:
         name: Part(0, "embeddings")
         if id(weight) in embeddings
         else sites.get(name, Part(None, "other" if name.startswith(inside) else "head"))
-        for name, weight in model.named_parameters()
+        for name, weight in shared_parameters(model).items()
     }
