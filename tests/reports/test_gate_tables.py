@@ -106,7 +106,7 @@ def verdict(**how):
     ],
 )
 def test_each_half_of_the_claim_can_refute_it_and_noise_tests_nothing(how, expected):
-    assert verdict(**how) == ("p", expected)
+    assert verdict(**how) == ("n", expected)
 
 
 def test_the_claim_says_its_numbers():
@@ -189,7 +189,7 @@ def test_a_report_shows_gates_and_tests_the_claim(tmp_path):
         "gates-layers-cosine-mini",
         "gates-layers-correlation-mini",
     }
-    assert [claim.verdict for claim in report.claims if claim.letter == "p"] == ["supported"]
+    assert [claim.verdict for claim in report.claims if claim.letter == "n"] == ["supported"]
     page = report.html.read_text(encoding="utf-8")
     for part in ('id="language-gates"', "Perplexity under masks", "Gates that only one language keeps"):
         assert part in page

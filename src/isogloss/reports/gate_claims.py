@@ -39,7 +39,7 @@ def gate_claims(rows: Sequence[MaskLikeness]) -> tuple[Claim, ...]:
 
 
 def lower_layers_are_shared(rows: Sequence[MaskLikeness]) -> Claim:
-    """Claim (p), by gates: lower layers and attention are shared more than upper ones, feed-forward."""
+    """Claim (n), by gates: lower layers and attention are shared more than upper ones, feed-forward."""
     sentence = (
         "Lower layers are shared more than upper ones, and attention more than feed-forward: by the "
         "parameters each language needs."
@@ -57,8 +57,8 @@ def lower_layers_are_shared(rows: Sequence[MaskLikeness]) -> Claim:
     said = "; ".join(part.said for part in parts)
     known = [part.holds for part in parts if part.holds is not None]
     if not all(known):
-        return Claim("p", sentence, said, "refuted", how)
-    return Claim("p", sentence, said, "supported" if len(known) == len(parts) else "not tested", how)
+        return Claim("n", sentence, said, "refuted", how)
+    return Claim("n", sentence, said, "supported" if len(known) == len(parts) else "not tested", how)
 
 
 def _by_layer(rows: Sequence[MaskLikeness]) -> Tested:

@@ -38,7 +38,7 @@ ABLATIONS = ("ratio=0.0", "learned_ratio=False", "schedule=False", "mse=0.0", "k
 """What is left out, as methods are named in tables (Table 5)."""
 
 FLAT = 0.001
-"""(2f) A smaller standard deviation over examples is no spread: λ is one number to two digits."""
+"""(v) A smaller standard deviation over examples is no spread: λ is one number to two digits."""
 
 _NOISE = re.compile(r"noise=([0-9.e-]+)")
 
@@ -96,7 +96,7 @@ def is_whole(method: str) -> bool:
 
 
 def mixup_is_above(evidence: MixupEvidence) -> Claim:
-    """Claim (2a): X-Mixup above translate-train above zero-shot."""
+    """Claim (q): X-Mixup above translate-train above zero-shot."""
     sentence = "On the targets X-Mixup is above translate-train, and translate-train above zero-shot."
     how = f"{MEANS} X-Mixup reads inputs beside their translations. Supported when both hold in every task."
     parts = []
@@ -111,11 +111,11 @@ def mixup_is_above(evidence: MixupEvidence) -> Claim:
                 *evidence.ways.means(place, Label(encoder, PLAIN), [Label(encoder, plain)]),
             ]
             parts.append(_all_above(f"{place.task}{_who(whole)}", steps, 2))
-    return _claim("2a", sentence, parts, how)
+    return _claim("q", sentence, parts, how)
 
 
 def each_ablation_loses(evidence: MixupEvidence) -> Claim:
-    """Claim (2d): whatever is left out is missed."""
+    """Claim (t): whatever is left out is missed."""
     sentence = "X-Mixup loses when any of its parts is left out."
     how = f"{MEANS} Against the whole, paired; supported when each ablation measured is below it so."
     parts = []
@@ -127,11 +127,11 @@ def each_ablation_loses(evidence: MixupEvidence) -> Claim:
             said = [f"{_short(one.system.method, unmixed)} {_points(one)}" for one in tests]
             holds = all(one.is_significant and one.difference < 0 for one in tests) if tests else None
             parts.append(Part(f"{place.task}{_who(whole)}: {', '.join(said) or 'no ablations'}", holds))
-    return _claim("2d", sentence, parts, how)
+    return _claim("t", sentence, parts, how)
 
 
 def unseen_languages_gain(evidence: MixupEvidence) -> Claim:
-    """Claim (2e): languages that no translation was in gain too."""
+    """Claim (u): languages that no translation was in gain too."""
     sentence = "Languages without any translation in training gain from X-Mixup too."
     how = (
         "Mean of the languages that no model was made for, over them and over models, with each seed: "
@@ -146,11 +146,11 @@ def unseen_languages_gain(evidence: MixupEvidence) -> Claim:
             ours = _unseen(evidence, place, Label(encoder, whole), targets)
             about = f"{place.task}{_who(whole)}"
             parts.append(_over_seeds(about, ours, plain, "no unseen language was scored"))
-    return _claim("2e", sentence, parts, how)
+    return _claim("u", sentence, parts, how)
 
 
 def likeness_rises(evidence: MixupEvidence) -> Claim:
-    """Claim (2b): X-Mixup draws languages together."""
+    """Claim (r): X-Mixup draws languages together."""
     sentence = "CKA of the source and a target language is higher within X-Mixup models."
     how = (
         "Linear CKA in the last layer measured, mean over the targets each model was made for, with each "
@@ -173,11 +173,11 @@ def likeness_rises(evidence: MixupEvidence) -> Claim:
             about = f"{task}{_who(method)}" + (f" (encoder {fmean(before):.3f})" if before else "")
             values = _by_seed(ours), _by_seed(theirs)
             parts.append(_over_seeds(about, *values, "no CKA of source-only", digits=3, scale=1))
-    return _claim("2b", sentence, parts or [Part("no CKA within models of X-Mixup", None)], how)
+    return _claim("r", sentence, parts or [Part("no CKA within models of X-Mixup", None)], how)
 
 
 def likeness_goes_with_transfer(evidence: MixupEvidence) -> Claim:
-    """Claim (2c): the likelier the states, the better the transfer."""
+    """Claim (s): the likelier the states, the better the transfer."""
     sentence = "The higher its CKA with the source, the better a language is transferred to."
     how = (
         "Spearman's ρ over languages of CKA in the last layer measured within source-only models and their "
@@ -189,17 +189,17 @@ def likeness_goes_with_transfer(evidence: MixupEvidence) -> Claim:
     main = {(place.task, place.measure) for place, _, _ in evidence.boards()}
     parts = [
         Part(
-            f"{row.task}: ρ {row.rho:.2f}, p = {row.p_value:.4f}, {row.points} languages",
+            f"{row.task}: ρ {row.rho:.v}, p = {row.p_value:.4f}, {row.points} languages",
             _goes(row.rho, row.p_value),
         )
         for row in rows
         if row.layer == top and row.states == "model" and (row.task, row.metric) in main
     ]
-    return _claim("2c", sentence, parts or [Part("CKA and scores of fewer than three languages", None)], how)
+    return _claim("s", sentence, parts or [Part("CKA and scores of fewer than three languages", None)], how)
 
 
 def ratios_differ(evidence: MixupEvidence) -> Claim:
-    """Claim (2f): the ratio is each example's own."""
+    """Claim (v): the ratio is each example's own."""
     sentence = "The mixing ratio is another for each example."
     how = (
         f"Standard deviation of λ over examples, mean over seeds and targets. Supported when above {FLAT} in "
@@ -212,7 +212,7 @@ def ratios_differ(evidence: MixupEvidence) -> Claim:
         std, mean = fmean(row.std or 0.0 for row in rows), fmean(row.mean for row in rows)
         said = f"{task}: λ {mean:.3f}, std {std:.4f}{_noise(rows)}"
         parts.append(Part(said, std > FLAT))
-    return _claim("2f", sentence, parts or [Part("no mixing ratios", None)], how)
+    return _claim("v", sentence, parts or [Part("no mixing ratios", None)], how)
 
 
 def _noise(rows: Sequence[Ratio]) -> str:
@@ -225,7 +225,7 @@ def _noise(rows: Sequence[Ratio]) -> str:
         return ""
     curve = ", ".join(f"{noise:g}: {means[noise]:.3f}" for noise in sorted(means))
     rho = spearman(list(means), list(means.values())).rho
-    return f" (by noise {curve}; ρ {'–' if math.isnan(rho) else f'{rho:.2f}'})"
+    return f" (by noise {curve}; ρ {'–' if math.isnan(rho) else f'{rho:.v}'})"
 
 
 def _unseen(evidence: MixupEvidence, place: Place, system: Label, targets: Sequence[str]) -> dict[int, float]:
