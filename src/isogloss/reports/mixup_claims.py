@@ -1,7 +1,7 @@
 """The claims of the paper on X-Mixup, each tested on the rows at hand.
 
 Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Sections 5 and 6: Tables 1, 2, 5, 6.
-Letters carry the paper's number, so that they collide with those of no other paper.
+Letters go on from those of the other papers.
 """
 
 import math
@@ -189,7 +189,7 @@ def likeness_goes_with_transfer(evidence: MixupEvidence) -> Claim:
     main = {(place.task, place.measure) for place, _, _ in evidence.boards()}
     parts = [
         Part(
-            f"{row.task}: ρ {row.rho:.v}, p = {row.p_value:.4f}, {row.points} languages",
+            f"{row.task}: ρ {row.rho:.2f}, p = {row.p_value:.4f}, {row.points} languages",
             _goes(row.rho, row.p_value),
         )
         for row in rows
@@ -225,7 +225,7 @@ def _noise(rows: Sequence[Ratio]) -> str:
         return ""
     curve = ", ".join(f"{noise:g}: {means[noise]:.3f}" for noise in sorted(means))
     rho = spearman(list(means), list(means.values())).rho
-    return f" (by noise {curve}; ρ {'–' if math.isnan(rho) else f'{rho:.v}'})"
+    return f" (by noise {curve}; ρ {'–' if math.isnan(rho) else f'{rho:.2f}'})"
 
 
 def _unseen(evidence: MixupEvidence, place: Place, system: Label, targets: Sequence[str]) -> dict[int, float]:
