@@ -8,13 +8,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from foreign import trainer
+from isogloss.encoders.attention import fastest_attention
 from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.interpolation import COARSE, Interpolation
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
-from isogloss.training.supervised import attention_for_training
 from material import Material
 
 WEIGHTS = "model.safetensors"
@@ -85,7 +85,7 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         languages=("qaa",),
         split="dev",
         columns={},
-        load=lambda subject: UPOS.head(subject.folder, seed=0, attention=attention_for_training()),
+        load=lambda subject: UPOS.head(subject.folder, seed=0, attention=fastest_attention()),
         evaluation=lambda _: evaluation(
             UPOS, material.sentences, material.tokenizer, material.optimization(precision)
         ),

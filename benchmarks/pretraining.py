@@ -35,6 +35,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from isogloss.encoders.attention import fastest_attention
 from isogloss.core.runs import Architecture
 from isogloss.encoders import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
@@ -42,7 +43,6 @@ from isogloss.tasks.text_stream import TextStream, write_stream
 from isogloss.training.fit import fit
 from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import PRECISIONS, matrix_speed, settled_precision
-from isogloss.training.supervised import attention_for_training
 from isogloss.training.text_batches import Drawing, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
 
@@ -168,7 +168,7 @@ def contestants(text: Text, shape: Architecture, precision: str) -> list[Contest
 
 def ours(text: Text, shape: Architecture, precision: str) -> Callable[[], float]:
     """Train as the method does."""
-    model = new_encoder(shape, text.tokenizer, seed=0, attention=attention_for_training())
+    model = new_encoder(shape, text.tokenizer, seed=0, attention=fastest_attention())
     schedule = Schedule(learning_rate=1e-4, precision=precision)
 
     def train() -> float:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import torch
 
 from foreign import trainer
+from isogloss.encoders.attention import fastest_attention
 from isogloss.tasks.batch import collate
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.batching import Bucketed
 from isogloss.training.fit import fit
 from isogloss.training.optimizer import Schedule
-from isogloss.training.supervised import attention_for_training
 from material import BATCH, Material
 
 
@@ -69,7 +69,7 @@ def _contestants(material: Material) -> list[Contestant]:
 
 def _ours(material: Material, precision: str) -> Callable[[], float]:
     """Train as ``fine_tune`` does, without its evaluation."""
-    model = UPOS.head(material.folder, seed=0, attention=attention_for_training())
+    model = UPOS.head(material.folder, seed=0, attention=fastest_attention())
     batches: Bucketed = Bucketed(
         groups=[material.rows],
         length=lambda row: len(row.subwords),

@@ -66,12 +66,12 @@ schedule = false
 [[measure]]
 name = "scores"
 inputs = "paired"
-examples = 12
+examples = 50
 
 [[measure]]
 name = "mixup-sweep"
 inputs = "paired"
-examples = 12
+examples = 50
 ratios = [0.0, 1.0]
 layers = [1, 3]
 """

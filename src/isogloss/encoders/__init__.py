@@ -1,6 +1,6 @@
 """Floor 2: encoder families, subword-to-word maps and windows."""
 
-from isogloss.encoders.attention import offer_explicit_attention
+from isogloss.encoders.attention import fastest_attention, offer_explicit_attention
 from isogloss.encoders.family import Ability, EncoderFamily, Site
 from isogloss.encoders.loading import (
     load_encoder_config,
@@ -23,6 +23,7 @@ __all__ = [
     "Site",
     "family_named",
     "family_of",
+    "fastest_attention",
     "load_encoder_config",
     "load_masked_lm",
     "load_model",

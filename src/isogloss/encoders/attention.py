@@ -24,6 +24,11 @@ def offer_explicit_attention() -> str:
     return NAME
 
 
+def fastest_attention() -> str:
+    """Name the attention that is fastest here: fused on a GPU, explicit on a CPU, in scoring too."""
+    return "sdpa" if torch.cuda.is_available() else offer_explicit_attention()
+
+
 def explicit_attention(  # noqa: PLR0913, PLR0917 (transformers' signature)
     module: Any,
     query: Tensor,

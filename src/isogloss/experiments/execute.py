@@ -33,6 +33,7 @@ from isogloss.data.examples import Example, Translation
 from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
+from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_modules import parameter_counts
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
@@ -48,7 +49,6 @@ from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_o
 from isogloss.training.paired_evaluation import beside_translations
 from isogloss.training.processes import is_first
 from isogloss.training.setting import Setting, TextSetting
-from isogloss.training.supervised import attention_for_training
 
 
 def make(shop: Workshop, run: Run) -> Record:
@@ -251,7 +251,7 @@ def _load(shop: Workshop, run: Run) -> Any:
     """Give a fine-tuned model."""
     if not isinstance(run, FineTune):
         raise TypeError(f"a run of kind {run.name} has no head")
-    model = TASKS[run.task].head(shop.store.model(run), seed=0, attention=attention_for_training())
+    model = TASKS[run.task].head(shop.store.model(run), seed=0, attention=fastest_attention())
     return model.to(device()).eval()
 
 

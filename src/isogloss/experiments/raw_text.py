@@ -12,8 +12,8 @@ from isogloss.core.runs import Adjust, Measure, Pretrain, Pretrained, Run
 from isogloss.data.corpora import Split
 from isogloss.data.tensor_file import ENDING, write_tensors
 from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.encoders.attention import fastest_attention
 from isogloss.experiments.workshop import Workshop, device
-from isogloss.training.supervised import attention_for_training
 
 
 def text_of(shop: Workshop, run: Measure, language: str) -> Iterator[str]:
@@ -34,7 +34,7 @@ def masked_lm_of(shop: Workshop, run: Run, title: str) -> tuple[Any, Any]:
     if not isinstance(run, Pretrain | Pretrained | Adjust):
         raise ModelError(f"{title}: this leaves no masked-LM head. Look at the encoder it was made from.")
     folder = shop.encoder(run)
-    model: Any = load_masked_lm(folder, attention=attention_for_training())
+    model: Any = load_masked_lm(folder, attention=fastest_attention())
     return model.to(device()).eval(), load_tokenizer(folder)
 
 

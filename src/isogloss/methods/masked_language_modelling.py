@@ -15,6 +15,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.runs import Architecture, Modules
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, require, set_dropout
+from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.module_places import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.text_stream import subwords_of
@@ -24,7 +25,6 @@ from isogloss.training.fit import Fitted, Observer, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.pretraining import Reading, Start, begin, check_fields
 from isogloss.training.setting import TextSetting
-from isogloss.training.supervised import attention_for_training
 from isogloss.training.text_batches import Drawing, Parallel, TextBatches
 
 
@@ -113,7 +113,7 @@ class MaskedLanguageModelling:
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
         drawing = self._drawing()
-        start = begin(setting, drawing, self._reading(), attention=attention_for_training())
+        start = begin(setting, drawing, self._reading(), attention=fastest_attention())
         batches = TextBatches(
             drawing=drawing,
             streams=start.streams,

@@ -15,6 +15,7 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
+from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_codes import language_subword
 from isogloss.encoders.new_seq2seq import (
     MarianShape,
@@ -38,7 +39,6 @@ from isogloss.training.fit import Fitted, Note, Watch, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import scoring
 from isogloss.training.setting import TranslationSetting
-from isogloss.training.supervised import attention_for_training
 
 METRIC = "chrf"
 
@@ -127,7 +127,7 @@ class TranslationModelling:
         pairs = {name: _encoded(setting.bitext[name], tokenizer) for name in setting.bitext}
         rows, notes = self._rows(pairs, tokenizer)
         model = new_marian(
-            self._shape(), tokenizer, seed=derive(setting.seed, "model"), attention=attention_for_training()
+            self._shape(), tokenizer, seed=derive(setting.seed, "model"), attention=fastest_attention()
         )
         batches = _PairBatches(rows, self, derive(setting.seed, "order"), tokenizer.pad_token_id)
         checkpoints = Checkpoints(setting.folder, self.checkpoint_every)

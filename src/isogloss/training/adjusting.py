@@ -15,6 +15,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole
+from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_maps import language_maps_of
 from isogloss.encoders.speaking import check_languages
 from isogloss.training.aligned_batches import AlignedBatch, collate_pairs
@@ -27,7 +28,6 @@ from isogloss.training.kept_states import Kept, KeptStates
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states_before import Keeping, states_before
-from isogloss.training.supervised import attention_for_training
 
 PairLoss = Callable[[Any, AlignedBatch], Tensor]
 """From the model and a batch, on the model's device, to one number."""
@@ -63,7 +63,7 @@ def adjust(
     languages.
     """
     tokenizer = load_tokenizer(setting.start)
-    model = load_whole(setting.start, attention=attention_for_training())
+    model = load_whole(setting.start, attention=fastest_attention())
     refuse_mapped(model, setting.start)
     check_layers(model, [reading.layer])
     check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))

@@ -17,6 +17,7 @@ from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.data.matching import matched
 from isogloss.encoders import load_tokenizer
+from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.mixup import Mixup, save_mixup
 from isogloss.encoders.speaking import check_languages, of_language
 from isogloss.training.batching import Batches, Bucketed
@@ -28,7 +29,6 @@ from isogloss.training.setting import Setting
 from isogloss.training.supervised import (
     Selection,
     Trained,
-    attention_for_training,
     mark_chosen,
     schedule_of,
     settled,
@@ -74,7 +74,7 @@ def train_on_pairs(setting: Setting, course: Course) -> Trained:
     setting = settled(setting, checkpoints)
     tokenizer = load_tokenizer(setting.start)
     network = setting.task.head(
-        setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
+        setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention()
     )
     check_languages(network, (*setting.source, *setting.target))
     model = MixedModel(network, course.mixup(network.config))

@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from isogloss.core.records import Value
 from isogloss.core.runs import Optimization
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
-from isogloss.encoders import load_tokenizer, offer_explicit_attention
+from isogloss.encoders import load_tokenizer
+from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.speaking import check_languages, of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
@@ -88,9 +88,7 @@ def fine_tune(
     checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
     setting = settled(setting, checkpoints)
     tokenizer = load_tokenizer(setting.start)
-    model = setting.task.head(
-        setting.start, seed=derive(setting.seed, "head"), attention=attention_for_training()
-    )
+    model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
     check_languages(model, (*reads.train, *reads.dev))
     train = {language: setting.train(language) for language in reads.train}
     batches, task_loss = prepare(setting, tokenizer, train)
@@ -154,11 +152,6 @@ def schedule_of(optimization: Optimization) -> Schedule:
         clip=optimization.clip,
         precision=optimization.precision,
     )
-
-
-def attention_for_training() -> str:
-    """Name the attention that trains fastest: fused on a GPU; on a CPU its backward pass is the slow part."""
-    return "sdpa" if torch.cuda.is_available() else offer_explicit_attention()
 
 
 def _loss(task: Task, model: Any, spoken: tuple[str, Batch]) -> Tensor:

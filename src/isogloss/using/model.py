@@ -14,6 +14,7 @@ from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.sources import Treebanks
 from isogloss.encoders import load_tokenizer
+from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.encoders.speaking import check_languages
 from isogloss.tasks import TASKS, Task
@@ -252,7 +253,7 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     if origin.task not in TASKS:
         raise unknown_name(str(folder), "task", origin.task, TASKS)
     task = TASKS[origin.task]
-    network = task.head(weights, seed=0).eval().to(device())
+    network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
     return Model(network, load_tokenizer(str(weights)), task, origin, precision, load_mixup(weights))
 
 
