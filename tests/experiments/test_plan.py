@@ -212,6 +212,15 @@ def test_one_treebank_can_be_named_for_all_languages(plan):
     assert title_of(measure) == "scores: source-only, seed 0, ud BuiltIn qaa qab qad dev"
 
 
+def test_of_several_corpora_those_with_treebanks_take_the_choice(plan):
+    several = {"grid__corpus": ["ud", "wikiann"], "grid__task": ["upos", "ner"]}
+    one_method = {"grid__method": [{"name": "source-only"}], "grid__seeds": [0]}
+    runs = plan(**several, **one_method, grid__treebanks={"qaa": "BuiltIn"}, measure=[{"name": "scores"}])
+    chosen = {run.corpus: run.treebanks for run in models(runs)}
+    assert chosen == {"ud": (("qaa", "BuiltIn"),), "wikiann": ()}
+    assert {run.corpus: run.treebanks for run in measures(runs, "scores")} == chosen
+
+
 def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
     text = TINY + '[[measure]]\nname = "run-variance"\n'
     ids = sorted(run_id(run) for run in plan(text))

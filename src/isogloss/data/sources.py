@@ -14,6 +14,7 @@ from isogloss.data.corpora import Corpus, Split, field_after_colon
 from isogloss.data.examples import Example
 from isogloss.data.files import Folder
 from isogloss.data.hub_datasets import data_folder
+from isogloss.data.joined import Joined
 from isogloss.data.joined import joined as joined_corpora
 
 Treebanks = tuple[tuple[str, str], ...]
@@ -55,6 +56,12 @@ class Sources:
                 f"corpus {plain!r} has no {choice} to choose from; found {changes[choice]!r}. Leave it out."
             )
         return replace(corpus, **changes)  # type: ignore[no-any-return]
+
+    def has_treebanks(self, name: str) -> bool:
+        """Tell whether a corpus, each part of it, has treebanks to choose from."""
+        corpus = self.corpus(name)
+        parts = [part.corpus for part in corpus.parts] if isinstance(corpus, Joined) else [corpus]
+        return all(hasattr(part, "treebanks") for part in parts)
 
     def needs(self, name: str, kind: str) -> None:
         """Raise ConfigError unless a corpus holds a kind of examples: text, bitext, or a task's labels."""

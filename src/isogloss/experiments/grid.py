@@ -12,7 +12,7 @@ from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import encoder_label, most_subwords, place_of
-from isogloss.experiments.grid_lists import check_lists, check_tasks, many, seeds_for, tasks_of
+from isogloss.experiments.grid_lists import check_lists, check_tasks, many, seeds_for, tasks_of, treebanks_of
 from isogloss.experiments.languages_read import check_read
 from isogloss.experiments.recipe import (
     GridTable,
@@ -171,7 +171,6 @@ def _points(
 ) -> Iterator[tuple[Cell, Table]]:
     """Give every point of the grid but its methods, with what it changes of the optimization."""
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
-    treebanks = tuple(sorted(grid.treebanks.items()))
     asked = [
         (corpus, task) for corpus in many(grid.corpus) for task in tasks_of(grid, corpus, sources, where)
     ]
@@ -187,7 +186,7 @@ def _points(
                 source=languages,
                 target=target,
                 seed=seed,
-                treebanks=treebanks,
+                treebanks=treebanks_of(grid, corpus, sources),
                 examples=grid.examples,
                 dev_examples=grid.dev_examples,
                 where=where,

@@ -8,7 +8,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.run_graph import original
 from isogloss.core.runs import Encoder, Pretrain
 from isogloss.data import CORPORA
-from isogloss.data.sources import Sources
+from isogloss.data.sources import Sources, Treebanks
 from isogloss.experiments.recipe import GridTable, OneOrMany, located, refuse_empty_or_twice
 from isogloss.tasks import TASKS
 
@@ -31,6 +31,13 @@ def check_lists(grid: GridTable, where: str) -> None:
     for code in grid.treebanks:
         if code not in (*sources, *targets):
             raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *targets])
+
+
+def treebanks_of(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
+    """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
+    chosen = tuple(sorted(grid.treebanks.items()))
+    takes = [one for one in many(grid.corpus) if chosen and sources.has_treebanks(one)]
+    return chosen if corpus in takes or not takes else ()
 
 
 def tasks_of(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def _measure(
 ) -> Measure:
     choice, corpus = chosen.choice, chosen.choice.corpus or cell.corpus
     languages = choice.languages or languages
-    treebanks = _treebanks(chosen, languages) or cell.treebanks
+    treebanks = _treebanks(chosen, languages) or (cell.treebanks if corpus == cell.corpus else ())
     codes = [code for language in languages for code in codes_read(choice.inputs, language, cell.source)]
     check_inputs(choice.inputs, cell.task, f"{chosen.where}: inputs")
     spoken = [language_read(choice.inputs, one, cell.source) for one in languages]

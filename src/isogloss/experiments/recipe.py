@@ -120,7 +120,7 @@ class GridTable:
     optimization: Table = field(default_factory=dict)
     """Fields of the optimization for all methods; a list makes one grid point for each value."""
     treebanks: dict[str, str] = field(default_factory=dict)
-    """Treebank of a language where the corpus has several."""
+    """Treebank of a language where a corpus has several."""
     examples: Count = 0
     """Training examples of each language; 0 for all."""
     dev_examples: Count = 0
