@@ -190,6 +190,17 @@ def test_claims_are_refuted_where_nothing_gains(tmp_path):
     assert {found[letter].verdict for letter in ("q", "r", "t", "u", "v")} == {"refuted"}
 
 
+def test_a_weight_that_was_chosen_is_a_whole_of_its_own_with_its_own_ablations(tmp_path):
+    chosen = {
+        ("x-mixup (mse=0.1)", "paired"): 0.3,
+        ("x-mixup (mse=0.1, kl=0.0)", "paired"): 0.2,
+    }
+    claim = verdicts(build(tmp_path, GAINS | chosen))["t"]
+    paper, own = claim.number.split("; ")
+    assert paper.startswith("nli: ") and "mse=0.0" in paper and "kl=0.0" not in paper
+    assert own.startswith("nli (mse=0.1): ") and "kl=0.0 −" in own and "mse=0.0 −" in own
+
+
 def test_one_seed_or_no_baseline_leaves_claims_open(tmp_path):
     without = {key: gain for key, gain in GAINS.items() if key[0] != "translate-train"}
     found = verdicts(build(tmp_path, without, seeds=(0,)))

@@ -299,12 +299,16 @@ def _left_out(method: str) -> list[str]:
 
 def _ablates(method: str, whole: str) -> bool:
     """Tell whether a system is another one with something left out, and nothing else changed."""
-    rest = [one for one in _settings(method) if one not in ABLATIONS]
+    fields = {one.partition("=")[0] for one in _left_out(method)}
+    rest, others = (
+        [one for one in _settings(system) if one.partition("=")[0] not in fields]
+        for system in (method, whole)
+    )
     return (
         _is_mixup(method)
         and method.endswith(f"{HOW}{PAIRED}")
-        and bool(_left_out(method))
-        and rest == _settings(whole)
+        and bool(fields)
+        and rest == others
         and translator(method) == translator(whole)
     )
 
@@ -318,8 +322,8 @@ def _plain(method: str) -> str:
 
 
 def _who(method: str) -> str:
-    by = translator(method)
-    return f" by {by}" if by else ""
+    by, settings = translator(method), _settings(method)
+    return (f" ({', '.join(settings)})" if settings else "") + (f" by {by}" if by else "")
 
 
 def _points(one: MeanComparison) -> str:
