@@ -33,6 +33,7 @@ from isogloss.reports.gradients import (
     title_of,
 )
 from isogloss.reports.paths import grouped
+from isogloss.reports.training_figures import without_seed
 from isogloss.reports.words import joined, slug
 
 if TYPE_CHECKING:
@@ -62,13 +63,14 @@ def conflict_figures(trainings: Mapping[str, Sequence[Run]], rows: Sequence[Conf
 
 
 def _curves(kind: str, runs: Sequence[Run]) -> list[Figure]:
-    """Draw the cosine of whole gradients by step, a panel for each training."""
+    """Draw the cosine of whole gradients by step; the seeds of one training share a panel."""
     found = [(run, steps_of(run)[0]) for run in runs]
     curves = [
         (run, [row for row in rows if row.module == WHOLE and row.layer is None]) for run, rows in found
     ]
-    curves = [(run, rows) for run, rows in curves if rows][:PANELS]
-    if not curves:
+    curves = [(run, rows) for run, rows in curves if rows]
+    titles = dict(list(grouped(curves, lambda curve: without_seed(curve[0].title)).items())[:PANELS])
+    if not titles:
         return []
     labels = [_pair(row) for _, rows in curves for row in rows]
     colour = colours(labels)
@@ -84,10 +86,11 @@ def _curves(kind: str, runs: Sequence[Run]) -> list[Figure]:
     )
 
     def paint() -> "Canvas":
-        canvas, axes = panels(len(curves), height=1.9, labels=list(colour))
-        for axis, (run, rows) in zip(axes, curves, strict=True):
-            _draw_steps(axis, rows, colour)
-            head(axis, run.title)
+        canvas, axes = panels(len(titles), height=1.9, labels=list(colour))
+        for axis, (title, seeds) in zip(axes, titles.items(), strict=True):
+            for _, rows in seeds:
+                _draw_steps(axis, rows, colour)
+            head(axis, title)
         legend(canvas, axes)
         axis_labels(canvas, "step", "cosine")
         return canvas

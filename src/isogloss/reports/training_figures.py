@@ -41,7 +41,7 @@ def without_seed(title: str) -> str:
 
 
 def pretrain_figure(runs: Sequence[Run]) -> list[Figure]:
-    """Draw the loss of each pretraining by step, one line per language."""
+    """Draw the loss of each pretraining by step, one line per language; seeds share a panel."""
     curves = [(run, rows) for run in runs if (rows := run_rows(run, PretrainStep)[0])]
     if not curves:
         return []
@@ -54,13 +54,16 @@ def pretrain_figure(runs: Sequence[Run]) -> list[Figure]:
         alt=f"Line plot: {joined(lasts)}.",
     )
 
+    titles = grouped(curves, lambda curve: curve[0].title)
+
     def paint() -> "Canvas":
-        canvas, axes = panels(len(curves), height=1.9, labels=list(colour))
-        for axis, (run, rows) in zip(axes, curves, strict=True):
-            for language, line in grouped(rows, lambda row: row.language or ALL).items():
-                steps, losses = [row.step for row in line], [row.loss for row in line]
-                axis.plot(steps, losses, color=colour[language], label=language)
-            head(axis, run.title)
+        canvas, axes = panels(len(titles), height=1.9, labels=list(colour))
+        for axis, (title, seeds) in zip(axes, titles.items(), strict=True):
+            for rows in (rows for _, rows in seeds):
+                for language, line in grouped(rows, lambda row: row.language or ALL).items():
+                    steps, losses = [row.step for row in line], [row.loss for row in line]
+                    axis.plot(steps, losses, color=colour[language], label=language)
+            head(axis, title)
         legend(canvas, axes)
         axis_labels(canvas, "step", "loss")
         return canvas
