@@ -33,6 +33,17 @@ def test_the_table_has_what_is_shared_and_what_each_language_has(tmp_path):
     assert [row["parameters"] for row in table.data] == [1500, 1000, 250, 250]
 
 
+def test_seeds_of_one_encoder_are_one_line(tmp_path):
+    rows = list(counted(1500))
+    names = [
+        write_run(tmp_path, f"a{seed}", {"kind": "pretrain", "title": "encoder joint", "rows": rows})
+        for seed in range(3)
+    ]
+    write_plan(tmp_path, names)
+    (table,) = parameter_table(gather(tmp_path).finished("pretrain"))
+    assert len(table.rows) == len(table.data) == 1
+
+
 def test_rows_of_steps_and_of_parameters_are_told_apart(tmp_path):
     (run,) = written(tmp_path, joint=counted(1500))
     steps, parameters = run_rows(run, PretrainStep), run_rows(run, Parameters)

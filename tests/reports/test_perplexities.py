@@ -70,3 +70,11 @@ def test_a_report_calls_encoders_as_the_recipe_does_and_leaves_no_row_out(out):
     assert {"perplexity-by-language.csv"} <= {path.name for path in report.tables}
     scores = (out / "tables" / "rows-scores.csv").read_text(encoding="utf-8")
     assert ",joint," in scores
+
+
+def test_lines_beyond_the_palette_differ_in_style():
+    from isogloss.reports.drawing import PALETTE, colours, line_styles
+
+    names = [f"encoder {number}" for number in range(len(PALETTE) + 1)]
+    looks = list(zip(colours(names).values(), line_styles(names).values(), strict=True))
+    assert looks[0][0] == looks[-1][0] and len(set(looks)) == len(names)

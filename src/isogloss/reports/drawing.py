@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing p
 SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", "#f4f4f0"
 """Okabe and Ito's colours, told apart by colour-blind readers; source and target keep theirs everywhere."""
 
+STYLES = ("-", "--", ":", "-.")
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
 """For series that are no roles: languages, methods, tasks."""
 
@@ -204,6 +205,11 @@ def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
     height, width = canvas.get_figheight(), canvas.get_figwidth()
     canvas.text(0.5, 0.08 / height, x, ha="center", va="bottom")
     canvas.text(0.08 / width, 0.5, y, ha="left", va="center", rotation=90)
+
+
+def line_styles(names: Sequence[str]) -> dict[str, str]:
+    """Return a line style for each name, in the order met: another one each time colours repeat."""
+    return {name: STYLES[i // len(PALETTE) % len(STYLES)] for i, name in enumerate(dict.fromkeys(names))}
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:

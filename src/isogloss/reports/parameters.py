@@ -14,10 +14,12 @@ _TITLE = "encoder "
 
 
 def parameter_table(runs: Sequence[Run]) -> list[Table]:
-    """Return how many parameters each encoder has; none where no record says it."""
-    counted = [
-        (run.title.removeprefix(_TITLE), rows) for run in runs if (rows := run_rows(run, Parameters)[0])
-    ]
+    """Return how many parameters each encoder has, seeds as one; none where no record says it."""
+    counted = dict.fromkeys(
+        (run.title.removeprefix(_TITLE), tuple(rows))
+        for run in runs
+        if (rows := run_rows(run, Parameters)[0])
+    )
     table = Table(
         name="parameters",
         title="Parameters of the encoders",

@@ -12,6 +12,7 @@ from isogloss.reports.drawing import (
     drawn,
     head,
     legend,
+    line_styles,
     panels,
     whole_numbers,
 )
@@ -38,7 +39,8 @@ def perplexity_figure(runs: Sequence[Run]) -> list[Figure]:
     if not curves:
         return []
     by_language = grouped(curves, lambda curve: curve[1][-1].language)
-    colour = colours([name for name, _ in curves])
+    names = [name for name, _ in curves]
+    colour, style = colours(names), line_styles(names)
     ends = [f"{language(rows[-1].language)} {rows[-1].score:.1f} for {name}" for name, rows in curves]
     words = Words(
         name="perplexity",
@@ -54,7 +56,8 @@ def perplexity_figure(runs: Sequence[Run]) -> list[Figure]:
         for axis, (code, own) in zip(axes, by_language.items(), strict=True):
             for name, rows in own:
                 epochs, scores = [row.epoch for row in rows], [row.score for row in rows]
-                axis.plot(epochs, scores, marker="." * (len(rows) == 1), color=colour[name], label=name)
+                dot = "." * (len(rows) == 1)
+                axis.plot(epochs, scores, style[name], marker=dot, color=colour[name], label=name)
             axis.set_yscale("log")
             axis.yaxis.set_major_formatter(LogFormatter())
             axis.yaxis.set_minor_formatter(LogFormatter())  # It writes as many as there is room for.
