@@ -14,8 +14,6 @@ import json
 import os
 import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -31,6 +29,7 @@ from isogloss.encoders import load_model, load_tokenizer
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.training.setting import AdjustSetting
 from material import BATCH, SHAPES, make_material
+from turns import in_turns
 
 SIZES = {"small": (12, 3), "base": (2, 1)}
 """Steps and rounds."""
@@ -54,15 +53,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         make_material(Path(folder), SHAPES[chosen.shape], sentences=1)
-        found = {way: [] for way in WAYS}
-        for _ in range(rounds):
-            for way in WAYS:
-                options = ["--way", way, "--folder", folder, "--shape", chosen.shape]
-                options += ["--quick"] if chosen.quick else []
-                ended = subprocess.run(
-                    [sys.executable, __file__, *options], capture_output=True, text=True, check=True
-                )
-                found[way].append(json.loads(ended.stdout.splitlines()[-1]))
+        options = ["--folder", folder, "--shape", chosen.shape, *["--quick"] * chosen.quick]
+        found = in_turns(__file__, WAYS, rounds, options)
     print("\n".join(table(found)))
 
 

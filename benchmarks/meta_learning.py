@@ -14,8 +14,6 @@ import json
 import os
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -35,6 +33,7 @@ from isogloss.training.meta_learner import Learning, MetaLearner
 from isogloss.training.optimizer import Schedule
 from isogloss.training.text_batches import Drawing
 from material import SHAPES
+from turns import in_turns
 
 SHAPES_HERE = {
     "tiny": Architecture(layers=1, dim=32, heads=2, feed_forward=64, vocabulary=200),
@@ -74,16 +73,7 @@ def main() -> None:
         return
     shape, subwords = ("tiny", 512) if chosen.quick else (chosen.shape, chosen.subwords)
     options = ["--shape", shape, "--subwords", str(subwords), "--precision", chosen.precision]
-    found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
-    for _ in range(1 if chosen.quick else ROUNDS):
-        for way in WAYS:
-            ended = subprocess.run(
-                [sys.executable, __file__, "--way", way, *options],
-                stdout=subprocess.PIPE,
-                text=True,
-                check=True,
-            )
-            found[way].append(json.loads(ended.stdout.splitlines()[-1]))
+    found = in_turns(__file__, WAYS, 1 if chosen.quick else ROUNDS, options)
     print("\n".join(table(found, f"{shape}, batches of {subwords} subwords, {chosen.precision}")))
 
 

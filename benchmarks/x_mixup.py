@@ -15,8 +15,6 @@ import json
 import os
 import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -35,6 +33,7 @@ from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from material import SHAPES, make_material
+from turns import in_turns
 
 SIZES = {"small": (8, 1), "base": (2, 1)}
 """Updates and rounds."""
@@ -63,20 +62,11 @@ def main() -> None:
     if chosen.way:
         print(json.dumps(measured(chosen.way, chosen.folder, updates, chosen.precision)))
         return
-    found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as folder:
         make_material(Path(folder), SHAPES[chosen.shape], sentences=1)
         options = ["--folder", folder, "--shape", chosen.shape, "--precision", chosen.precision]
         options += ["--quick"] if chosen.quick else []
-        for _ in range(rounds):
-            for way in WAYS:
-                ended = subprocess.run(
-                    [sys.executable, __file__, "--way", way, *options],
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    check=True,
-                )
-                found[way].append(json.loads(ended.stdout.splitlines()[-1]))
+        found = in_turns(__file__, WAYS, rounds, options)
     print("\n".join(table(found, f"{chosen.shape}, {2 * PAIRS} rows an update, {chosen.precision}")))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from isogloss.reports.adjusted import Encoders, encoders_of
 from isogloss.reports.adjustment_claims import Evidence, adjustment_claims
@@ -117,6 +117,17 @@ class Findings:
         )
 
 
+KEPT_BY_RUNS: tuple[tuple[str, type[Any]], ...] = (
+    ("pretrain", PretrainStep),
+    ("pretrain", Perplexity),
+    ("pretrain", Parameters),
+    ("adjust", AdjustStep),
+    ("align", Alignment),
+    ("fine-tune", Epoch),
+)
+"""Rows that runs themselves keep, by what a run makes."""
+
+
 def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
     """Read the rows of every known diagnostic; also say what was left out, and why."""
     notes: list[str] = []
@@ -157,10 +168,10 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         conflicts=conflicts,
         masks=masks,
     )
-    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, PretrainStep)[1]]
-    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Perplexity)[1]]
-    notes += [note for run in gathered.finished("pretrain") for note in run_rows(run, Parameters)[1]]
-    notes += [note for run in gathered.finished("adjust") for note in run_rows(run, AdjustStep)[1]]
-    notes += [note for run in gathered.finished("align") for note in run_rows(run, Alignment)[1]]
-    notes += [note for run in gathered.finished("fine-tune") for note in run_rows(run, Epoch)[1]]
+    notes += [
+        note
+        for made, row in KEPT_BY_RUNS
+        for run in gathered.finished(made)
+        for note in run_rows(run, row)[1]
+    ]
     return found, notes
