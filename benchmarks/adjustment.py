@@ -132,7 +132,7 @@ def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
     return statistics.fmean(losses)
 
 
