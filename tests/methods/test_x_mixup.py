@@ -241,6 +241,15 @@ def test_the_sources_are_real_at_first_and_translated_back_at_last(train, monkey
     assert not same[-1]
 
 
+@pytest.mark.parametrize(
+    ("method", "told"), [(XMixup(), True), (XMixup(decay=2), False), (XMixup(schedule=False), False)]
+)
+def test_a_training_too_short_for_its_schedule_is_told_of(train, method, told):
+    warnings = [one for one in train(method).warnings if "too short for its decay" in one]
+    assert len(warnings) == told
+    assert all("took back-translations in 0 of " in one for one in warnings)
+
+
 def test_back_translations_are_read_for_the_schedule_alone():
     reads = XMixup().reads(("en",), ("de", "sw"))
     assert reads.train == ("en", "en-de", "en-sw", "en-de-en", "en-sw-en")

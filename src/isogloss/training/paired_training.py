@@ -37,6 +37,9 @@ from isogloss.training.supervised import (
 RATIO = "ratio."
 """How the names of W and b begin in a model that mixes."""
 
+SELDOM = 0.01
+"""Share of back-translated batches below which a schedule might as well not be there."""
+
 
 class MixedModel(nn.Module):
     """A model, and what mixes in one of its layers; both are trained."""
@@ -93,7 +96,7 @@ def train_on_pairs(setting: Setting, course: Course) -> Trained:
     schedule = replace(schedule_of(setting.optimization), faster=(RATIO, course.ratio_rate))
     loss = partial(_placed, course.loss)
     rows = mark_chosen(fit(model, batches, loss, schedule=schedule, seed=setting.seed, watch=watch).rows)
-    warnings = (*reading.warnings, *selection.warnings(rows))
+    warnings = (*reading.warnings, *batches.warnings(), *selection.warnings(rows))
     return Trained(network, tokenizer, rows, warnings, extras=(partial(save_mixup, model.mixup),))
 
 
@@ -187,7 +190,7 @@ def _batches(
     )
     make = partial(collate_sides, padding=padding, labels=len(setting.task.labels))
     pairs = tuple(product(setting.source, setting.target))
-    return _PairedBatches(plan, course.real, make, pairs)
+    return _PairedBatches(plan, course.real, make, pairs, back=course.back)
 
 
 @dataclass(frozen=True)
@@ -199,9 +202,22 @@ class _PairedBatches(Batches[PairedBatch]):
     make: Callable[[Sequence[Labelled], Sequence[Labelled]], PairedBatch]
     languages: tuple[tuple[str, str], ...]
     """Of each group of rows that of its sources and that of its targets."""
+    back: bool
+    """Whether there are back-translations to take."""
 
     def __len__(self) -> int:
         return len(self.plan)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Say when the training was too short for the schedule of its sources."""
+        taken = sum(not all(self.real(step, 1)) for step in range(len(self)))
+        if not self.back or taken >= SELDOM * len(self):
+            return ()
+        return (
+            f"scheduled sampling took back-translations in {taken} of {len(self)} batches: the training is "
+            f"too short for its decay k. Lower decay (from batch k·ln k on half are taken), or set "
+            f"schedule = false.",
+        )
 
     def __getitem__(self, step: int) -> PairedBatch:
         pairs = self.plan[step]
