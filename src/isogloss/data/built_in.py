@@ -90,11 +90,8 @@ class BuiltInFolder:
     def find(self, patterns: Iterable[str]) -> list[File]:
         """Give the files that match the first pattern that matches any, sorted by name; else none."""
         files = _every_file(self.maker)
-        for pattern in patterns:
-            found = [pattern] if pattern in files else [path for path in files if matches(path, pattern)]
-            if found:
-                return [files[path] for path in sorted(found)]
-        return []
+        found = next(filter(None, (_matching(self.maker, pattern) for pattern in patterns)), ())
+        return [files[path] for path in found]
 
     def inside(self) -> list[str]:
         """Give the corpus folders."""
@@ -146,6 +143,12 @@ def _files(maker: Maker) -> dict[str, File]:
 @lru_cache(maxsize=8)
 def _every_file(maker: Maker) -> dict[str, File]:
     return _files(maker) | _large_files(maker) | _translated_files(maker)
+
+
+@lru_cache(maxsize=4096)  # There are thousands of files, and a plan asks for the same few again and again.
+def _matching(maker: Maker, pattern: str) -> tuple[str, ...]:
+    files = _every_file(maker)
+    return (pattern,) if pattern in files else tuple(sorted(path for path in files if matches(path, pattern)))
 
 
 def _large_files(maker: Maker) -> dict[str, File]:

@@ -16,8 +16,12 @@ from isogloss.data.files import Folder
 from isogloss.data.hub_datasets import data_folder
 from isogloss.data.joined import Joined
 from isogloss.data.joined import joined as joined_corpora
+from isogloss.data.recent_examples import RecentExamples
 
 Treebanks = tuple[tuple[str, str], ...]
+
+_RECENT = RecentExamples(limit=50_000)
+"""What this process read: runs, and the languages of one, ask for the same few splits again and again."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,13 @@ class Sources:
     def examples(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> list[Example]:
-        """Read the first examples of a split (0: all); DataError when there are none."""
-        found = list(self.stream(corpus, language, split, treebanks=treebanks, examples=examples))
+        """Read the first examples of a split (0: all), or give those read before; DataError for none."""
+        files = self.corpus(corpus, treebanks).files(self.folder(language), language, split)
+        state = tuple((file.name, file.fingerprint()) for file in files)
+        found = _RECENT.examples(
+            (corpus, treebanks, language, split, examples, state),
+            lambda: self.stream(corpus, language, split, treebanks=treebanks, examples=examples),
+        )
         if not found:
             raise DataError(
                 f"{corpus} {language} {split}: the split is empty. Choose another split or language."
