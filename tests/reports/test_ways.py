@@ -201,6 +201,17 @@ def test_a_weight_that_was_chosen_is_a_whole_of_its_own_with_its_own_ablations(t
     assert own.startswith("nli (mse=0.1): ") and "kl=0.0 −" in own and "mse=0.0 −" in own
 
 
+def test_a_model_without_a_schedule_ablates_one_whose_schedule_is_as_long_as_its_training(tmp_path):
+    chosen = {
+        ("x-mixup (decay=25)", "paired"): 0.3,
+        ("x-mixup (schedule=False)", "paired"): 0.2,
+        ("x-mixup (decay=25, mse=0.0)", "paired"): 0.2,
+    }
+    number = verdicts(build(tmp_path, GAINS | chosen))["t"].number.split("; ")[-1]
+    assert number.startswith("nli (decay=25): ")
+    assert "schedule=False −" in number and "mse=0.0 −" in number
+
+
 def test_one_seed_or_no_baseline_leaves_claims_open(tmp_path):
     without = {key: gain for key, gain in GAINS.items() if key[0] != "translate-train"}
     found = verdicts(build(tmp_path, without, seeds=(0,)))

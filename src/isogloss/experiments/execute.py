@@ -4,7 +4,7 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -49,6 +49,9 @@ from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_o
 from isogloss.training.paired_evaluation import beside_translations
 from isogloss.training.processes import is_first
 from isogloss.training.setting import Setting, TextSetting
+
+Seen = Callable[[], list[Example]]
+"""Gives what the model looked at was trained on."""
 
 
 def make(shop: Workshop, run: Run) -> Record:
@@ -198,19 +201,20 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         for subject in run.subjects
     )
     kept: list[Predictions] = []
+    seen = cache(partial(_trained_on, shop, run))  # Once for all languages, however many examples there are.
     look = Look(
         subjects=subjects,
         languages=run.languages,
         split=run.split,
         columns=_columns(run),
         load=lambda subject: _load(shop, subject.run),
-        evaluation=lambda language: _scorer(shop, run, language),
+        evaluation=lambda language: _scorer(shop, run, language, seen),
         encoder=lambda subject: _encoder(shop, subject.run),
         bitext=lambda pair: _translations(shop, run, pair),
         text=partial(text_of, shop, run),
         masked_lm=lambda subject: masked_lm_of(shop, subject.run, title_of(subject.run)),
         precision=shop.precision,
-        paired=(lambda language: _paired(shop, run, language)) if run.inputs == PAIRED else None,
+        paired=(lambda language: _paired(shop, run, language, seen)) if run.inputs == PAIRED else None,
         keep=kept.append,
         keep_tensors=partial(keep_tensors, shop.store.folder(run)),
         tell=shop.tell,
@@ -263,14 +267,15 @@ def _encoder(shop: Workshop, run: Run) -> tuple[Any, Any]:
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)
 
 
-def _scorer(shop: Workshop, run: Measure, language: str) -> Scorer:
+def _scorer(shop: Workshop, run: Measure, language: str, seen: Seen) -> Scorer:
     """Give one language's examples, beside their translations where the run asks for pairs."""
-    return _paired(shop, run, language) if run.inputs == PAIRED else _evaluation(shop, run, language)
+    score = _paired if run.inputs == PAIRED else _evaluation
+    return score(shop, run, language, seen)
 
 
-def _paired(shop: Workshop, run: Measure, language: str) -> Scorer:
+def _paired(shop: Workshop, run: Measure, language: str, seen: Seen) -> Scorer:
     """Put a language's examples beside their translations; the source's, which have none, run alone."""
-    own, model = _evaluation(shop, run, language), _looked_at(run)
+    own, model = _evaluation(shop, run, language, seen), _looked_at(run)
     mixup = load_mixup(shop.store.model(model))
     _, *pairs = codes_read(PAIRED, language, source_of(model))
     if mixup is None or not pairs:
@@ -285,11 +290,22 @@ def _paired(shop: Workshop, run: Measure, language: str) -> Scorer:
     )
 
 
+def _trained_on(shop: Workshop, run: Measure) -> list[Example]:
+    """Read what the model looked at was trained on: the baseline is its commonest label."""
+    model = _looked_at(run)
+    method: Any = model.method
+    return [
+        example
+        for code in method.reads(model.source, model.target).train
+        for example in _examples(shop, model, code, "train", model.examples)
+    ]
+
+
 def _looked_at(run: Measure) -> FineTune:
     return next(subject for subject in run.subjects if isinstance(subject, FineTune))
 
 
-def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
+def _evaluation(shop: Workshop, run: Measure, language: str, seen: Seen) -> Evaluation:
     """Encode one language's examples with the tokenizer and lengths of the models looked at."""
     model = _looked_at(run)
     task = TASKS[model.task]
@@ -300,14 +316,8 @@ def _evaluation(shop: Workshop, run: Measure, language: str) -> Evaluation:
         source_of(model),
         lambda code: _examples(shop, run, code, run.split, run.examples),
     )
-    method: Any = model.method
-    seen = [
-        example
-        for code in method.reads(model.source, model.target).train
-        for example in _examples(shop, model, code, "train", model.examples)
-    ]
     tokenizer = load_tokenizer(str(shop.store.model(model)))
-    baseline = task.majority(seen, examples)
+    baseline = task.majority(seen(), examples)
     return evaluation(
         task,
         examples,

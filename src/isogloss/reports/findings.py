@@ -168,10 +168,13 @@ def findings(gathered: Gathered) -> tuple[Findings, list[str]]:
         conflicts=conflicts,
         masks=masks,
     )
-    notes += [
+    return found, [*notes, *_left_out_of_runs(gathered)]
+
+
+def _left_out_of_runs(gathered: Gathered) -> list[str]:
+    return [
         note
         for made, row in KEPT_BY_RUNS
         for run in gathered.finished(made)
         for note in run_rows(run, row)[1]
     ]
-    return found, notes

@@ -300,6 +300,8 @@ def _left_out(method: str) -> list[str]:
 def _ablates(method: str, whole: str) -> bool:
     """Tell whether a system is another one with something left out, and nothing else changed."""
     fields = {one.partition("=")[0] for one in _left_out(method)}
+    if "schedule" in fields:
+        fields |= {"decay", "sampling"}  # How it went says nothing where there is none.
     rest, others = (
         [one for one in _settings(system) if one.partition("=")[0] not in fields]
         for system in (method, whole)

@@ -210,8 +210,10 @@ class _PairedBatches(Batches[PairedBatch]):
 
     def warnings(self) -> tuple[str, ...]:
         """Say when the training was too short for the schedule of its sources."""
+        if not self.back:
+            return ()
         taken = sum(not all(self.real(step, 1)) for step in range(len(self)))
-        if not self.back or taken >= SELDOM * len(self):
+        if taken >= SELDOM * len(self):
             return ()
         return (
             f"scheduled sampling took back-translations in {taken} of {len(self)} batches: the training is "
