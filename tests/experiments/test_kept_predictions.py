@@ -50,6 +50,23 @@ def test_the_same_runs_keep_the_same_bytes(tiny_runs, tmp_path):
             assert (before / name).read_bytes() == (after / name).read_bytes()
 
 
+def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, tmp_path, monkeypatch):
+    again = tmp_path / "again"
+    shutil.copytree(tiny_runs, again)
+    folder = score_runs(again)[0]
+    assert len(read_record(folder).rows) > 1
+    (folder / RECORD).unlink()
+    trained_on, read = execute._trained_on, []
+
+    def noted(shop, run):
+        read.append(run)
+        return trained_on(shop, run)
+
+    monkeypatch.setattr(execute, "_trained_on", noted)
+    isogloss.run(tiny(tmp_path), out=again, jobs=1)
+    assert len(read) == 1
+
+
 def test_a_run_is_not_finished_before_its_predictions_are_written(tiny_runs, tmp_path, monkeypatch):
     again = tmp_path / "again"
     shutil.copytree(tiny_runs, again)
