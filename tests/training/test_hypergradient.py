@@ -81,8 +81,8 @@ class Problem:
             as_function(model, loss_in(language), masked(*text)) for language, *text in texts
         ]
 
-    def solve(self, product, step):
-        return hypergradient(self.train, self.validation, self.shared, self.own, step=step, product=product)
+    def solve(self, form, step):
+        return hypergradient(self.train, self.validation, self.shared, self.own, step=step, second_order=form)
 
     def objective(self, own, step):
         """Return the validation loss after a step, whose slope is the whole matter."""
@@ -220,7 +220,7 @@ def test_the_gradient_of_quadratic_losses_is_the_one_on_paper(numbers, rate):
             {"θ": theta},
             {"φ": phi},
             step=plain(rate),
-            product=form,
+            second_order=form,
         )
         assert torch.allclose(found.second_order["φ"], wanted, atol=1e-8)
         assert not found.direct["φ"].any()
@@ -248,7 +248,7 @@ def test_losses_that_know_nothing_of_the_own_parameters_give_none_a_gradient():
 
     for form in (exact, finite_difference, first_order):
         parts = {"θ": torch.ones(2)}, {"φ": torch.ones(3)}
-        found = hypergradient(far, [far], *parts, step=plain(1.0), product=form)
+        found = hypergradient(far, [far], *parts, step=plain(1.0), second_order=form)
         assert torch.equal(found.whole()["φ"], torch.zeros(3))
 
 

@@ -12,7 +12,7 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Watch, fit
 from isogloss.training.hypergradient import exact, hypergradient
 from isogloss.training.inner_steps import plain
-from isogloss.training.meta_learner import INNER_STEPS, PRODUCTS, Learning, MetaBatch, MetaLearner
+from isogloss.training.meta_learner import INNER_STEPS, SECOND_ORDER, Learning, MetaBatch, MetaLearner
 from isogloss.training.optimizer import linear_rate
 
 LANGUAGES = ("en", "sw")
@@ -93,7 +93,7 @@ def trained(learning=LEARNING, *, steps=None, schedule=SCHEDULE, **watch):
 # Algorithm 1
 
 
-@pytest.mark.parametrize("second_order", PRODUCTS)
+@pytest.mark.parametrize("second_order", SECOND_ORDER)
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_own_parameters_that_never_move_leave_plain_training_of_the_shared_ones(second_order, inner_step):
     still = replace(LEARNING, own_rate=0.0, second_order=second_order, inner_step=inner_step)
@@ -121,7 +121,7 @@ def test_a_step_is_algorithm_1_written_out():
         shared,
         own,
         step=plain(batch.pace * 0.05),
-        product=exact,
+        second_order=exact,
     )
     with torch.no_grad():
         for name, one in own.items():  # Adam's first step has the length of its rate everywhere.
@@ -142,7 +142,7 @@ def test_a_step_moves_the_own_parameters_of_its_language_alone():
     assert asked == {name for name in before if not name.startswith("own.")}
 
 
-@pytest.mark.parametrize("second_order", PRODUCTS)
+@pytest.mark.parametrize("second_order", SECOND_ORDER)
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, inner_step):
     learning = replace(LEARNING, second_order=second_order, inner_step=inner_step)

@@ -18,7 +18,7 @@ from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Fitted, Observer, Watch, fit
 from isogloss.training.meta_batches import Validation, meta_batches
-from isogloss.training.meta_learner import INNER_STEPS, PRODUCTS, Learning, MetaBatch, MetaLearner
+from isogloss.training.meta_learner import INNER_STEPS, SECOND_ORDER, Learning, MetaBatch, MetaLearner
 from isogloss.training.optimizer import Schedule
 from isogloss.training.pretraining import Reading, begin, check_fields
 from isogloss.training.processes import processes
@@ -107,8 +107,8 @@ class MetaLearning:
                 **{name: rate is None or rate >= 0 for name, rate in rates.items()},
             },
         )
-        if self.second_order not in PRODUCTS:
-            raise unknown_name(f"{self.name}: second_order", "form", self.second_order, PRODUCTS)
+        if self.second_order not in SECOND_ORDER:
+            raise unknown_name(f"{self.name}: second_order", "form", self.second_order, SECOND_ORDER)
         if self.inner_step not in INNER_STEPS:
             raise unknown_name(f"{self.name}: inner_step", "step", self.inner_step, INNER_STEPS)
 

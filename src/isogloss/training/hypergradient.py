@@ -28,8 +28,23 @@ Loss = Callable[[Parameters, Parameters], Tensor]
 Step = Callable[[Parameters], Parameters]
 """u: from the gradient of the shared parameters to what is taken off them; differentiable."""
 
-MixedProduct = Callable[[Loss, Parameters, Parameters, Parameters], dict[str, Tensor]]
-"""From L_train, θ, φ and a direction w like θ to ∇²φθ L_train(θ, φ) w, a number for each in φ."""
+MixedProduct = Callable[[Parameters], dict[str, Tensor]]
+"""From a direction w like θ to ∇²φθ L_train(θ, φ) w, a number for each in φ."""
+
+
+@dataclass(frozen=True)
+class Inner:
+    """The training loss at θ and φ, seen from θ."""
+
+    loss: Tensor
+    gradient: dict[str, Tensor]
+    """By θ: along it θ steps."""
+    mixed_product: MixedProduct
+    """How the gradient moves with φ."""
+
+
+SecondOrder = Callable[[Loss, Parameters, Parameters], Inner]
+"""``exact``, ``finite_difference`` or ``first_order``: from L_train, θ and φ to what they say of the step."""
 
 
 @dataclass(frozen=True)
@@ -59,76 +74,89 @@ def hypergradient(
     own: Parameters,
     *,
     step: Step,
-    product: MixedProduct,
+    second_order: SecondOrder,
 ) -> Hypergradient:
     """Differentiate the mean validation loss after one step on the training loss by ``own``.
 
-    ``product`` is ``exact``, ``finite_difference`` or ``first_order``. Every loss draws the same random
-    numbers each time (so dropout drops the same), and the generators are left as they were.
+    Every loss draws the same random numbers each time (so dropout drops the same), and the generators are
+    left as they were.
     """
     shared, own = _leaves(shared), _leaves(own)
-    with _one_evaluation(shared):
-        loss = train(shared, own)
-    gradient = _leaves(_by(loss, shared))
+    inner = second_order(train, shared, own)
+    gradient = _leaves(inner.gradient)
     taken = step(gradient)
     stepped = _leaves({name: value - taken[name].detach() for name, value in shared.items()})
     mean, outward, direct = _mean_gradients(validation, stepped, own)
     pulled = torch.autograd.grad(
         [taken[name] for name in gradient], list(gradient.values()), [outward[name] for name in gradient]
     )
-    mixed = product(train, shared, own, dict(zip(gradient, pulled, strict=True)))
+    mixed = inner.mixed_product(dict(zip(gradient, pulled, strict=True)))
     return Hypergradient(
         direct,
         {name: -part for name, part in mixed.items()},
         gradient={name: part.detach() for name, part in gradient.items()},
-        train=loss.detach(),
+        train=inner.loss.detach(),
         validation=mean,
     )
 
 
-def exact(train: Loss, shared: Parameters, own: Parameters, direction: Parameters) -> dict[str, Tensor]:
-    """Differentiate the gradient's product with the direction: twice backwards through the loss.
+def exact(train: Loss, shared: Parameters, own: Parameters) -> Inner:
+    """Keep the graph of the gradient, and go backwards through it a second time.
 
     Fused attention has no second derivative, so attention asked of torch is the plain one meanwhile.
     """
     with _one_evaluation(shared), sdpa_kernel([SDPBackend.MATH]):
         loss = train(shared, own)
         gradient = _by(loss, shared, create_graph=True)
+
+    def product(direction: Parameters) -> dict[str, Tensor]:
         along = torch.stack([(gradient[name] * direction[name]).sum() for name in shared]).sum()
         return _by(along, own)
 
+    return Inner(loss, gradient, product)
 
-def finite_difference(
-    train: Loss, shared: Parameters, own: Parameters, direction: Parameters
-) -> dict[str, Tensor]:
+
+def finite_difference(train: Loss, shared: Parameters, own: Parameters) -> Inner:
     """Compare the gradients by φ a little to both sides of θ along the direction (Eq. 8).
 
     Both are computed without mixed precision: rounding to bfloat16 would swallow the little.
     """
-    length = float(norm(direction))
-    if not length:
-        return first_order(train, shared, own, direction)
-    little = PERTURBATION / length
 
-    def gradient(by: float) -> dict[str, Tensor]:
+    def gradient(direction: Parameters, by: float) -> dict[str, Tensor]:
         there = {name: value.detach() + by * direction[name] for name, value in shared.items()}
         with _one_evaluation(shared, mixed=False):
             return _by(train(there, own), own)
 
-    ahead, behind = gradient(little), gradient(-little)
-    return {name: (ahead[name] - behind[name]) / (2 * little) for name in own}
+    def product(direction: Parameters) -> dict[str, Tensor]:
+        length = float(norm(direction))
+        if not length:
+            return _nothing(own)
+        little = PERTURBATION / length
+        ahead, behind = gradient(direction, little), gradient(direction, -little)
+        return {name: (ahead[name] - behind[name]) / (2 * little) for name in own}
+
+    return Inner(*_loss_and_gradient(train, shared, own), product)
 
 
-def first_order(train: Loss, shared: Parameters, own: Parameters, direction: Parameters) -> dict[str, Tensor]:
+def first_order(train: Loss, shared: Parameters, own: Parameters) -> Inner:
     """Leave the term out: φ then serves the validation loss of its own language alone."""
-    del train, shared, direction
-    return {name: torch.zeros_like(value) for name, value in own.items()}
+    return Inner(*_loss_and_gradient(train, shared, own), lambda _direction: _nothing(own))
 
 
 def norm(parts: Parameters) -> Tensor:
     """Return the Euclidean norm of all parts as one vector."""
     whole: Tensor = torch.stack([part.detach().norm() for part in parts.values()]).norm()
     return whole
+
+
+def _loss_and_gradient(train: Loss, shared: Parameters, own: Parameters) -> tuple[Tensor, dict[str, Tensor]]:
+    with _one_evaluation(shared):
+        loss = train(shared, own)
+    return loss, _by(loss, shared)
+
+
+def _nothing(parameters: Parameters) -> dict[str, Tensor]:
+    return {name: torch.zeros_like(part) for name, part in parameters.items()}
 
 
 def _mean_gradients(
@@ -151,7 +179,7 @@ def _mean_gradients(
 def _by(value: Tensor, parameters: Parameters, *, create_graph: bool = False) -> dict[str, Tensor]:
     """Differentiate a number; it need not depend on all of them, or on any."""
     if not value.requires_grad:
-        return {name: torch.zeros_like(part) for name, part in parameters.items()}
+        return _nothing(parameters)
     found = torch.autograd.grad(
         value, list(parameters.values()), create_graph=create_graph, materialize_grads=True
     )

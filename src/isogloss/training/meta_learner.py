@@ -16,7 +16,7 @@ from isogloss.core.records import Value
 from isogloss.training.as_function import as_function
 from isogloss.training.hypergradient import (
     Hypergradient,
-    MixedProduct,
+    SecondOrder,
     Step,
     exact,
     finite_difference,
@@ -28,7 +28,7 @@ from isogloss.training.inner_steps import plain, preconditioned
 from isogloss.training.kept_adamw import KeptAdamW, kept
 from isogloss.training.optimizer import Schedule
 
-PRODUCTS: dict[str, MixedProduct] = {
+SECOND_ORDER: dict[str, SecondOrder] = {
     "finite-difference": finite_difference,
     "exact": exact,
     "first-order": first_order,
@@ -98,7 +98,7 @@ class MetaLearner(nn.Module):
             self._shared,
             own,
             step=self._step(batch.pace * self._learning.inner_rate),
-            product=PRODUCTS[self._learning.second_order],
+            second_order=SECOND_ORDER[self._learning.second_order],
         )
         whole = found.whole()
         self.adamw.update(
