@@ -48,6 +48,15 @@ def test_the_table_has_a_line_for_each_encoder_and_one_for_those_of_one_language
     assert {len(row) for row in table.rows} == {len(table.header)}
 
 
+def test_a_task_without_a_test_set_is_shown_by_its_dev_set_beside_tasks_that_have_one(tmp_path):
+    about = {"corpus": "wikiann", "task": "ner", "method": "source-only", "source": "qaa", "language": "qaa"}
+    about |= {"split": "dev", "metric": "span_f1", "score": 0.5, "seed": 0, "examples": 9}
+    rows = [{**about, "encoder": encoder} for encoder in ("joint", "ffn")]
+    study = found_in(tmp_path, more=[("scores", rows)]).study
+    splits = {column.task: column.split for column in study.columns}
+    assert splits == {"nli": "test", "ner": "dev"}
+
+
 def test_a_cell_is_the_mean_over_seeds_of_the_model_trained_for_it(found):
     (table,) = interference_table(found.study)
     for row in table.data:

@@ -19,7 +19,7 @@ from isogloss.reports.kept_scores import Label, Place
 from isogloss.reports.marks import PLAIN, Marks
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import Distances, Score
-from isogloss.reports.seeds import best_split
+from isogloss.reports.seeds import in_best_split
 from isogloss.reports.stages import CONTINUAL
 
 HOW = "cross-lingual-adjustment"
@@ -53,12 +53,9 @@ class Evidence:
     def places(self) -> set[Place]:
         """Return where claims look: plain test sets by their task's own metric, one split each, targets."""
         plain = [one for one in self.scores if one.corpus not in self.mixed and not one.on_source]
-        groups = grouped(plain, lambda one: (one.corpus, one.task)).values()
         return {
             Place(one.corpus, one.task, one.source, one.split, one.metric, one.language)
-            for group in groups
-            for one in group
-            if one.split == best_split([other.split for other in group])
+            for one in in_best_split(plain)
         }
 
 

@@ -17,7 +17,7 @@ from isogloss.reports.marks import PLAIN, Marks
 from isogloss.reports.paths import grouped
 from isogloss.reports.pretrained_encoders import FromText, joint_encoder
 from isogloss.reports.rows import Parameters, Perplexity, Score
-from isogloss.reports.seeds import best_split
+from isogloss.reports.seeds import in_best_split
 from isogloss.reports.tables import Cell, Table, cells
 from isogloss.reports.words import count, joined, plus_minus
 
@@ -103,8 +103,7 @@ def study_of(scores: Sequence[Score], marks: Marks, made: Mapping[str, FromText]
     if not others:
         return None
     compared = {one.label: one for one in (joint, *others)}
-    split = best_split([score.split for score in scores if score.encoder in compared])
-    found = _by_column([one for one in scores if one.encoder in compared and one.split == split], compared)
+    found = _by_column(in_best_split([one for one in scores if one.encoder in compared]), compared)
     columns = _columns(found, joint)
     kept = {key: found[key] for key in found if key[1] in columns}
     perplexity = {

@@ -12,7 +12,7 @@ from isogloss.metrics.correlation import bootstrap_interval, spearman
 from isogloss.metrics.spread import spread
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import Likeness, Score
-from isogloss.reports.seeds import best_split
+from isogloss.reports.seeds import in_best_split
 from isogloss.reports.tables import Cell, Table, cells
 from isogloss.reports.words import count, language, slug
 
@@ -47,8 +47,7 @@ class LikenessCorrelation:
 
 def likeness_correlations(likeness: Sequence[Likeness], scores: Sequence[Score]) -> list[LikenessCorrelation]:
     """Correlate over target languages, each language's CKA and score being means over seeds."""
-    split = best_split([score.split for score in scores])
-    own = [s for s in scores if s.split == split and not s.on_source and (not s.target or s.on_own_target)]
+    own = [s for s in in_best_split(scores) if not s.on_source and (not s.target or s.on_own_target)]
     found = []
     for (key, metric), group in grouped(own, lambda s: (_key(s), s.metric)).items():
         by_language = {
@@ -60,7 +59,7 @@ def likeness_correlations(likeness: Sequence[Likeness], scores: Sequence[Score])
                 codes = [code for code in by_language if code in alike]
                 if len(codes) >= FEWEST:
                     x, y = [alike[code] for code in codes], [by_language[code] for code in codes]
-                    found.append(_correlation(key, (metric, split, states, layer), codes, (x, y)))
+                    found.append(_correlation(key, (metric, group[0].split, states, layer), codes, (x, y)))
     return found
 
 

@@ -19,7 +19,7 @@ from isogloss.reports.likeness import likeness_correlations
 from isogloss.reports.marks import PLAIN
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import Likeness, Ratio
-from isogloss.reports.seeds import best_split
+from isogloss.reports.seeds import in_best_split
 from isogloss.reports.ways import (
     BY,
     HOW,
@@ -58,8 +58,7 @@ class MixupEvidence:
 
     def boards(self) -> list[tuple[Place, str, list[str]]]:
         """Return the test sets that X-Mixup was scored on, with encoder and methods; one split each."""
-        split = best_split([one.split for one in self.ways.scores])
-        own = [one for one in self.ways.scores if one.source and one.split == split]
+        own = [one for one in in_best_split(self.ways.scores) if one.source]
         groups = grouped(own, lambda one: (place_of(one), one.encoder))
         found = [
             (place, encoder, list(dict.fromkeys(one.method for one in group)))

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from statistics import fmean
+from typing import TypeVar
 
 from isogloss.metrics.spread import spread
 from isogloss.metrics.transfer_gap import transfer_gap
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import Gap, Score, SeedSpread
+
+Row = TypeVar("Row", Score, SeedSpread)
 
 SPLITS = ("test", "dev")
 """The split to speak about, best first: numbers of two splits are never mixed."""
@@ -17,13 +20,19 @@ def best_split(splits: Sequence[str]) -> str:
     return next((split for split in SPLITS if split in splits), min(splits, default=""))
 
 
+def in_best_split(rows: Sequence[Row]) -> list[Row]:
+    """Keep the rows of the split to speak about, which each corpus and task has for itself."""
+    groups = grouped(rows, lambda row: (row.corpus, row.task))
+    best = {key: best_split([row.split for row in group]) for key, group in groups.items()}
+    return [row for row in rows if row.split == best[row.corpus, row.task]]
+
+
 def seed_spreads(scores: Sequence[Score], variances: Sequence[SeedSpread]) -> list[SeedSpread]:
     """Return mean and standard deviation over seeds, one row per method, language and metric, one split."""
     rows = list(variances) or [
         _over_seeds(group) for group in grouped(scores, _all_but_seed).values() if len(group) > 1
     ]
-    split = best_split([row.split for row in rows])
-    return [row for row in rows if row.split == split]
+    return in_best_split(rows)
 
 
 def gaps(scores: Sequence[Score], measured: Sequence[Gap]) -> list[Gap]:
