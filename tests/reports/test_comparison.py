@@ -74,6 +74,20 @@ def test_p_values_are_corrected_over_the_languages_of_one_comparison(four):
         assert all(one.is_significant == (one.p_holm < 0.05) for one in group)
 
 
+def test_each_task_is_compared_on_its_test_split_or_where_it_has_none_on_dev(tmp_path):
+    names = []
+    for method, gain in (("source-only", 0.0), ("x-mixup", 0.1)):
+        for task, split in (("upos", "test"), ("upos", "dev"), ("ner", "dev")):
+            named = {"method": method, "corpus": task, "task": task, "split": split}
+            kept = list(answers(0, gain, ("de",)))
+            names.append(write_scores(tmp_path, f"{method}-{task}-{split}", kept, **named))
+    write_plan(tmp_path, names)
+    found, _ = asked(tmp_path, "source-only")
+    assert {(one.place.task, one.place.split) for one in found} == {("upos", "test"), ("ner", "dev")}
+    found, _ = asked(tmp_path, "source-only", split="dev")
+    assert {(one.place.task, one.place.split) for one in found} == {("upos", "dev"), ("ner", "dev")}
+
+
 def pairs(found):
     return {(str(one.system), str(one.baseline)) for one in found}
 

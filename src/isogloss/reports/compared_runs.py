@@ -10,7 +10,7 @@ from isogloss.reports.comparison import Baseline, Comparison, compare
 from isogloss.reports.gather import Run, gather, run_rows
 from isogloss.reports.kept_scores import KeptScores, Label, Place, kept_scores
 from isogloss.reports.rows import Score
-from isogloss.reports.seeds import best_split
+from isogloss.reports.seeds import in_best_split
 from isogloss.reports.words import count
 
 
@@ -26,7 +26,7 @@ class Request:
     measure: str = ""
     """The measure compared; each task's own metric when empty."""
     split: str = ""
-    """The split compared; the test split, where there is one, when empty."""
+    """The split compared; when empty, each task's test split, or its dev split where it has no other."""
 
 
 def compare_runs(request: Request) -> tuple[list[Comparison], list[str]]:
@@ -41,12 +41,11 @@ def compare_runs(request: Request) -> tuple[list[Comparison], list[str]]:
     _check_kept(kept, scored)
     baseline = _baseline(request.against, kept, scored)
     chosen = {_system(name, scored) for name in names}
-    splits = {request.split or best_split([place.split for place in kept.models])}
-    _check_place(request, kept, splits)
+    _check_place(request, kept)
+    places = _places(request, kept)
 
     def wanted(place: Place, system: Label) -> bool:
-        right = place.measure == request.measure if request.measure else place in kept.main
-        return right and place.split in splits and (not chosen or system in chosen)
+        return place in places and (not chosen or system in chosen)
 
     found, notes = compare(kept, baseline, wanted=wanted)
     notes = [*kept.notes, *notes, *([_remake(kept.without)] if kept.without else [])]
@@ -128,10 +127,22 @@ def _by_run(where: str, name: str, scored: Sequence[Run]) -> Label | None:
     return next(iter(found), None)
 
 
-def _check_place(request: Request, kept: KeptScores, splits: set[str]) -> None:
+def _check_place(request: Request, kept: KeptScores) -> None:
     known = {place.measure for place in kept.models}
     if request.measure and request.measure not in known:
         raise unknown_name("--measure", "measure", request.measure, known)
     there = {place.split for place in kept.models}
-    if not splits <= there:
-        raise unknown_name("--split", "split", min(splits), there)
+    if request.split and request.split not in there:
+        raise unknown_name("--split", "split", request.split, there)
+
+
+def _places(request: Request, kept: KeptScores) -> set[Place]:
+    """Return where systems are compared: on the measure and the split asked for, or each task's own."""
+    right = [
+        one
+        for one in kept.models
+        if (one.measure == request.measure if request.measure else one in kept.main)
+    ]
+    return (
+        {one for one in right if one.split == request.split} if request.split else set(in_best_split(right))
+    )

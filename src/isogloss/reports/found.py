@@ -8,7 +8,7 @@ from isogloss.reports.findings import Findings
 from isogloss.reports.gather import Gathered
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import PathPoint, Score
-from isogloss.reports.seeds import best_split
+from isogloss.reports.seeds import in_best_split
 from isogloss.reports.stages import CONTINUAL
 from isogloss.reports.words import count, joined, language, percent
 
@@ -33,18 +33,18 @@ def what_was_found(gathered: Gathered, found: Findings, claims: Sequence[Sequenc
 
 
 def _transfer(scores: Sequence[Score]) -> list[str]:
-    split = best_split([score.split for score in scores])
-    rows = [score for score in scores if score.split == split]
+    rows = in_best_split(scores)
     alone = [row for row in rows if row.method == "source-only"]
     targets = [row.score for row in alone if not row.on_source]
     sources = [row.score for row in alone if row.on_source]
     if not targets or not sources:
         return []
     names = joined(language(code) for code in dict.fromkeys("+".join(r.source for r in alone).split("+")))
+    splits = joined(dict.fromkeys(row.split for row in alone))
     first = (
         f"Trained on {names} alone, the models score {percent(fmean(sources))} percent on the source "
         f"language and {percent(fmean(targets))} on the targets, a gap of "
-        f"{percent(fmean(sources) - fmean(targets))} points ({split} sets, {_over(alone)})."
+        f"{percent(fmean(sources) - fmean(targets))} points ({splits} sets, {_over(alone)})."
     )
     return [first, *_gains(rows)]
 

@@ -6,10 +6,11 @@ from typing import TypeVar
 
 from isogloss.metrics.spread import spread
 from isogloss.metrics.transfer_gap import transfer_gap
+from isogloss.reports.kept_scores import Place
 from isogloss.reports.paths import grouped
 from isogloss.reports.rows import Gap, Score, SeedSpread
 
-Row = TypeVar("Row", Score, SeedSpread)
+Row = TypeVar("Row", Score, SeedSpread, Place)
 
 SPLITS = ("test", "dev")
 """The split to speak about, best first: numbers of two splits are never mixed."""
