@@ -9,6 +9,8 @@ TEXT = (
     "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy with the "
     "unbelievable lower casing things that happened slowly there yesterday"
 )
+SPANS = tuple(" ".join(TEXT.split()[at : at + 5]) for at in range(18))
+"""Lines of five words, each like the next."""
 
 
 def tagged(language: str, count: int, *, seed: int = 0) -> list[TaggedSentence]:

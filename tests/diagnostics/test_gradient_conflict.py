@@ -16,10 +16,10 @@ from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradien
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.tasks.batch import EncodedRow
 from isogloss.training.drawn_conflict import by_example, drawn_apart
-from made_up import TEXT
+from made_up import SPANS
 from tiny import tiny
 
-LINES = {"en": TEXT[:12], "de": [line[::-1] for line in TEXT[:12]], "fr": TEXT[6:18]}
+LINES = {"en": SPANS[:12], "de": [line[::-1] for line in SPANS[:12]], "fr": SPANS[6:18]}
 MEASURE = GradientConflict(batch=4, draws=2, batch_subwords=64)
 
 
@@ -67,17 +67,17 @@ def test_the_measure_leaves_the_model_as_it_was(look):
 
 
 def test_batches_are_half_of_the_text_where_it_is_short(look):
-    lines = {"en": TEXT[:12], "de": TEXT[:5]}
+    lines = {"en": SPANS[:12], "de": SPANS[:5]}
     assert {row["batch"] for row in replace(MEASURE, batch=4096).measure(look(lines))} == {2}
 
 
 def test_a_language_with_one_sentence_is_refused(look):
     with pytest.raises(DataError, match="gradient conflict: the text or examples of de come to 1, and"):
-        MEASURE.measure(look({"en": TEXT[:12], "de": TEXT[:1]}))
+        MEASURE.measure(look({"en": SPANS[:12], "de": SPANS[:1]}))
 
 
 def test_one_language_has_its_control(look):
-    assert {(row["first"], row["second"]) for row in MEASURE.measure(look({"en": TEXT[:12]}))} == {
+    assert {(row["first"], row["second"]) for row in MEASURE.measure(look({"en": SPANS[:12]}))} == {
         ("en", "en")
     }
 
@@ -86,10 +86,10 @@ def test_no_more_text_is_read_than_batches_hold(look):
     def endless(language):
         while True:
             asked[language] += 1
-            yield TEXT[asked[language] % len(TEXT)]
+            yield SPANS[asked[language] % len(SPANS)]
 
     asked = Counter()
-    MEASURE.measure(replace(look({"en": TEXT}), text=endless))
+    MEASURE.measure(replace(look({"en": SPANS}), text=endless))
     assert asked["en"] <= 2 * 4 * 2 + 1
 
 

@@ -16,7 +16,7 @@ from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.translate_train import TranslateTrain
 from isogloss.training.drawn_conflict import Conflict, Draws, Pool, drawn_conflict
 from isogloss.training.setting import TextSetting
-from made_up import TEXT
+from made_up import SPANS
 from tiny import changed, tiny
 
 WATCHED = Conflict(every=2, batch=4)
@@ -48,7 +48,7 @@ def text_setting(folder, stop=-1):
 
     sizes = {"layers": 2, "dim": 16, "heads": 2, "feed_forward": 32, "vocabulary": 90, "positions": 16}
     return TextSetting(
-        text=lambda language: TEXT if language == "en" else [line[::-1] for line in TEXT],
+        text=lambda language: SPANS if language == "en" else [line[::-1] for line in SPANS],
         translations=None,
         languages=("en", "de"),
         architecture=Architecture(family="bert", **sizes, dropout=0.1),

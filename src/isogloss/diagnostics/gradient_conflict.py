@@ -18,6 +18,7 @@ from torch import Tensor
 from isogloss.core.records import Row
 from isogloss.core.runs import Positive, Share, Whole
 from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
@@ -55,6 +56,8 @@ class GradientConflict:
         model, tokenizer = look.masked_lm(look.subjects[0])
         most = 2 * self.batch * self.draws
         text = {language: self._read(look, language, tokenizer, most) for language in look.languages}
+        longest = max((len(row) for rows in text.values() for row in rows), default=0) + 2
+        warn_of_length(look, self.name, "limit", longest)
         masking = Masking(
             vocabulary=Vocabulary.of(tokenizer),
             share=self.masked,

@@ -25,6 +25,7 @@ from isogloss.core.runs import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mask_rows import kept_rows, likeness_rows, specific_gates, specific_rows
+from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.encoders.gates import NONE, GateGroup, GateKinds, gate_groups, gated
 from isogloss.encoders.masks import FILE, Mask, about_masks, mask_tensors
@@ -114,6 +115,7 @@ class LanguageGates:
         """Return rows of four kinds: likeness of masks, perplexities, kept shares, gates of one language."""
         model, tokenizer = look.masked_lm(look.subjects[0])
         self._check_block(tokenizer)
+        warn_of_length(look, self.name, "block", self.block)
         groups = {
             language: gate_groups(model, self._kinds(), language=language) for language in look.languages
         }

@@ -66,6 +66,8 @@ class Look:
     paired: Callable[[str], Any] | None = None
     """Give one language's examples beside their translations, encoded once; ``ratios(model)`` are their
     mixing ratios [example]. None where the model takes no pairs."""
+    warn: Callable[[str], None] = lambda _: None
+    """Take what a reader of the numbers must know; it stands in the record and in the report."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16; models with a head say it themselves."""
     tell: Tell = silent

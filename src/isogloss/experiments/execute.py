@@ -201,6 +201,7 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         for subject in run.subjects
     )
     kept: list[Predictions] = []
+    warnings: dict[str, None] = {}  # Each is told once.
     seen = cache(partial(_trained_on, shop, run))  # Once for all languages, however many examples there are.
     look = Look(
         subjects=subjects,
@@ -217,10 +218,11 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         paired=(lambda language: _paired(shop, run, language, seen)) if run.inputs == PAIRED else None,
         keep=kept.append,
         keep_tensors=partial(keep_tensors, shop.store.folder(run)),
+        warn=lambda text: warnings.update({text: None}),
         tell=shop.tell,
     )
     diagnostic: Any = run.diagnostic
-    return Made(diagnostic.measure(look), predictions=tuple(kept))
+    return Made(diagnostic.measure(look), tuple(warnings), predictions=tuple(kept))
 
 
 _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
