@@ -145,6 +145,21 @@ def test_a_second_call_writes_the_same_bytes(whole):
     assert not list(out.rglob("*.tmp"))
 
 
+def test_what_another_report_wrote_here_goes_and_nothing_else(out, tmp_path):
+    before = write_report(out)
+    mine, outside = out / "tables" / "mine.csv", tmp_path / "outside.csv"
+    for path in (mine, outside):
+        path.write_text("a")
+    written = out / "tables" / ".written"
+    written.write_text(written.read_text() + f"tables/../{mine.name}\n/{outside}\nfigures/..\n\n")
+    write_plan(out, [min(path.parent.name for path in out.glob("*/record.json"))])
+    after = write_report(out)
+    gone = {*before.figures, *before.tables} - {*after.figures, *after.tables}
+    assert gone
+    assert not any(path.exists() for path in gone)
+    assert all(path.exists() for path in (mine, outside, after.html, *after.tables))
+
+
 def test_torch_is_never_imported_and_the_rest_late(out):
     code = (
         "import sys; from pathlib import Path; from isogloss.reports import write_report;"

@@ -3,13 +3,11 @@
 From records alone, without torch; the same records give the same bytes.
 """
 
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from isogloss.core.records import storage_error, write_text
+from isogloss.core.records import write_bytes, write_text, writing
 from isogloss.reports.claims import Claim
 from isogloss.reports.drawing import Figure
 from isogloss.reports.findings import findings
@@ -28,6 +26,12 @@ from isogloss.reports.tables import Table, to_csv, to_latex
 from isogloss.reports.words import slug
 
 PAGE = "report.html"
+
+PARTS = {("figures", ".pdf"), ("tables", ".csv"), ("tables", ".tex")}
+"""What a report writes beside its page: folders and endings."""
+
+WRITTEN = ".written"
+"""Names what the last report wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,8 @@ def _write_parts(out: Path, page: Page) -> tuple[tuple[Path, ...], tuple[Path, .
     for kind in _kinds(page.gathered):
         tables.append(out / "tables" / f"{_rows_name(kind)}.csv")
         write_text(tables[-1], to_csv(page.gathered.raw(kind)))
+    with writing(out):
+        _remove_stale(out, [*tables, *(path for path, _ in figures)])
     return tuple(path for path, _ in figures), tuple(tables)
 
 
@@ -117,7 +123,7 @@ def _all_tables(parts: Sequence[Section], page: Page) -> list[Table]:
 
 def _write_figure(out: Path, figure: Figure) -> tuple[Path, Path]:
     drawing, numbers = out / "figures" / f"{figure.name}.pdf", out / "tables" / f"{figure.name}.csv"
-    _write_bytes(drawing, figure.pdf)
+    write_bytes(drawing, figure.pdf)
     write_text(numbers, to_csv(figure.data))
     return drawing, numbers
 
@@ -129,17 +135,16 @@ def _write_table(out: Path, table: Table) -> tuple[Path, Path]:
     return numbers, latex
 
 
-def _write_bytes(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name, then rename it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):  # Where a folder should be there may be a file.
-            temporary.unlink()
-        raise storage_error(path, error) from error
+def _remove_stale(out: Path, written: Sequence[Path]) -> None:
+    """Remove what an earlier report, of another recipe say, wrote here and this one did not."""
+    known = out / "tables" / WRITTEN
+    names = sorted({f"{path.parent.name}/{path.name}" for path in written})
+    earlier = known.read_text(encoding="utf-8", errors="replace").splitlines() if known.is_file() else []
+    for name in set(earlier).difference(names):
+        folder, _, file = name.partition("/")
+        if (folder, Path(file).suffix) in PARTS and file == Path(file).name:
+            (out / folder / file).unlink(missing_ok=True)
+    write_text(known, "".join(f"{name}\n" for name in names))
 
 
 def _summary(gathered: Gathered, claims: Sequence[Claim], paragraph: str) -> tuple[tuple[str, str], ...]:
