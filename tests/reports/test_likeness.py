@@ -47,10 +47,18 @@ def test_models_and_encoder_are_joined_by_language_and_averaged_over_seeds():
 
 
 @pytest.mark.parametrize(
-    "change", [{"encoder": "other"}, {"corpus": "pawsx"}, {"method": "x-mixup"}, {"source": "ar"}]
+    "change", [{"encoder": "other"}, {"task": "paraphrase"}, {"method": "x-mixup"}, {"source": "ar"}]
 )
 def test_what_differs_is_not_joined(change):
     assert likeness_correlations([alike(code, **(MODEL | change), seed=0) for code in CODES], SCORES) == []
+
+
+def test_models_may_be_measured_on_bitext_but_rather_on_what_was_scored():
+    bitext = [alike(code, **(MODEL | {"corpus": "bitext"}), seed=0, shift=-i) for i, code in enumerate(CODES)]
+    (found,) = likeness_correlations(bitext, SCORES)
+    assert (found.states, found.points, found.rho) == ("model", 4, pytest.approx(1.0))
+    (found,) = likeness_correlations([*bitext, *(alike(code, **MODEL, seed=0) for code in CODES)], SCORES)
+    assert found.rho == pytest.approx(spearman(list(CKA.values()), list(SCORE.values())).rho)
 
 
 def test_the_source_itself_and_other_languages_models_do_not_count():

@@ -1,7 +1,8 @@
 """CKA by language, and whether it goes with transfer: X-Mixup, Table 2 and Table 7.
 
-The join is by encoder, corpus, task, method, source and language. CKA of a bare encoder is set against the
-scores of every method trained on it; CKA within models, against those models' own scores.
+The join is by encoder, task, method, source and language. CKA of a bare encoder is set against the scores of
+every method trained on it; CKA within models, against those models' own scores: CKA on the corpus that was
+scored, or, where there is none, on any, since labelled text is seldom parallel.
 """
 
 from collections.abc import Mapping, Sequence
@@ -96,11 +97,16 @@ def _of_encoder(rows: Sequence[Likeness], key: Key) -> list[Likeness]:
 
 
 def _of_models(rows: Sequence[Likeness], key: Key) -> list[Likeness]:
-    return [
+    """Return the rows of a model; its CKA may have been measured on another corpus, as on bitext."""
+    corpus, *about = key
+    own = [
         row
         for row in rows
-        if row.method and _key(row) == key and (not row.target or row.second in row.target.split("+"))
+        if row.method
+        and list(_key(row)[1:]) == about
+        and (not row.target or row.second in row.target.split("+"))
     ]
+    return [row for row in own if row.corpus == corpus] or own
 
 
 def _by_layer(rows: Sequence[Likeness]) -> dict[int, dict[str, float]]:
