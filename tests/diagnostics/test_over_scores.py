@@ -134,9 +134,9 @@ def test_every_diagnostic_file_is_in_the_table():
 
     import isogloss.diagnostics as package
 
-    files = {Path(inspect.getfile(one)).name for one in DIAGNOSTICS.values()}
-    parts = {"__init__.py", "look.py", "mask_rows.py", "parallel_states.py", "weights.py"}
-    assert {path.name for path in Path(package.__file__).parent.glob("*.py")} == files | parts
+    files = {Path(inspect.getfile(one)).stem for one in DIAGNOSTICS.values()}
+    parts = {"__init__", "look", "mask_rows", "parallel_states", "trained_length", "weights"}
+    assert {path.stem for path in Path(package.__file__).parent.glob("*.py")} == files | parts
     assert all(one.name == name for name, one in DIAGNOSTICS.items())
     known = {"model", "cell", "scores", "seeds", "encoder", "states", "words", "text"}
     assert {one.over for one in DIAGNOSTICS.values()} <= known

@@ -52,4 +52,4 @@ def test_without_items_it_is_nothing_and_has_a_gradient():
     x = torch.empty(0, 4, requires_grad=True)
     found = bidirectional_contrast(x, x, none(0), temperature=0.1)
     found.backward()
-    assert float(found) == 0.0 and x.grad is not None
+    assert found.item() == 0.0 and x.grad is not None
