@@ -138,7 +138,9 @@ def compare(
         ),
     ],
     measure: Annotated[str, typer.Option("--measure", help="What is compared; else the task's metric.")] = "",
-    split: Annotated[str, typer.Option("--split", help="train, dev or test; else test if there.")] = "",
+    split: Annotated[
+        str, typer.Option("--split", help="train, dev or test; else each task's test, or dev.")
+    ] = "",
     points: Annotated[
         float, typer.Option("--points", min=0.01, max=100, help="How many seeds would see this difference?")
     ] = 1.0,

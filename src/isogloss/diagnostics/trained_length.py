@@ -9,7 +9,8 @@ def warn_of_length(look: Look, where: str, field: str, longest: int) -> None:
     """Warn when the ``longest`` row, in subwords, is beyond those that the encoder was pretrained on.
 
     Embeddings of positions that no row reached keep their first, random weights: losses there are high, and
-    gradients large. ``field`` of the diagnostic ``where`` sets the length. Of encoders made elsewhere nothing is known.
+    gradients large. ``field`` of the diagnostic ``where`` sets the length. Of encoders made elsewhere nothing
+    is known.
     """
     run = original(look.subjects[0].run)  # type: ignore[arg-type]
     known = getattr(run.method, "block", None) if isinstance(run, Pretrain) else None
