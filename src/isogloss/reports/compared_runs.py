@@ -138,11 +138,9 @@ def _check_place(request: Request, kept: KeptScores) -> None:
 
 def _places(request: Request, kept: KeptScores) -> set[Place]:
     """Return where systems are compared: on the measure and the split asked for, or each task's own."""
-    right = [
-        one
-        for one in kept.models
-        if (one.measure == request.measure if request.measure else one in kept.main)
-    ]
-    return (
-        {one for one in right if one.split == request.split} if request.split else set(in_best_split(right))
+    asked = (
+        [one for one in kept.models if one.measure == request.measure] if request.measure else list(kept.main)
     )
+    if request.split:
+        return {one for one in asked if one.split == request.split}
+    return set(in_best_split(asked))

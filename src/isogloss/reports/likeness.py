@@ -2,7 +2,8 @@
 
 The join is by encoder, task, method, source and language. CKA of a bare encoder is set against the scores of
 every method trained on it; CKA within models, against those models' own scores: CKA on the corpus that was
-scored, or, where there is none, on any, since labelled text is seldom parallel.
+scored, or, where there is none, on any, since labelled text is seldom parallel. (There, models that a method
+made from two corpora of one task are not told apart.)
 """
 
 from collections.abc import Mapping, Sequence
