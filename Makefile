@@ -67,5 +67,5 @@ $(VENV)/.installed: constraints.txt pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "Installing what tests and checks need"
-	@$(PIP) install -c constraints.txt --no-build-isolation --editable ".[dev]"
+	@$(PIP) install -c constraints.txt --editable ".[dev]"
 	@touch $@
