@@ -28,6 +28,13 @@ def test_one_example_has_no_spread():
     assert np.isnan(ratio_summary(torch.tensor([0.25]))["std"])
 
 
+def test_examples_without_a_translation_are_not_counted():
+    some = ratio_summary(torch.tensor([0.1, float("nan"), 0.3]))
+    assert (some["examples"], some["mean"], some["highest"]) == (2, pytest.approx(0.2), pytest.approx(0.3))
+    none = ratio_summary(torch.tensor([float("nan")]))
+    assert none.pop("examples") == 0 and all(map(np.isnan, none.values()))
+
+
 class Paired:
     def __init__(self, language):
         self.language = language

@@ -85,12 +85,12 @@ def score(out, name, method, inputs, gain, target, seed, languages, size=400):
     return name
 
 
-def build(out, gains=GAINS, seeds=(0, 1, 2), std=0.05, after=0.9):
+def build(out, gains=GAINS, seeds=(0, 1, 2), std=0.05, after=0.9, targets=TARGETS):
     names = []
     for (method, inputs), gain in gains.items():
         for seed in seeds:
-            for target in TARGETS if method != "source-only" else ("",):
-                languages = ("en", target, "sw") if target else ("en", *TARGETS, "sw")
+            for target in targets if method != "source-only" else ("",):
+                languages = ("en", target, "sw") if target else ("en", *targets, "sw")
                 name = f"{len(names):03d}"
                 names.append(score(out, name, method, inputs, gain, target, seed, languages))
     names.append(write_run(out, "cka", measure("cka", list(likeness(seeds, after)))))
@@ -173,6 +173,14 @@ def test_marks_are_against_translate_train_and_the_mean_is_tested_too(out):
     assert "p < 0.05 against translate-train" in (out / "report.html").read_text(encoding="utf-8").replace(
         "&lt;", "<"
     )
+
+
+def test_an_only_target_is_tested_over_seeds_too(tmp_path):
+    write_report(build(tmp_path, targets=("de",)))
+    own = {row["language"]: row for row in rows(tmp_path) if row["method"] == "x-mixup · paired"}
+    assert list(own) == ["en", "de", "gap", "unseen"]
+    assert 0 <= float(own["de"]["p_seeds"]) < 0.05
+    assert not own["en"]["p_seeds"]
 
 
 def test_all_claims_are_supported_where_everything_gains(out):

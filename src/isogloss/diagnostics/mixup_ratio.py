@@ -44,8 +44,13 @@ class MixupRatio:
 
 
 def ratio_summary(ratios: Float[Tensor, "example"]) -> Row:
-    """Return the number of ratios, their mean, unbiased standard deviation and quantiles."""
-    ratios = ratios.double()
+    """Return the number of ratios, their mean, unbiased standard deviation and quantiles.
+
+    Examples without a translation, whose ratio is nan, are not counted; all is nan where none has one.
+    """
+    ratios = ratios[~ratios.isnan()].double()
+    if not len(ratios):
+        return {"examples": 0, "mean": math.nan, "std": math.nan, **dict.fromkeys(QUANTILES, math.nan)}
     std = float(ratios.std()) if len(ratios) > 1 else math.nan
     quantiles = torch.quantile(ratios, torch.tensor(list(QUANTILES.values()), dtype=ratios.dtype)).tolist()
     found = dict(zip(QUANTILES, quantiles, strict=True))

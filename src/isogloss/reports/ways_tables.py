@@ -167,6 +167,9 @@ def _rows(place: Place, line: Line, columns: Sequence[str]) -> list[Row]:
         elif test is not None:
             tested = {"difference": test.difference, "p_value": test.p_value, "p_holm": test.p_holm}
             numbers = {**numbers, **tested}
+            mean = line.tests.get(MEAN)
+            if isinstance(mean, MeanComparison) and mean.languages == (name,):  # The only target is the mean.
+                numbers["p_seeds"] = mean.p_seeds
         found.append(
             {
                 **about,
