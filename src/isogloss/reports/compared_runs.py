@@ -7,7 +7,7 @@ from pathlib import Path
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.records import RECORD
 from isogloss.reports.comparison import Baseline, Comparison, compare
-from isogloss.reports.gather import Run, gather, run_rows
+from isogloss.reports.gather import Run, gather, named_apart, run_rows
 from isogloss.reports.kept_scores import KeptScores, Label, Place, kept_scores
 from isogloss.reports.rows import Score
 from isogloss.reports.seeds import in_best_split
@@ -35,7 +35,7 @@ def compare_runs(request: Request) -> tuple[list[Comparison], list[str]]:
     ConfigError where a name is not known, no predictions were kept, or nothing can be compared.
     """
     folders, names = _folders(request)
-    runs = list({run.id: run for folder in folders for run in gather(folder).runs}.values())
+    runs = named_apart({run.id: run for folder in folders for run in gather(folder).runs}.values())
     scored = [run for run in runs if run.diagnostic == Score.diagnostic]
     kept = kept_scores(scored)
     _check_kept(kept, scored)

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -14,6 +14,7 @@ from isogloss.core.errors import ConfigError, DataError, StorageError
 from isogloss.core.records import MADE, RECORD, Record, Row, Value, read_record
 from isogloss.data.prediction_table import PREDICTIONS
 from isogloss.reports.rows import Score
+from isogloss.reports.told_apart import told_apart
 from isogloss.reports.typed_rows import typed
 
 PLAN = "plan.json"
@@ -102,7 +103,7 @@ def gather(out: Path) -> Gathered:
     strangers = len(set(present) - set(ids))
     if strangers:
         notes = [*notes, f"{strangers} more runs lie in the folder but not in the plan: they are left out."]
-    runs = tuple(_read_run(out / name, shorten) for name in ids)
+    runs = named_apart(_read_run(out / name, shorten) for name in ids)
     return Gathered(
         title=shorten(str(plan.get("title") or "Runs without a plan")),
         recipe=shorten(str(plan.get("recipe", ""))),
@@ -110,6 +111,13 @@ def gather(out: Path) -> Gathered:
         runs=runs,
         warnings=tuple(shorten(note) for note in notes),
     )
+
+
+def named_apart(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """Return runs with names that tell their models apart, those of several folders together included."""
+    every = tuple(runs)
+    records = told_apart({run.id: run.record for run in every if run.record is not None})
+    return tuple(replace(run, record=records.get(run.id)) for run in every)
 
 
 def rows_of(gathered: Gathered, kind: type[T]) -> tuple[list[T], list[str]]:

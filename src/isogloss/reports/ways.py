@@ -39,8 +39,8 @@ class MeanComparison:
     baseline_score: float
     p_value: float
     """Over examples, averaged over seeds; what is parallel is one example."""
-    p_seeds: float
-    """Over seeds: a paired t-test on their means of the languages; 1 for one seed."""
+    p_seeds: float | None
+    """Over seeds: a paired t-test on their means of the languages; None for one seed."""
 
     @property
     def difference(self) -> float:
@@ -111,7 +111,7 @@ class Ways:
             float(ours.mean()),
             float(theirs.mean()),
             verdict_over_languages(differences).p_value,
-            paired_t_test(ours, theirs).p_value,
+            paired_t_test(ours, theirs).p_value if len(ours) > 1 else None,
         )
 
 
