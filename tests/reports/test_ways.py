@@ -243,6 +243,13 @@ def test_a_system_is_held_against_translate_train_by_its_own_translator():
     assert plain_reference("x-mixup · paired", ["source-only", "x-mixup"]) == "source-only"
 
 
+def test_a_system_is_held_against_translate_train_of_its_own_learning_rate():
+    methods = ["source-only", *(f"translate-train (learning_rate={rate})" for rate in (0.1, 0.2))]
+    assert plain_reference("x-mixup (mse=0.1, learning_rate=0.2) · paired", methods) == methods[2]
+    assert plain_reference(methods[2], methods) == methods[2]
+    assert plain_reference("x-mixup (mse=0.1)", methods) == methods[1]
+
+
 @pytest.mark.slow
 def test_real_runs_are_held_against_each_other_however_their_inputs_came(tmp_path):
     result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", jobs=1)

@@ -38,20 +38,20 @@ def _names(models: Iterable[Record]) -> Iterator[tuple[str, tuple[str, str]]]:
         numbers = {model.id: dict(_numbers(model.run)) for model in group}
         fields = dict.fromkeys(field for found in numbers.values() for field in found)
         differ = [field for field in fields if len({found.get(field) for found in numbers.values()}) > 1]
-        for model in group:
-            known = [f"{field}={numbers[model.id].get(field)}" for field in differ]
-            new = [said for said in known if said not in _name(model)]
-            if new:
-                yield model.id, (_name(model), _with(_name(model), ", ".join(new)))
+        for model in group if differ else ():
+            said = ", ".join(f"{field}={numbers[model.id].get(field)}" for field in differ)
+            yield model.id, (_name(model), _with(_name(model), said))
 
 
 def _numbers(run: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, str]]:
     """Give the optimization of a model, and of those it goes on from."""
-    for field, value in (run.get("optimization") or {}).items():
-        if field not in _SAME:
-            yield where + field, str(value)
-    if run.get("start"):
-        yield from _numbers(run["start"], f"{where}start ")
+    optimization, start = run.get("optimization"), run.get("start")
+    if isinstance(optimization, Mapping):
+        yield from (
+            (where + field, str(value)) for field, value in optimization.items() if field not in _SAME
+        )
+    if isinstance(start, Mapping):
+        yield from _numbers(start, f"{where}start ")
 
 
 def _seedless(part: Any) -> Any:

@@ -4,6 +4,7 @@ A record calls a test set whose inputs are translated, or stand beside translati
 they are one test set again, and how inputs came is part of the system: "x-mixup · paired".
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -160,12 +161,20 @@ def translator(method: str) -> str:
 
 
 def plain_reference(method: str, methods: Iterable[str]) -> str:
-    """Return what a system is held against: translate-train by its translator, else source-only; or ""."""
+    """Return what a system is held against: translate-train by its translator, else source-only; or "".
+
+    Of several translate-trains the one that has most fields in common with it: its learning rate, say.
+    """
     known = list(dict.fromkeys(methods))
     trained = [one for one in known if one.startswith(TRANSLATE_TRAIN) and HOW not in one]
     same = [one for one in trained if translator(one) == translator(method)]
+    same.sort(key=lambda one: -len(_fields(one) & _fields(method)))
     found = same or (trained if len(trained) == 1 else [])
     return (found or [one for one in known if one == PLAIN and not trained] or [""])[0]
+
+
+def _fields(method: str) -> set[str]:
+    return set(re.findall(r"\w+=[^,()]+", method))
 
 
 def _named(method: str, how: str) -> str:
