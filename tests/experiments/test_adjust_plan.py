@@ -138,7 +138,7 @@ def test_a_grid_of_tasks_takes_each_on_the_corpora_that_have_it(plan):
 
 
 def test_translations_are_labelled_by_the_source_only_model_of_the_grid(plan):
-    methods = [{"name": "source-only"}, {"name": "x-mixup"}]
+    methods = [{"name": "source-only"}, {"name": "x-mixup", "batch_size": 8}]
     measured = [{"name": "scores", "inputs": "paired"}]
     runs = of(FineTune, plan(adjust=[], grid__method=methods, measure=measured))
     plain, mixed = sorted(runs, key=lambda run: run.method.name)

@@ -110,7 +110,7 @@ def cells(
                 start = _start(cell, entry, models)
                 asked = {**changes, **entry.changes}
                 model = _model(cell, entry, recipe, asked, sources)
-                teacher = _teacher(cell, entry, recipe, asked, sources)
+                teacher = _teacher(cell, entry, recipe, changes, sources)
                 models[entry.label] = replace(model, start=start, teacher=teacher)
         # In the order of the recipe, whichever goes on from whichever.
         found.append(replace(cell, models={e.label: models[e.label] for e in entries if e.label in models}))
@@ -300,7 +300,10 @@ def _made(
 def _teacher(
     cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources
 ) -> FineTune | None:
-    """Return the source-only model that labels translations, where a method needs one."""
+    """Return the source-only model that labels translations, where a method needs one.
+
+    It is that of the grid's optimization, whatever the method changes: so all methods have one teacher.
+    """
     if isinstance(entry.method, Mixing):
         _check_mixing(entry.method, cell, entry.where, sources)
     if not isinstance(entry.method, Taught) or not entry.method.needs_teacher(cell.task):
