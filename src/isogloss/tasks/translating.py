@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, linear
 
 
 class TranslationRow(NamedTuple):
@@ -60,9 +60,9 @@ def translation_loss(model: Any, batch: TranslationBatch, *, smoothing: float = 
         decoder_input_ids=batch.before.to(device),
     ).last_hidden_state
     real = gold != padding
-    scores = model.lm_head(states[real])
-    scores = scores[:, :padding].float() + model.final_logits_bias[:, :padding]
-    return cross_entropy(scores, gold[real], label_smoothing=smoothing)
+    # The vocabulary is cut in the weights, not in the scores: those are by far the largest of all tensors.
+    scores = linear(states[real], model.lm_head.weight[:padding], model.final_logits_bias[0, :padding])
+    return cross_entropy(scores.float(), gold[real], label_smoothing=smoothing)
 
 
 def _padded(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
