@@ -78,6 +78,24 @@ def test_every_kind_of_example_keeps_its_id_label_and_place() -> None:
     ]
 
 
+def test_words_are_translated_as_running_text_and_parted_again() -> None:
+    asked = []
+
+    def translate(texts: Iterable[str]) -> Iterator[Translated]:
+        for text in texts:
+            asked.append(text)
+            yield Translated("¡La OMS, no (sí)!")
+
+    tagged = TaggedSentence(id="1", words=("No", ",", "not", '"', "it", '"', "!"), tags=())
+    nothing = {"tags": (), "heads": (), "relations": ()}
+    parsed = ParsedSentence(
+        id="2", words=("de", "el"), lines=("# text = Del ...", "# sent_id = 2"), **nothing
+    )
+    found = translate_examples([tagged, parsed, replace(parsed, lines=())], translate).examples
+    assert asked == ['No, not "it"!', "Del ...", "de el"]
+    assert {one.words for one in found} == {("¡", "La", "OMS", ",", "no", "(", "sí", ")", "!")}
+
+
 def test_an_answer_whose_marks_are_lost_is_counted_and_left_out() -> None:
     search = AnswerSearch(ways=("marks",))
     kept = SentencePair(id="p", first="a", second="b", label="x")

@@ -20,6 +20,7 @@ from isogloss.data.carried_answers import (
     place_links,
     unmarked,
 )
+from isogloss.data.conllu import text_comment
 from isogloss.data.examples import (
     Example,
     ParsedSentence,
@@ -29,6 +30,7 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
+from isogloss.data.spacing import running_text, words_in
 from isogloss.data.translated_text import Translated, TranslateTexts
 
 Way = Literal["links", "marks", "alignment", "alone"]
@@ -113,7 +115,7 @@ def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> 
 
 
 def texts_of(example: Example) -> Sequence[str]:
-    """Return the texts an example is made of; words are one, parted by spaces."""
+    """Return the texts an example is made of; words are one, as they are written in running text."""
     return _PARTS[type(example)].texts(example)
 
 
@@ -136,8 +138,13 @@ class _Parts(NamedTuple):
 def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
     """Give the words alone: which tag is whose does not outlive translation."""
     words = translated[0].words
-    words = tuple(translated[0].text.split()) if words is None else words
+    words = words_in(translated[0].text) if words is None else words
     return TaggedSentence(id=sentence.id, words=words, tags=())
+
+
+def _written(sentence: TaggedSentence | ParsedSentence) -> Sequence[str]:
+    known = text_comment(sentence) if isinstance(sentence, ParsedSentence) else ""
+    return [known or running_text(sentence.words)]
 
 
 def _asked(question: Question, translated: Sequence[Translated]) -> Question:
@@ -145,7 +152,7 @@ def _asked(question: Question, translated: Sequence[Translated]) -> Question:
     return replace(question, question=asked.text, passage=passage.text, answers=(), language="", repaired="")
 
 
-_OF_WORDS = _Parts(lambda one: [" ".join(one.words)], _words)
+_OF_WORDS = _Parts(_written, _words)
 _PARTS: Mapping[type, _Parts] = {
     SentencePair: _Parts(
         lambda one: [one.first, one.second],

@@ -59,6 +59,12 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
         )
 
 
+def text_comment(sentence: ParsedSentence) -> str:
+    """Return the sentence as it stood in running text, by its comment ``# text``; empty where it has none."""
+    named = (line.removeprefix("#").partition("=") for line in sentence.lines if line.startswith("#"))
+    return next((value.strip() for name, _, value in named if name.strip() == "text"), "")
+
+
 def with_tree(
     example: ParsedSentence, heads: Sequence[int], relations: Sequence[str], *, tags: Sequence[str] = ()
 ) -> ParsedSentence:

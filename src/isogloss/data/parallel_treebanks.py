@@ -6,12 +6,13 @@ Wikipedia in translation (Zeman et al. 2017, Section 3).
 
 from collections.abc import Iterator
 
-from isogloss.data.conllu import read_conllu
+from isogloss.data.conllu import read_conllu, text_comment
 from isogloss.data.corpora import Split
 from isogloss.data.examples import ParsedSentence, TextLine, Translation
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import TREEBANKS
 from isogloss.data.matching import matched
+from isogloss.data.spacing import running_text
 
 
 def find_treebanks(folder: Folder, name: str, split: Split, first: str, second: str) -> list[File]:
@@ -31,7 +32,4 @@ def read_treebanks(files: list[File]) -> Iterator[Translation]:
 
 
 def _line(sentence: ParsedSentence) -> TextLine:
-    """Take the text as it stood, else the words with spaces between."""
-    named = (line.removeprefix("#").partition("=") for line in sentence.lines if line.startswith("#"))
-    text = next((value.strip() for name, _, value in named if name.strip() == "text"), "")
-    return TextLine(id=sentence.id, text=text or " ".join(sentence.words))
+    return TextLine(id=sentence.id, text=text_comment(sentence) or running_text(sentence.words))

@@ -10,6 +10,9 @@ _ABBREVIATION = re.compile(
 )
 """What ends in a full stop and rarely ends a sentence: initials, titles, months."""
 
+_LONGEST = 12
+"""Characters before an end, itself included, in which an abbreviation is looked for."""
+
 _WITH_SPACE = re.compile(rf"[.!?…؟۔।॥።][.!?…]*[{_CLOSERS}]*(?=\s)")
 _WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
 
@@ -23,8 +26,13 @@ def sentences_in(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
+def is_abbreviation(text: str) -> bool:
+    """Whether text ends in a full stop that rarely ends a sentence: of an initial, a title, a month."""
+    return _ABBREVIATION.search(text[-_LONGEST:]) is not None
+
+
 def _is_end(text: str, match: re.Match[str]) -> bool:
     after = text[match.end() :].lstrip()
     if after and after[0].islower():
         return False
-    return match[0] != "." or not _ABBREVIATION.search(text[max(0, match.end() - 12) : match.end()])
+    return match[0] != "." or not is_abbreviation(text[: match.end()])

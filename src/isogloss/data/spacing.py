@@ -1,0 +1,65 @@
+"""Words and the running text they make: punctuation is a word of its own, and some scripts put no spaces.
+
+As treebanks part words, save for what takes a dictionary: contractions (l'homme, don't) stay whole, each
+Chinese character is a word, and so is whatever Thai, Lao, Khmer and Burmese write without a space.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from isogloss.data.sentence_ends import is_abbreviation
+
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+_UNSPACED = re.compile(rf"[{_HAN}]|[\u3041-\u309f]+|[\u30a0-\u30ff]+")
+"""A Chinese character; hiragana or katakana as far as they go."""
+
+_NO_SPACE_BETWEEN = re.compile(rf"[{_HAN}\u3000-\u30ff\uff01-\uff65]")
+_CLOSING = frozenset(",.;:!?…%،؛؟۔।")
+_ENGLISH_ENDING = re.compile(r"n['’]t|['’](?:s|m|d|re|ve|ll)", re.IGNORECASE)
+"""What English treebanks part from the word before it."""
+
+
+def words_in(text: str) -> tuple[str, ...]:
+    """Return the words of running text: at spaces, with punctuation round a word on its own."""
+    return tuple(word for chunk in _UNSPACED.sub(r" \g<0> ", text).split() for word in _parted(chunk))
+
+
+def running_text(words: Sequence[str]) -> str:
+    """Write words as running text: punctuation stands with its word, quotation marks with what they hold."""
+    text, glued, quoted = "", True, False
+    for word in words:
+        closes = (quoted and word == '"') or all(map(_closes, word)) or _ENGLISH_ENDING.fullmatch(word)
+        together = glued or closes or (_NO_SPACE_BETWEEN.match(text[-1]) and _NO_SPACE_BETWEEN.match(word))
+        text += word if together else f" {word}"
+        quoted ^= word == '"'
+        glued = (quoted and word == '"') or all(map(_opens, word))
+    return text
+
+
+def _parted(chunk: str) -> list[str]:
+    """Part the marks before and after a word from it; equal ones in a row, such as full stops, are one."""
+    first, last = 0, len(chunk)
+    while first < last and _is_mark(chunk[first]):
+        first += 1
+    while last > first and _is_mark(chunk[last - 1]) and not is_abbreviation(chunk[first:last]):
+        last -= 1
+    word = [chunk[first:last]] if first < last else []
+    return [*_runs(chunk[:first]), *word, *_runs(chunk[last:])]
+
+
+def _runs(marks: str) -> list[str]:
+    return [run[0] for run in re.finditer(r"(.)\1*", marks)]
+
+
+def _is_mark(char: str) -> bool:
+    kind = unicodedata.category(char)
+    return kind[0] == "P" or kind in ("Sc", "So")
+
+
+def _opens(char: str) -> bool:
+    return char in "¿¡" or unicodedata.category(char) in ("Ps", "Pi")
+
+
+def _closes(char: str) -> bool:
+    return char in _CLOSING or unicodedata.category(char) in ("Pe", "Pf")
