@@ -11,13 +11,14 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
-from isogloss.data.conllu import read_conllu, with_tree, write_conllu
+from isogloss.data.conllu import read_conllu, text_comment, with_tree, write_conllu
 from isogloss.data.corpora import SPLITS
 from isogloss.data.joined import joined
 from isogloss.data.mixed import mixed_pairs, mixed_questions
 from isogloss.data.mlqa import LANGUAGES, Mlqa
 from isogloss.data.question_json import read_questions
 from isogloss.data.sources import Sources
+from isogloss.data.spacing import running_text, words_in
 from isogloss.data.ud import Ud
 from isogloss.data.xnli import LABELS
 from isogloss.encoders import load_tokenizer
@@ -212,3 +213,21 @@ def test_tydiqa_has_its_questions(real_data):
 
 def test_bible_holds_out_enough_verses_for_retrieval(real_data):
     assert 1100 < sum(1 for _ in Bitext(collection="bible").read(real_data, "en-vi", "test")) < 1400
+
+
+@pytest.mark.parametrize(
+    ("language", "least"),
+    [("de", 0.94), ("en", 0.95), ("es", 0.96), ("fr", 0.94), ("ru", 0.95), ("zh", 0.43)],
+)
+def test_words_of_running_text_are_mostly_those_of_the_treebank(real_data, language, least):
+    sentences = list(Ud().read(real_data, language, "test"))
+    words, texts = [one.words for one in sentences], [text_comment(one) for one in sentences]
+    assert agreement([text.split() for text in texts], words) < least - 0.1
+    assert agreement([words_in(text) for text in texts], words) > least
+    assert agreement([words_in(running_text(one)) for one in words], words) > least
+
+
+def agreement(found, words):
+    """Give F1 of words, sentence by sentence, whatever their order."""
+    both = sum((Counter(one) & Counter(other)).total() for one, other in zip(found, words, strict=True))
+    return 2 * both / (sum(map(len, found)) + sum(map(len, words)))
