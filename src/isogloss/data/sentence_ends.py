@@ -14,6 +14,7 @@ _LONGEST = 12
 """Characters before an end, itself included, in which an abbreviation is looked for."""
 
 _WITH_SPACE = re.compile(rf"[.!?…؟۔।॥።][.!?…]*[{_CLOSERS}]*(?=\s)")
+_NOT_SPACE = re.compile(r"\S")
 _WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
 
 
@@ -26,13 +27,13 @@ def sentences_in(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def is_abbreviation(text: str) -> bool:
-    """Whether text ends in a full stop that rarely ends a sentence: of an initial, a title, a month."""
-    return _ABBREVIATION.search(text[-_LONGEST:]) is not None
+def is_abbreviation(text: str, start: int, end: int) -> bool:
+    """Whether this part of a text ends in a full stop of an initial, a title or a month."""
+    return _ABBREVIATION.search(text[max(start, end - _LONGEST) : end]) is not None
 
 
 def _is_end(text: str, match: re.Match[str]) -> bool:
-    after = text[match.end() :].lstrip()
+    after = _NOT_SPACE.search(text, match.end())
     if after and after[0].islower():
         return False
-    return match[0] != "." or not is_abbreviation(text[: match.end()])
+    return match[0] != "." or not is_abbreviation(text, 0, match.end())

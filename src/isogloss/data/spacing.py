@@ -20,6 +20,9 @@ _UNSPACED_OR_ITS_MARK = re.compile(rf"[{_HAN}\u3000-\u30ff\uff01-\uff65]")
 _ELIDED = re.compile(r"(?:[cdjlmnst]|\w*qu|un|\w{0,2}[aeu]ll)['’]", re.IGNORECASE)
 """French, Italian and Catalan words that lost their last vowel: l', qu', dell'."""
 
+_QUOTES = {'"': '"', "„": "“", "‚": "‘"}
+"""Quotation marks, and what ends the quotation, where its character alone does not tell."""
+
 _CLOSING = frozenset(",.;:!?…%،؛؟۔।")
 _ENGLISH_ENDING = re.compile(r"n['’]t|['’](?:s|m|d|re|ve|ll)", re.IGNORECASE)
 """What English treebanks part from the word before it."""
@@ -32,13 +35,14 @@ def words_in(text: str) -> tuple[str, ...]:
 
 def running_text(words: Sequence[str]) -> str:
     """Write words as running text: punctuation stands with its word, quotation marks with what they hold."""
-    text, glued, quoted = "", True, False
+    text, glued, quote_end = "", True, ""
     for word in words:
-        closes = (quoted and word == '"') or all(map(_closes, word)) or _ENGLISH_ENDING.fullmatch(word)
+        ends = word == quote_end
+        closes = ends or all(map(_closes, word)) or _ENGLISH_ENDING.fullmatch(word)
         together = glued or closes or any(map(_UNSPACED_OR_ITS_MARK.match, (text[-1], word)))
         text += word if together else f" {word}"
-        quoted ^= word == '"'
-        glued = (quoted and word == '"') or all(map(_opens, word)) or _ELIDED.fullmatch(word) is not None
+        glued = not ends and (word in _QUOTES or all(map(_opens, word)) or bool(_ELIDED.fullmatch(word)))
+        quote_end = "" if ends else _QUOTES.get(word, quote_end)
     return text
 
 
@@ -47,7 +51,7 @@ def _parted(chunk: str) -> list[str]:
     first, last = 0, len(chunk)
     while first < last and _is_mark(chunk[first]):
         first += 1
-    while last > first and _is_mark(chunk[last - 1]) and not is_abbreviation(chunk[first:last]):
+    while last > first and _is_mark(chunk[last - 1]) and not is_abbreviation(chunk, first, last):
         last -= 1
     elided = _ELIDED.match(chunk, first, last)
     parts = (chunk[first : elided.end()], chunk[elided.end() : last]) if elided else (chunk[first:last],)
