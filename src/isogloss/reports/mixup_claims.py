@@ -144,7 +144,7 @@ def unseen_languages_gain(evidence: MixupEvidence) -> Claim:
         for whole in filter(is_whole, methods):
             ours = _unseen(evidence, place, Label(encoder, whole), targets)
             about = f"{place.task}{_who(whole)}"
-            parts.append(_over_seeds(about, ours, plain, "no unseen language was scored"))
+            parts.append(_over_seeds(about, ours, plain, "no unseen language was scored paired"))
     return _claim("u", sentence, parts, how)
 
 
