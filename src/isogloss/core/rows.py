@@ -1,0 +1,463 @@
+"""The rows of records, each kind declared once: diagnostics return them, records hold them, reports read them.
+
+A row holds the ids of the runs it is about and measured numbers, never a name made for people: what a run is
+(its method, encoder, seed …) stands in its record. ``ROWS`` says which kinds a record can hold, by what it
+measured or made; a row's fields tell which kind it is, since no two kinds of one table fit the same row.
+"""
+
+from dataclasses import MISSING, asdict, dataclass, fields
+from functools import cache
+from typing import ClassVar
+
+from isogloss.core.records import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One model on one language and split by one measure; the task's own metric is its main one."""
+
+    frame: ClassVar[str] = "scores"
+    model: str
+    language: str
+    split: str
+    metric: str
+    score: float
+    main: bool
+    baseline: float | None = None
+    """The score of always saying the commonest label, by the main metric."""
+    examples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPoint:
+    """One point of a straight path between two models (Eqs 1 and 2 of the first paper)."""
+
+    frame: ClassVar[str] = "interpolation"
+    start: str
+    """Model at α = 0."""
+    end: str
+    """Model at α = 1."""
+    part: str
+    alpha: float
+    language: str
+    role: str
+    """"source" or "target"."""
+    split: str
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanePoint:
+    """One point of the plane through three models (Eq. 3 of the first paper)."""
+
+    frame: ClassVar[str] = "plane"
+    origin: str
+    first: str
+    """Model at α₁ = 1."""
+    second: str
+    """Model at α₂ = 1."""
+    part: str
+    alpha_first: float
+    alpha_second: float
+    language: str
+    role: str
+    split: str
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """The ways from one model to two others: lengths and the angle between, in degrees."""
+
+    frame: ClassVar[str] = "deltas"
+    origin: str
+    first: str
+    second: str
+    part: str
+    norm_first: float
+    norm_second: float
+    ratio: float | None
+    angle: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedSpread:
+    """Mean and unbiased standard deviation of models that differ in their seed alone, on one language."""
+
+    frame: ClassVar[str] = "run-variance"
+    models: str
+    """Their ids, separated by spaces."""
+    language: str
+    role: str
+    split: str
+    metric: str
+    seeds: int
+    mean: float
+    std: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Source score minus the mean target score of one model."""
+
+    frame: ClassVar[str] = "transfer-gap"
+    model: str
+    split: str
+    metric: str
+    source_score: float
+    target_mean: float
+    gap: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """How often the nearest sentence of another language is the translation, in one layer."""
+
+    frame: ClassVar[str] = "retrieval"
+    model: str
+    """An encoder, or a model whose encoder is meant; so everywhere below."""
+    first: str
+    second: str
+    layer: int
+    centred: bool
+    similarity: str
+    candidates: int
+    accuracy_forward: float
+    accuracy_backward: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordDistance:
+    """Distances of related and of unrelated words in one layer: means, and AUC of the separation."""
+
+    frame: ClassVar[str] = "word-distance"
+    model: str
+    first: str
+    second: str
+    layer: int
+    distance: str
+    related_mean: float
+    unrelated_mean: float
+    auc: float
+    auc_within: float
+    related_pairs: int
+    unrelated_pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceBin:
+    """One bin of the histograms of word distances: its edges, and the share of each group in it."""
+
+    frame: ClassVar[str] = "word-distance-bins"
+    model: str
+    first: str
+    second: str
+    layer: int
+    distance: str
+    low: float
+    high: float
+    related: float
+    unrelated: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cka:
+    """CKA of two languages' sentence states in one layer."""
+
+    frame: ClassVar[str] = "cka"
+    model: str
+    first: str
+    second: str
+    layer: int
+    sentences: int
+    cka: float | None
+    debiased: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapPoint:
+    """A sentence, or a language's centroid, on the map of sentence states."""
+
+    frame: ClassVar[str] = "representation-map"
+    model: str
+    layer: int
+    sentences: int
+    what: str
+    """"sentence" or "centroid"."""
+    language: str
+    x: float
+    y: float
+    explained_x: float | None = None
+    explained_y: float | None = None
+    between: float | None = None
+    """Share of the variance between the languages' centroids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixupRatio:
+    """How much of the source a model mixes into one language's examples, over examples."""
+
+    frame: ClassVar[str] = "mixup-ratio"
+    model: str
+    language: str
+    split: str
+    examples: int
+    mean: float
+    std: float | None
+    lowest: float
+    q05: float
+    q25: float
+    median: float
+    q75: float
+    q95: float
+    highest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
+    """One model that mixes, with another largest ratio or in another layer, on one language."""
+
+    frame: ClassVar[str] = "mixup-sweep"
+    model: str
+    language: str
+    split: str
+    layer: int
+    ratio: float
+    trained: bool
+    mean: float | None
+    metric: str
+    score: float
+    baseline: float | None
+    examples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Cosine of the gradients of two batches, of two languages or of one, in a part of a model."""
+
+    frame: ClassVar[str] = "gradient-conflict"
+    model: str
+    draw: int
+    batch: int
+    first: str
+    second: str
+    layer: int | None
+    """From 1; 0 the embeddings; None all layers together."""
+    module: str
+    cosine: float | None
+    within: float | None = None
+    norm_first: float
+    norm_second: float
+    overlap: float | None = None
+    """Share of subwords that the two texts have in common."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskSimilarity:
+    """How alike the gates of two masks are in a part of an encoder, of two languages or of one."""
+
+    frame: ClassVar[str] = "language-gates"
+    model: str
+    first: str
+    first_draw: int
+    second: str
+    second_draw: int
+    layer: int | None
+    module: str
+    gates: int
+    cosine: float | None
+    correlation: float | None
+    open_cosine: float | None
+    overlap: float | None
+    only_first: int
+    only_second: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskPerplexity:
+    """How well an encoder predicts a language, whole (mask "") or pruned by a language's mask."""
+
+    frame: ClassVar[str] = "language-gates-perplexity"
+    model: str
+    language: str
+    mask: str
+    draw: int | None
+    perplexity: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskKept:
+    """The share of the parameters that a mask keeps in a part of an encoder."""
+
+    frame: ClassVar[str] = "language-gates-kept"
+    model: str
+    mask: str
+    draw: int
+    layer: int | None
+    module: str
+    parameters: int
+    kept: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecificGates:
+    """How many gates every mask of one language keeps and every mask of another prunes."""
+
+    frame: ClassVar[str] = "language-gates-specific"
+    model: str
+    keeps: str
+    prunes: str
+    layer: int | None
+    module: str
+    gates: int
+    of: int
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingStep:
+    """The loss at one step of any training; language "" is all of them."""
+
+    frame: ClassVar[str] = "training-steps"
+    step: int
+    loss: float
+    rate: float
+    language: str = ""
+    subwords: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """A model in training on one dev set after one epoch."""
+
+    frame: ClassVar[str] = "epochs"
+    epoch: int
+    step: int
+    language: str
+    split: str
+    metric: str
+    score: float
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perplexity:
+    """How perplexed an encoder is by held-out text of one language after one epoch of pretraining."""
+
+    frame: ClassVar[str] = "perplexity"
+    step: int
+    epoch: int
+    language: str
+    split: str
+    metric: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """How many parameters of an encoder are a language's own; language "" is all share."""
+
+    frame: ClassVar[str] = "parameters"
+    language: str
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictStep:
+    """Cosine of gradients while a model trains, after one step."""
+
+    frame: ClassVar[str] = "training-conflict"
+    step: int
+    draw: int
+    batch: int
+    first: str
+    second: str
+    layer: int | None
+    module: str
+    cosine: float | None
+    within: float | None = None
+    norm_first: float
+    norm_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BitextRead:
+    """What a training read of the bitext of one pair of languages."""
+
+    frame: ClassVar[str] = "bitext-read"
+    pair: str
+    translations: int
+    left_out: int
+    pulled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """One word alignment of bitext: how many links, and, where there is gold, how many of them are right."""
+
+    frame: ClassVar[str] = "alignment"
+    pairs: int
+    links: int
+    gold_pairs: int = 0
+    precision: float | None = None
+    recall: float | None = None
+    f1: float | None = None
+    aer: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatedSplit:
+    """One translated split: what was lost, and, of bitext, chrF against its own translations."""
+
+    frame: ClassVar[str] = "translations"
+    examples: int
+    translated: int
+    lost: int
+    cuts: int
+    metric: str | None = None
+    score: float | None = None
+
+
+ROWS: dict[str, tuple[type, ...]] = {
+    "scores": (Score,),
+    "interpolation": (PathPoint,),
+    "plane": (PlanePoint,),
+    "deltas": (Delta,),
+    "run-variance": (SeedSpread,),
+    "transfer-gap": (Gap,),
+    "retrieval": (Retrieval,),
+    "word-distance": (WordDistance, DistanceBin),
+    "cka": (Cka,),
+    "representation-map": (MapPoint,),
+    "mixup-ratio": (MixupRatio,),
+    "mixup-sweep": (SweepPoint,),
+    "gradient-conflict": (Conflict,),
+    "task-gradient-conflict": (Conflict,),
+    "language-gates": (MaskSimilarity, MaskPerplexity, MaskKept, SpecificGates),
+    "pretrain": (TrainingStep, Perplexity, Parameters, ConflictStep),
+    "adjust": (TrainingStep, BitextRead),
+    "fine-tune": (TrainingStep, Epoch, BitextRead, ConflictStep),
+    "align": (Alignment,),
+    "translate": (TranslatedSplit,),
+    "train-translator": (TrainingStep,),
+}
+"""What records hold, by the diagnostic of a measurement or else by the kind of run."""
+
+
+def as_row(value: object) -> Row:
+    """Return a typed row as a record holds it."""
+    return asdict(value)  # type: ignore[call-overload, no-any-return]
+
+
+def kind_of(names: frozenset[str], kinds: tuple[type, ...]) -> type | None:
+    """Return the kind of row all of whose needed fields are among these; None where there is none."""
+    return next((kind for kind in kinds if _needed(kind) <= names), None)
+
+
+@cache
+def _needed(kind: type) -> frozenset[str]:
+    return frozenset(one.name for one in fields(kind) if one.default is MISSING)
