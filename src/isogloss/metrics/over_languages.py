@@ -23,6 +23,20 @@ def verdict_over_languages(differences: Mapping[str, tuple[Sequence[str], Array]
     ``differences`` are, by language, the examples' ids and what each adds to the difference
     (``paired.per_example``). A single unit proves nothing (p = 1).
     """
+    mean, error, n = error_over_languages(differences)
+    if abs(mean) <= TIE or n < 2:
+        return Verdict(NAME, 0.0, 1.0)
+    if error <= TIE:
+        return Verdict(NAME, math.copysign(math.inf, mean), 0.0)
+    from scipy.special import stdtr
+
+    return Verdict(NAME, mean / error, float(2 * stdtr(n - 1, -abs(mean / error))))
+
+
+def error_over_languages(
+    differences: Mapping[str, tuple[Sequence[str], Array]],
+) -> tuple[float, float, int]:
+    """Return the mean over languages of the mean difference, its standard error, and the number of units."""
     if not differences:
         raise InputError("test over languages: no language. Give the differences of one or more.")
     units: dict[str, float] = {}
@@ -34,11 +48,5 @@ def verdict_over_languages(differences: Mapping[str, tuple[Sequence[str], Array]
             share = (float(value) - mean) / (len(values) * len(differences))
             units[one] = units.get(one, 0.0) + share
     mean, n = math.fsum(means) / len(means), len(units)
-    if abs(mean) <= TIE or n < 2:
-        return Verdict(NAME, 0.0, 1.0)
-    error = math.sqrt(float(np.square(list(units.values())).sum()) * n / (n - 1))
-    if error <= TIE:
-        return Verdict(NAME, math.copysign(math.inf, mean), 0.0)
-    from scipy.special import stdtr
-
-    return Verdict(NAME, mean / error, float(2 * stdtr(n - 1, -abs(mean / error))))
+    scale = n / (n - 1) if n > 1 else math.nan
+    return mean, math.sqrt(float(np.square(list(units.values())).sum()) * scale), n

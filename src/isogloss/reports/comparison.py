@@ -1,162 +1,210 @@
-"""Which differences between systems are more than chance: each against a baseline, language by language.
+"""Systems held against others: the difference with each seed, its error over seeds and examples, p and marks.
 
-Paper: "The Impact of Cross-Lingual Adjustment …", Section 5. Tests are corrected for the number of languages
-(Holm); intervals draw examples and seeds anew.
+Paper: "The Impact of Cross-Lingual Adjustment …", Section 5, whose tests over examples are kept; a verdict
+and a star ask for more, namely that other seeds would show it too (``metrics.crossed``).
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from isogloss.metrics.bootstrap import bootstrap
-from isogloss.metrics.paired import Pair, cohens_d, per_example
-from isogloss.metrics.power import seeds_needed, smallest_seen
-from isogloss.metrics.significance import holm, paired_test
-from isogloss.metrics.spread import spread
-from isogloss.reports.kept_scores import KeptScores, Label, Models, Place, Seed, one_per_seed, system_of
-from isogloss.reports.paths import grouped
-from isogloss.reports.words import count, joined
+import numpy as np
+import pandas as pd
 
-LEVEL = 0.05
-"""Differences with a corrected p below it are marked (the paper's)."""
+from isogloss.metrics.crossed import LEVEL, Estimate, crossed
+from isogloss.metrics.over_languages import error_over_languages, verdict_over_languages
+from isogloss.metrics.paired import Array, Pair, System, cohens_d, per_example
+from isogloss.metrics.significance import holm, paired_test
+from isogloss.reports.measurements import Measurements
+
+PLACE = ["corpus", "treebank", "task", "source", "split", "metric"]
+"""Columns that say which test sets belong into one table; inputs in two languages make another (``mixed``)."""
+
+SYSTEM = ["encoder", "way", "inputs", "inputs.translator"]
+"""Columns that say which system: the encoder (its seeds together), how it was trained, how inputs come."""
+
+SURE, ON_EXAMPLES = "*", "°"
+"""A mark that stands on seeds and examples, and one that stands on the examples of these seeds alone."""
 
 TESTS = {
     "paired t": "paired t-test on values averaged over seeds",
     "permutation": "permutation test that swaps whole sentences of all seeds, 1,000 rounds",
     "McNemar": "McNemar's exact test",
+    "paired t over languages": "t-test in which what is parallel is one example",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """What systems are held against: a method, an encoder or both; what is None is the system's own."""
-
-    encoder: str | None = None
-    method: str | None = None
-
-    def of(self, system: Label) -> Label:
-        """Return the system that this one is held against."""
-        return Label(
-            system.encoder if self.encoder is None else self.encoder,
-            system.method if self.method is None else self.method,
-        )
-
-    def __str__(self) -> str:
-        """Write it as ``--against`` takes it."""
-        return " / ".join(part for part in (self.encoder, self.method) if part is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A system against a baseline in one place; scores are means over the seeds that both have."""
+    """A system against another on one language, or on the mean of several; scores are means over units."""
 
-    place: Place
-    system: Label
-    baseline: Label
-    seeds: int
-    examples: int
+    languages: tuple[str, ...]
     score: float
     baseline_score: float
-    low: float
-    high: float
-    """95 % interval of the difference, over examples and seeds."""
-    effect: float
-    """Cohen's d of what each example adds to the difference, averaged over seeds."""
-    std: float
-    """Standard deviation of the difference over seeds; nan for one."""
-    test: str
-    p_value: float
+    values: tuple[float, ...]
+    """The difference with each unit that both have: a seed of fine-tuning, or one of pretraining."""
+    estimate: Estimate
+    """The mean difference, with its error over units and, where predictions were kept, examples."""
+    examples: int = 0
+    """Examples whose predictions both kept; 0 for none."""
+    test: str = ""
+    p_examples: float = math.nan
+    """By the test over examples, units averaged."""
+    effect: float = math.nan
+    """Cohen's d of what each example adds to the difference."""
     p_holm: float = math.nan
-    """Corrected for the number of languages."""
+    """The crossed p, corrected for all tests of a table."""
+    p_examples_holm: float = math.nan
 
     @property
     def difference(self) -> float:
         """System minus baseline."""
-        return self.score - self.baseline_score
+        return self.estimate.mean
 
     @property
-    def is_significant(self) -> bool:
-        """Tell whether the difference gets a mark."""
-        return self.p_holm < LEVEL
-
-    def seeds_to_see(self, difference: float) -> int | None:
-        """Return how many seeds a paired t-test over seeds needs; None where nobody can say or pay."""
-        return None if math.isnan(self.std) else seeds_needed(difference, self.std)
+    def p_units(self) -> float:
+        """By a paired t-test over units alone; nan for one."""
+        return crossed(self.values).p_value()
 
     @property
-    def smallest_seen(self) -> float:
-        """The least difference that a paired t-test over these seeds sees with 80 % power."""
-        return math.inf if math.isnan(self.std) else smallest_seen(self.std, self.seeds)
+    def p_value(self) -> float:
+        """By the test that crosses units and examples; nan for one unit."""
+        return self.estimate.p_value()
+
+    @property
+    def mark(self) -> str:
+        """Return the sign that a table puts beside the score."""
+        if self.p_holm < LEVEL:
+            return SURE
+        return ON_EXAMPLES if self.p_examples_holm < LEVEL else ""
 
 
 def compare(
-    kept: KeptScores, against: Baseline, *, wanted: Callable[[Place, Label], bool] = lambda *_: True
-) -> tuple[list[Comparison], list[str]]:
-    """Hold every wanted system against its baseline wherever both were scored; also say what could not be."""
-    found, notes = [], dict[str, None]()
-    for place, models in kept.models.items():
-        for system in models:
-            baseline = against.of(system)
-            if system == baseline or baseline not in models or not wanted(place, system):
-                continue
-            pair, note = pair_of(place, models, system, baseline)
-            notes |= {note: None} if note else {}
-            if pair is not None:
-                found.append(_tested(pair, place, system, baseline))
-    return _corrected(found), list(notes)
+    m: Measurements, ours: pd.DataFrame, theirs: pd.DataFrame, *, unit: str = "seed"
+) -> Comparison | None:
+    """Hold one system's scores against another's, on the mean of the languages that both have.
 
-
-def pair_of(place: Place, models: Models, system: Label, baseline: Label) -> tuple[Pair | None, str]:
-    """Return both systems on the seeds they share, and what there is to say about that."""
-    ours, theirs = one_per_seed(models[system]), one_per_seed(models[baseline])
-    where = f"{place.corpus} {place.task} {place.language}, {system} against {baseline}"
-    if ours is None or theirs is None or not _same_examples(ours, theirs):
-        return None, f"{where}: not compared, for they were not scored on the same examples."
-    common = sorted(ours.keys() & theirs.keys())
-    if not common:
-        return None, f"{where}: not compared, for they share no seed ({_seeds(ours)}; {_seeds(theirs)})."
-    left_out = sorted(ours.keys() ^ theirs.keys())
-    note = f"{where}: seeds {joined(map(str, left_out))} left out, which one of the two lacks."
-    return Pair(system_of(ours, common), system_of(theirs, common)), note if left_out else ""
-
-
-def _same_examples(ours: dict[int, Seed], theirs: dict[int, Seed]) -> bool:
-    return len({one.ids for one in (*ours.values(), *theirs.values())}) == 1
-
-
-def _seeds(models: dict[int, Seed]) -> str:
-    return f"{count(len(models), 'seed')} {joined(map(str, sorted(models)))}"
-
-
-def _tested(pair: Pair, place: Place, system: Label, baseline: Label) -> Comparison:
-    interval, test = bootstrap(pair), paired_test(pair)
-    return Comparison(
-        place=place,
-        system=system,
-        baseline=baseline,
-        seeds=pair.seeds,
-        examples=pair.examples,
-        score=float(pair.system.scores().mean()),
-        baseline_score=float(pair.baseline.scores().mean()),
-        low=interval.low,
-        high=interval.high,
-        effect=cohens_d(per_example(pair)),
-        std=spread(pair.differences().tolist()).std,
-        test=test.name,
-        p_value=test.p_value,
+    Rows are of frame "scores", by one metric. Only units with all of these languages count, and of those
+    only the ones both systems have; None where there are none.
+    """
+    ours, theirs = spoken_for(ours), spoken_for(theirs)
+    languages = sorted({*ours["language"]} & {*theirs["language"]})
+    tables = [_by_unit(rows, unit).reindex(columns=languages).dropna() for rows in (ours, theirs)]
+    units = tables[0].index.intersection(tables[1].index)
+    if not languages or units.empty:
+        return None
+    mine, yours = (table.loc[units].mean(axis=1) for table in tables)
+    values = tuple(float(value) for value in mine - yours)
+    found = Comparison(
+        languages=tuple(languages),
+        score=float(mine.mean()),
+        baseline_score=float(yours.mean()),
+        values=values,
+        estimate=crossed(values),
     )
+    pairs = _pairs(m, (ours, theirs), languages, (unit, list(units)))
+    return _with_examples(found, pairs) if pairs else found
 
 
-def family(one: Comparison) -> tuple[object, ...]:
-    """Name what is corrected together, and stands in one table: a comparison in all languages."""
-    place = one.place
-    return (place.corpus, place.task, place.source, place.split, place.measure, one.system, one.baseline)
-
-
-def _corrected(found: Iterable[Comparison]) -> list[Comparison]:
-    groups = grouped(found, family).values()
-    return [
-        replace(one, p_holm=p_value)
-        for group in groups
-        for one, p_value in zip(group, holm([one.p_value for one in group]), strict=True)
+def spoken_for(scores: pd.DataFrame) -> pd.DataFrame:
+    """Keep what a model speaks about: all languages, but of targets its own where it was made for some."""
+    if scores.empty:
+        return scores
+    keep = [
+        not target or language in target.split("+") or language in source.split("+")
+        for language, target, source in zip(
+            scores["language"], scores["target"], scores["source"], strict=True
+        )
     ]
+    return scores[keep]
+
+
+def corrected(tests: Mapping[object, Comparison]) -> dict[object, Comparison]:
+    """Return the tests of one table with p-values after Holm's correction over all of them."""
+    units, examples = (
+        _holm({key: getattr(one, name) for key, one in tests.items()}) for name in ("p_value", "p_examples")
+    )
+    return {key: replace(one, p_holm=units[key], p_examples_holm=examples[key]) for key, one in tests.items()}
+
+
+def _holm(p_values: Mapping[object, float]) -> dict[object, float]:
+    """Correct those that are known; nan for the others."""
+    known = {key: value for key, value in p_values.items() if not math.isnan(value)}
+    found = holm(list(known.values())) if known else []
+    return {**dict.fromkeys(p_values, math.nan), **dict(zip(known, found, strict=True))}
+
+
+def unit_of(*frames: pd.DataFrame) -> str:
+    """Return what replicates a comparison: the encoders' seeds where these were pretrained here, else seeds."""
+    kinds = {kind for frame in frames for kind in frame["encoder.kind"].unique()}
+    several = {encoder for frame in frames for encoder in frame["encoder"].unique()}
+    return "encoder.seed" if kinds == {"pretrain"} and len(several) > 1 else "seed"
+
+
+def best_split(frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep the test split of each corpus and task, or, where it was not measured, the dev split."""
+    order = frame["split"].map({"test": 0, "dev": 1}).fillna(2)
+    return frame[order == order.groupby([frame["corpus"], frame["task"]]).transform("min")]
+
+
+def _by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
+    """Return scores [unit language], averaged over the models of a unit."""
+    return rows.groupby([unit, "language"])["score"].mean().unstack("language")
+
+
+Contribution = tuple[Sequence[str], Array, Array]
+"""Ids of examples, and part and whole of each [example]."""
+
+
+def _pairs(
+    m: Measurements,
+    rows: tuple[pd.DataFrame, pd.DataFrame],
+    languages: Iterable[str],
+    units: tuple[str, list[object]],
+) -> dict[str, tuple[Sequence[str], Pair]]:
+    """Return by language what both systems predicted, [unit example]; nothing where any of it is lacking."""
+    found: dict[str, tuple[Sequence[str], Pair]] = {}
+    for language in languages:
+        sides, ids = [], []
+        for side in rows:
+            own = side[side["language"] == language]
+            by_unit = {unit: group for unit, group in own.groupby(units[0])}
+            seeds = [_kept(m, by_unit[unit]) for unit in units[1]]
+            if any(one is None for one in seeds):
+                return {}
+            ids += [tuple(one[0]) for one in seeds if one]
+            sides.append(System(*(np.stack([one[at] for one in seeds if one]) for at in (1, 2))))
+            if len(set(ids)) > 1:
+                return {}
+        found[language] = ids[0], Pair(*sides)
+    return found
+
+
+def _kept(m: Measurements, rows: pd.DataFrame) -> Contribution | None:
+    """Return what the models of one unit add to the measure, averaged over them."""
+    found: list[Contribution] = []
+    for run, language, metric in zip(rows["run"], rows["language"], rows["metric"], strict=True):
+        kept = m.predictions(run, language)
+        if kept is None or metric not in kept.measures:
+            return None
+        found.append((kept.ids, *kept.measures[metric]))
+    if len({one[0] for one in found}) != 1:
+        return None
+    part, whole = np.mean([one[1] for one in found], axis=0), np.mean([one[2] for one in found], axis=0)
+    return found[0][0], part, whole
+
+
+def _with_examples(found: Comparison, pairs: Mapping[str, tuple[Sequence[str], Pair]]) -> Comparison:
+    """Add the error that examples bring, and the test over them."""
+    added = {language: (ids, per_example(pair)) for language, (ids, pair) in pairs.items()}
+    _, error, examples = error_over_languages(added)
+    one = next(iter(pairs.values()))[1]
+    test = paired_test(one) if len(pairs) == 1 else verdict_over_languages(added)
+    return replace(
+        found,
+        estimate=crossed(found.values, example_error=error, examples=examples),
+        examples=examples,
+        test=test.name,
+        p_examples=test.p_value,
+        effect=cohens_d(np.concatenate([values for _, values in added.values()])),
+    )

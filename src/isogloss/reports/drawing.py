@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from isogloss.core.records import Row
+import pandas as pd
 
 if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing pays for it
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Canvas
@@ -17,47 +16,30 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing p
 SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", "#f4f4f0"
 """Okabe and Ito's colours, told apart by colour-blind readers; source and target keep theirs everywhere."""
 
-STYLES = ("-", "--", ":", "-.")
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
+PALETTE = (SOURCE, TARGET, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
 """For series that are no roles: languages, methods, tasks."""
 
+DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), "dotted", "dashdot")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-ROLE_STYLE = {"source": (SOURCE, (0, (4, 1.5))), "target": (TARGET, "solid")}
-"""Colour and dashes: the roles differ in print without colour too."""
-
 STYLE: dict[Any, Any] = {
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "axes.edgecolor": "#555555",
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.5,
-    "axes.axisbelow": True,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "lines.linewidth": 1.4,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "figure.facecolor": "white",
-    "svg.hashsalt": "isogloss",
-    "pdf.fonttype": 42,
-    "text.parse_math": False,
+    **{"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 8},
+    **{"xtick.labelsize": 7, "ytick.labelsize": 7, "xtick.major.size": 2.5, "ytick.major.size": 2.5},
+    **{"axes.edgecolor": "#555555", "axes.linewidth": 0.6, "axes.spines.top": False},
+    **{"axes.spines.right": False, "axes.grid": True, "grid.color": "#e6e6e6", "grid.linewidth": 0.5},
+    **{"axes.axisbelow": True, "lines.linewidth": 1.4, "legend.frameon": False},
+    **{"figure.facecolor": "white", "svg.hashsalt": "isogloss", "pdf.fonttype": 42, "text.parse_math": False},
 }
 """A "$" in a label is a dollar, not mathematics; a fixed salt gives the same element ids every time."""
 
 COLUMNS = 4
+MOST_PANELS = 24
+"""More panels than this are no figure that anybody reads; the caption says how many were left out."""
+
 WIDTH = 9.2
 """Inches: what a printed page or a laptop shows without shrinking the letters below reading size."""
 
 LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.55, 0.5, 0.3, 0.42
-
 
 LEGEND_ROW, LEGEND_HANDLE, LEGEND_LETTER = 0.18, 0.62, 0.068
 """Inches of a legend: height of a row, width of an entry's sign and gap, width of a letter."""
@@ -71,9 +53,10 @@ class Figure:
     title: str
     caption: str
     alt: str
+    """For those who cannot see it."""
     svg: str
     pdf: bytes
-    data: Sequence[Row]
+    data: pd.DataFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +69,79 @@ class Words:
     alt: str
 
 
-def drawn(words: Words, data: Sequence[Row], paint: Callable[[], "Canvas"]) -> Figure:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """A figure of lines, by the columns of a frame: a panel for each value of one, a colour for another.
+
+    What has the same ``x`` in a line is averaged; ``band`` adds one standard deviation.
+    """
+
+    x: str
+    y: str
+    panel: str
+    color: str
+    dash: str = ""
+    """A column whose values have dashes of their own."""
+    band: bool = False
+    labels: tuple[str, str] = ("", "")
+    scale: float = 1
+    colors: tuple[tuple[str, str], ...] = ()
+    """Colours that are fixed, as those of source and target."""
+    height: float = 1.6
+    whole: bool = False
+    """Ticks at whole numbers only: there is no epoch 1.5."""
+    marker: str = ""
+    log: bool = False
+
+
+def line_figure(words: Words, rows: pd.DataFrame, how: Lines) -> list[Figure]:
+    """Draw a frame as panels of lines; nothing without rows."""
+    rows = rows.dropna(subset=[how.x, how.y])
+    if rows.empty:
+        return []
+    names = list(rows[how.panel].drop_duplicates())[:MOST_PANELS]
+    hue = {**colours([str(one) for one in rows[how.color].drop_duplicates()]), **dict(how.colors)}
+    dash = dict(zip(rows[how.dash].drop_duplicates(), 10 * DASHES, strict=False)) if how.dash else {}
+
+    def paint() -> "Canvas":
+        labels = [_label(*key) for key in _keys(rows, how)]
+        canvas, axes = panels(len(names), height=how.height, labels=labels)
+        for axis, name in zip(axes, names, strict=True):
+            own = rows[rows[how.panel] == name]
+            for key in _keys(own, how):
+                line = own[(own[how.color] == key[0]) & ((own[how.dash] == key[1]) if how.dash else True)]
+                _draw_line(axis, line, how, (hue[str(key[0])], dash.get(key[-1], "solid"), _label(*key)))
+            head(axis, str(name))
+        legend(canvas, axes)
+        axis_labels(canvas, *how.labels)
+        if how.whole:
+            whole_numbers(axes)
+        return canvas
+
+    return [drawn(words, rows, paint)]
+
+
+def _keys(rows: pd.DataFrame, how: Lines) -> list[tuple[Any, ...]]:
+    columns = [how.color, *([how.dash] if how.dash else [])]
+    return list(rows[columns].drop_duplicates().itertuples(index=False, name=None))
+
+
+def _label(*key: object) -> str:
+    return ", ".join(str(part) for part in key if str(part))
+
+
+def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, Any, str]) -> None:
+    over = rows.groupby(how.x)[how.y].agg(["mean", "std"]) * how.scale
+    color, dash, label = look
+    axis.plot(over.index, over["mean"], color=color, linestyle=dash, label=label, marker=how.marker, ms=3)
+    if how.log:
+        axis.set_xscale("log")
+    if how.band and over["std"].notna().any():
+        low, high = over["mean"] - over["std"], over["mean"] + over["std"]
+        axis.fill_between(over.index, low, high, color=color, alpha=0.15, linewidth=0)
+
+
+def drawn(words: Words, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:
     """Draw with the house style and return the figure as SVG and PDF."""
     import matplotlib as mpl
 
@@ -111,8 +166,7 @@ def drawn(words: Words, data: Sequence[Row], paint: Callable[[], "Canvas"]) -> F
 def panels(count: int, *, height: float = 1.6, labels: Sequence[str] = ()) -> tuple["Canvas", list["Axes"]]:
     """Return a canvas with so many panels in rows and room above for a legend with these labels."""
     across = min(count, COLUMNS)
-    lines = ceil(count / across)
-    canvas, placed = grid(lines, across, height=height, labels=labels)
+    canvas, placed = grid(ceil(count / across), across, height=height, labels=labels)
     axes = [axis for line in placed for axis in line]
     for index, extra in enumerate(axes[count:], start=count):
         extra.set_visible(False)
@@ -153,16 +207,9 @@ def head(axis: "Axes", text: str) -> None:
     axis.set_title(text if len(text) <= room else f"{text[: room - 1]}…", loc="left")
 
 
-def what_differs(keys: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return a short name for each panel: the parts of its key that are not the same in all of them."""
-    differing = [len(set(part)) > 1 for part in zip(*keys, strict=True)]
-    shown = differing if any(differing) else [True] * len(differing)
-    return [", ".join(part for part, keep in zip(key, shown, strict=True) if keep and part) for key in keys]
-
-
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
     """Put one legend for all panels at the top left; equal labels appear once."""
-    handles: dict[str, Artist] = {}
+    handles: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)
@@ -207,11 +254,6 @@ def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
     canvas.text(0.08 / width, 0.5, y, ha="left", va="center", rotation=90)
 
 
-def line_styles(names: Sequence[str]) -> dict[str, str]:
-    """Return a line style for each name, in the order met: another one each time colours repeat."""
-    return {name: STYLES[i // len(PALETTE) % len(STYLES)] for i, name in enumerate(dict.fromkeys(names))}
-
-
-def colours(names: Sequence[str]) -> dict[str, str]:
+def colours(names: Iterable[str]) -> dict[str, str]:
     """Return a colour for each name, in the order met; past the palette colours repeat."""
     return {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(dict.fromkeys(names))}

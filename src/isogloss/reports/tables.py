@@ -1,12 +1,12 @@
-"""Tables: what a page shows, the same as LaTeX, and the numbers behind as CSV."""
+"""Tables as values: what a page shows, the same as LaTeX, and the numbers behind as CSV."""
 
-import csv
-import io
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from isogloss.core.records import Row, Value
+import pandas as pd
+
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import name_systems, plus_minus, slug
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,89 @@ class Table:
     header: tuple[Cell, ...]
     align: str
     rows: tuple[tuple[Cell, ...], ...]
-    data: Sequence[Row]
+    data: pd.DataFrame
     folded: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A column of numbers: mean ± standard deviation of a frame's column over the rows of a line."""
+
+    column: str
+    scale: float = 1
+    digits: int = 2
+
+    def of(self, rows: pd.DataFrame) -> str:
+        """Write it; a dash where there is no number."""
+        values = pd.to_numeric(rows[self.column]).dropna()
+        return plus_minus(values.mean(), values.std(), scale=self.scale, digits=self.digits)
+
+
+POINTS = {"scale": 100, "digits": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A table of one frame: a line for each group of rows, numbers as mean ± standard deviation over it.
+
+    ``by`` are columns of the frame, with the head each gets; of those that are the same in all lines only
+    ``keep`` are shown. ``name`` and ``encoder.label`` may be among them: names are made for what is shown.
+    """
+
+    frame: str
+    title: str
+    caption: str
+    by: Mapping[str, str]
+    values: Mapping[str, Number]
+    over: str = "seeds"
+    """What the rows of a line are."""
+    name: str = ""
+    choose: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    """Gives the rows that are shown, with columns added; all of them without it."""
+    keep: tuple[str, ...] = ()
+    pivot: str = ""
+    """A column whose values become columns, instead of ``values``, which then has one entry."""
+
+    def tables(self, m: Measurements) -> list[Table]:
+        """Return the table; none where nothing was measured."""
+        rows = m.frame(self.frame)
+        if len(rows) and self.choose:
+            rows = self.choose(rows)
+        if rows.empty:
+            return []
+        rows = name_systems(rows, m.labels)
+        by = [one for one in self.by if rows[one].nunique(dropna=False) > 1 or one in self.keep]
+        by = by or list(self.by)[:1]
+        lines = [(key, group) for key, group in rows.groupby(by, sort=False, dropna=False)]
+        heads, numbers = self._columns(rows)
+        return [
+            Table(
+                name=slug(self.name or self.frame),
+                title=self.title,
+                caption=self.caption,
+                header=cells(*(self.by[one] for one in by), *heads, self.over),
+                align="l" * len(by) + "r" * (len(heads) + 1),
+                rows=tuple(
+                    cells(*map(_plain, key), *(one(group) for one in numbers), str(self._count(group)))
+                    for key, group in lines
+                ),
+                data=rows,
+                folded=len(lines) > 12,
+            )
+        ]
+
+    def _columns(self, rows: pd.DataFrame) -> tuple[list[str], list[Callable[[pd.DataFrame], str]]]:
+        if not self.pivot:
+            return list(self.values), [one.of for one in self.values.values()]
+        (number,) = self.values.values()
+        names = list(rows[self.pivot].drop_duplicates())
+        return [str(name) for name in names], [
+            lambda group, name=name: number.of(group[group[self.pivot] == name])  # type: ignore[misc]
+            for name in names
+        ]
+
+    def _count(self, group: pd.DataFrame) -> int:
+        return int(group.groupby(self.pivot).size().max()) if self.pivot else len(group)
 
 
 def cells(*texts: str) -> tuple[Cell, ...]:
@@ -39,21 +120,31 @@ def cells(*texts: str) -> tuple[Cell, ...]:
     return tuple(Cell(text) for text in texts)
 
 
-def to_csv(rows: Iterable[Row]) -> str:
-    """Write rows as CSV, columns in the order first met; what is not a number is an empty field."""
-    kept = list(rows)
-    columns = list(dict.fromkeys(name for row in kept for name in row))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_field(row.get(name)) for name in columns] for row in kept)
-    return text.getvalue()
+def plain_table(name: str, title: str, rows: pd.DataFrame, *, shown: int = 200) -> Table:
+    """Return rows nobody gave a form to, as they are; the page shows the first, the CSV has all."""
+    more = f" The first {shown} of {len(rows)} rows; the CSV has all." if len(rows) > shown else ""
+    return Table(
+        name=name,
+        title=title,
+        caption=f"Rows as recorded.{more}",
+        header=cells(*map(str, rows.columns)),
+        align="l" * len(rows.columns),
+        rows=tuple(cells(*map(_plain, row)) for row in rows.head(shown).itertuples(index=False)),
+        data=rows,
+        folded=len(rows) > 12,
+    )
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """Write a frame as CSV, without the columns that say nothing; what is not there is an empty field."""
+    said = frame.loc[:, [bool(frame[name].notna().any() and (frame[name] != "").any()) for name in frame]]
+    return str(said.to_csv(index=False, lineterminator="\n"))
 
 
 def to_latex(table: Table) -> str:
     """Write a table for LaTeX with the booktabs package; the best numbers are bold."""
     lines = [
-        f"% {_one_line(table.title)}: needs \\usepackage{{booktabs}}",
+        f"% {' '.join(table.title.split())}: needs \\usepackage{{booktabs}}",
         f"\\begin{{tabular}}{{{table.align}}}",
         "\\toprule",
         _latex_row(table.header),
@@ -70,28 +161,8 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def plain_table(name: str, title: str, rows: Sequence[Row], *, shown: int = 200) -> Table:
-    """Return rows nobody gave a form to, as they are; the page shows the first, the CSV has all."""
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    more = f" The first {shown} of {len(rows)} rows; the CSV has all." if len(rows) > shown else ""
-    return Table(
-        name=name,
-        title=title,
-        caption=f"Rows as recorded.{more}",
-        header=cells(*columns),
-        align="l" * len(columns),
-        rows=tuple(tuple(Cell(_plain(row.get(column))) for column in columns) for row in rows[:shown]),
-        data=rows,
-        folded=len(rows) > 12,
-    )
-
-
-def _field(value: Value) -> Value:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _plain(value: Value) -> str:
-    if value is None:
+def _plain(value: object) -> str:
+    if pd.isna(value):  # type: ignore[call-overload]
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
@@ -101,46 +172,27 @@ def _latex_row(row: Sequence[Cell]) -> str:
 
 
 def _latex_cell(cell: Cell) -> str:
-    text = escape_latex(_one_line(cell.text))
+    text = escape_latex(" ".join(cell.text.split()))
     return f"\\textbf{{{text}}}" if cell.mark == "best" else text
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 _LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "±": r"$\pm$",
-    "−": r"$-$",
-    "→": r"$\to$",
-    "‖": r"$\Vert$",
-    "°": r"$^\circ$",
-    "≥": r"$\geq$",
-    "²": r"$^2$",
-    "α": r"$\alpha$",
-    "†": r"$\dagger$",
-    "‡": r"$\ddagger$",
-    "δ": r"$\delta$",
-    "θ": r"$\theta$",
-    "λ": r"$\lambda$",
-    "₀": r"$_0$",
-    "ρ": r"$\rho$",
-    "Δ": r"$\Delta$",
-    "–": "--",
-    "—": "---",
-    "…": r"\ldots{}",
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    **{
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        '"': r"\textquotedbl{}",
+    },
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "−": r"$-$"},
+    **{"→": r"$\to$", "‖": r"$\Vert$", "°": r"$^\circ$", "≥": r"$\geq$", "²": r"$^2$", "₀": r"$_0$"},
+    **{
+        "α": r"$\alpha$",
+        "δ": r"$\delta$",
+        "θ": r"$\theta$",
+        "λ": r"$\lambda$",
+        "ρ": r"$\rho$",
+        "Δ": r"$\Delta$",
+    },
+    **{"·": r"$\cdot$", "–": "--", "—": "---", "…": r"\ldots{}"},
 }

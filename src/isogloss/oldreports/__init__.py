@@ -1,0 +1,5 @@
+"""Floor 6: tables, figures and HTML from records alone."""
+
+from isogloss.oldreports.report import Report, write_report
+
+__all__ = ["Report", "write_report"]

@@ -1,0 +1,217 @@
+"""How figures look and how they become bytes: one style, no global state, equal bytes on every call."""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from isogloss.core.records import Row
+
+if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing pays for it
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure as Canvas
+
+SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", "#f4f4f0"
+"""Okabe and Ito's colours, told apart by colour-blind readers; source and target keep theirs everywhere."""
+
+STYLES = ("-", "--", ":", "-.")
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
+"""For series that are no roles: languages, methods, tasks."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+ROLE_STYLE = {"source": (SOURCE, (0, (4, 1.5))), "target": (TARGET, "solid")}
+"""Colour and dashes: the roles differ in print without colour too."""
+
+STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "axes.edgecolor": "#555555",
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.4,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "figure.facecolor": "white",
+    "svg.hashsalt": "isogloss",
+    "pdf.fonttype": 42,
+    "text.parse_math": False,
+}
+"""A "$" in a label is a dollar, not mathematics; a fixed salt gives the same element ids every time."""
+
+COLUMNS = 4
+WIDTH = 9.2
+"""Inches: what a printed page or a laptop shows without shrinking the letters below reading size."""
+
+LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.55, 0.5, 0.3, 0.42
+
+
+LEGEND_ROW, LEGEND_HANDLE, LEGEND_LETTER = 0.18, 0.62, 0.068
+"""Inches of a legend: height of a row, width of an entry's sign and gap, width of a letter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A drawn figure with what a reader needs beside it, and the numbers it shows."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    svg: str
+    pdf: bytes
+    data: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What is said about a figure: file name, title, caption and the text for those who cannot see it."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+
+
+def drawn(words: Words, data: Sequence[Row], paint: Callable[[], "Canvas"]) -> Figure:
+    """Draw with the house style and return the figure as SVG and PDF."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()  # a reader's own matplotlibrc must not change the figures
+        mpl.rcParams.update(STYLE)
+        canvas = paint()
+        svg, pdf = io.StringIO(), io.BytesIO()
+        canvas.savefig(svg, format="svg", metadata={"Date": None})
+        canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+    return Figure(
+        name=words.name,
+        title=words.title,
+        caption=words.caption,
+        alt=words.alt,
+        svg=svg.getvalue(),
+        pdf=pdf.getvalue(),
+        data=data,
+    )
+
+
+def panels(count: int, *, height: float = 1.6, labels: Sequence[str] = ()) -> tuple["Canvas", list["Axes"]]:
+    """Return a canvas with so many panels in rows and room above for a legend with these labels."""
+    across = min(count, COLUMNS)
+    lines = ceil(count / across)
+    canvas, placed = grid(lines, across, height=height, labels=labels)
+    axes = [axis for line in placed for axis in line]
+    for index, extra in enumerate(axes[count:], start=count):
+        extra.set_visible(False)
+        axes[index - across].tick_params(labelbottom=True)
+    return canvas, axes[:count]
+
+
+def grid(
+    down: int, across: int, *, height: float = 1.6, labels: Sequence[str] = ()
+) -> tuple["Canvas", list[list["Axes"]]]:
+    """Return a canvas with lines of panels that share their axes, and room above for a legend.
+
+    Sizes are in inches, so no layout pass is needed.
+    """
+    from matplotlib.figure import Figure as Canvas
+
+    each = min(3.8, (WIDTH - LEFT - RIGHT - (across - 1) * GAP_X) / across)
+    width = LEFT + RIGHT + across * each + (across - 1) * GAP_X
+    top = TOP + LEGEND_ROW * max(0, ceil(len(set(labels)) / _legend_columns(labels, width)) - 1)
+    tall = top + BOTTOM + down * height + (down - 1) * GAP_Y
+    canvas = Canvas(figsize=(width, tall))
+    axes = canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    canvas.subplots_adjust(
+        left=LEFT / width,
+        right=1 - RIGHT / width,
+        top=1 - top / tall,
+        bottom=BOTTOM / tall,
+        wspace=GAP_X / each,
+        hspace=GAP_Y / height,
+    )
+    return canvas, [list(line) for line in axes]
+
+
+def head(axis: "Axes", text: str) -> None:
+    """Name a panel; a name wider than the panel is cut, the caption and the CSV have it whole."""
+    figure = axis.get_figure(root=True)
+    room = int(axis.get_position().width * figure.get_figwidth() / LEGEND_LETTER) if figure else len(text)
+    axis.set_title(text if len(text) <= room else f"{text[: room - 1]}…", loc="left")
+
+
+def what_differs(keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a short name for each panel: the parts of its key that are not the same in all of them."""
+    differing = [len(set(part)) > 1 for part in zip(*keys, strict=True)]
+    shown = differing if any(differing) else [True] * len(differing)
+    return [", ".join(part for part, keep in zip(key, shown, strict=True) if keep and part) for key in keys]
+
+
+def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
+    """Put one legend for all panels at the top left; equal labels appear once."""
+    handles: dict[str, Artist] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(str(label), handle)
+    height = canvas.get_figheight()
+    canvas.legend(
+        list(handles.values()),
+        list(handles),
+        loc="upper left",
+        bbox_to_anchor=(0.0, 1 - 0.02 / height),
+        ncols=_legend_columns(list(handles), canvas.get_figwidth()),
+        handlelength=2.4,
+        columnspacing=1.6,
+    )
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """Return how many legend entries fit side by side, judged by the longest label."""
+    longest = max((len(label) for label in labels), default=0)
+    return max(1, int(width / (LEGEND_HANDLE + LEGEND_LETTER * longest)))
+
+
+def whole_numbers(axes: Sequence["Axes"]) -> None:
+    """Put ticks at whole numbers only: there is no epoch 1.5 and no layer 0.5."""
+    from matplotlib.ticker import MaxNLocator
+
+    for panel in axes:
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def half_steps(axes: Iterable["Axis"], values: Sequence[float]) -> None:
+    """Put the ticks of α at half steps, short enough for neighbouring panels."""
+    low, high = round(2 * min(values)), round(2 * max(values))
+    ticks = [step / 2 for step in range(low, high + 1)]
+    for axis in axes:
+        axis.set_ticks(ticks, labels=[f"{tick:g}".replace("-", "−") for tick in ticks])
+
+
+def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
+    """Name both axes once for all panels, at a fixed distance from the rim."""
+    height, width = canvas.get_figheight(), canvas.get_figwidth()
+    canvas.text(0.5, 0.08 / height, x, ha="center", va="bottom")
+    canvas.text(0.08 / width, 0.5, y, ha="left", va="center", rotation=90)
+
+
+def line_styles(names: Sequence[str]) -> dict[str, str]:
+    """Return a line style for each name, in the order met: another one each time colours repeat."""
+    return {name: STYLES[i // len(PALETTE) % len(STYLES)] for i, name in enumerate(dict.fromkeys(names))}
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each name, in the order met; past the palette colours repeat."""
+    return {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(dict.fromkeys(names))}

@@ -1,0 +1,174 @@
+"""Names for people, made last and here alone: from the facts that differ among what is shown together."""
+
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+import pandas as pd
+
+from isogloss.core.languages import language_name
+
+HOW = {"": "", "paired": " · paired", "translated": " · translated"}
+"""How inputs come, as it stands behind a system's name."""
+
+NOT_SAID = ("optimization.limit", "optimization.overlap")
+
+LONGEST_SLUG = 90
+
+
+def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows with three names added: ``system`` (of method and inputs), ``encoder.label``, ``name``.
+
+    ``labels`` are what the recipe calls encoders, by id. ``name`` is the system's, and the encoder's before
+    it where there are several; systems that differ have names that do.
+    """
+    if rows.empty:
+        return rows.assign(system="", **{"encoder.label": "", "name": ""})
+    ways, encoders = way_names(rows), encoder_names(rows, labels)
+    inputs = rows["inputs"] if "inputs" in rows else pd.Series("", index=rows.index)
+    readers = rows["inputs.translator"] if "inputs.translator" in rows else inputs.where(False, "")
+    by = _translators(readers)
+    system = rows["way"].map(ways) + inputs.map(lambda how: HOW.get(how, f" · {how}")) + readers.map(by)
+    label = rows["encoder"].map(encoders)
+    several = len(set(encoders.values())) > 1
+    name = (
+        (label + " / " + system).where(rows["way"] != "", label)
+        if several
+        else system.where(system != "", label)
+    )
+    return rows.assign(system=system, **{"encoder.label": label, "name": name})
+
+
+def way_names(rows: pd.DataFrame) -> dict[str, str]:
+    """Name each way of training: its method, who translated, and the fields that are not the commonest."""
+    ways = rows.drop_duplicates("way")
+    found: dict[str, str] = {}
+    for method, group in ways.groupby("method", sort=False):
+        about = [
+            name
+            for name in group
+            if name.startswith(("method.", "optimization.", "after.", "translator")) or name == "examples"
+        ]
+        fields = [name for name in about if name not in (*NOT_SAID, "after.way", "examples_read")]
+        for way, said in _told_apart(group.set_index("way")[fields]).items():
+            found[way] = f"{method} ({said})" if said else str(method)
+    return found
+
+
+def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
+    """Name each encoder: the recipe's label, else its folder or its training text; then its adjustment."""
+    given = {
+        row: labels[run]
+        for row, run in zip(rows["encoder"], rows["encoder.run"], strict=True)
+        if run in labels
+    }
+    one_each = rows.drop_duplicates("encoder")
+    bases = {
+        row["encoder"]: given.get(row["encoder"]) or _base_name(row, labels)
+        for row in one_each.to_dict("records")
+    }
+    adjusted = one_each[(one_each["encoder.adjusted"] != "") & ~one_each["encoder"].isin(given)]
+    for how, group in adjusted.groupby("encoder.adjusted", sort=False):
+        fields = ["encoder.size", "encoder.pairs", "encoder.depth"]
+        fields += [name for name in group if name.startswith("encoder.adjusted.")]
+        for encoder, said in _told_apart(group.set_index("encoder")[fields], every=True).items():
+            bases[encoder] += f", {how}" + (f" ({said})" if said else "")
+    same = [name for name in bases.values() if list(bases.values()).count(name) > 1]
+    return {key: f"{name} {key[:4]}" if name in same else name for key, name in bases.items()}
+
+
+def _base_name(row: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    if row["encoder.kind"] != "pretrain":
+        return str(row["encoder.name"])
+    own = f", {row['encoder.modules']} modules" if row["encoder.modules"] else ""
+    shape = f"{row.get('encoder.layers', 0):g}x{row.get('encoder.dim', 0):g}"
+    return labels.get(
+        row["encoder.original"], f"{row.get('encoder.family')} {shape} on {row['encoder.languages']}{own}"
+    )
+
+
+def _told_apart(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
+    """Say of each part the fields in which it is not as most are; of all, where that leaves two alike."""
+    shown = parts.map(_text)
+    differ = shown.loc[:, shown.nunique() > 1]
+    common = {
+        name: differ[name].mode()[0] if differ[name].value_counts().iloc[0] > 1 else None for name in differ
+    }
+    found = {
+        str(key): ", ".join(
+            f"{_short(name)}={value}" for name, value in row.items() if every or value != common[str(name)]
+        )
+        for key, row in differ.iterrows()
+    }
+    if len(set(found.values())) < len(found) and not every:
+        return _told_apart(parts, every=True)
+    return found
+
+
+def _short(name: object) -> str:
+    first, _, last = str(name).rpartition(".")
+    return (
+        f"{first.split('.')[-1]} {last}" if first.startswith(("after", "translator")) else last or str(name)
+    )
+
+
+def _text(value: Any) -> str:
+    if pd.isna(value):
+        return "none"
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _translators(readers: pd.Series) -> dict[str, str]:
+    """Say who translated inputs where several did, by what differs."""
+    several = [one for one in readers.unique() if one]
+    if len(several) < 2:
+        return dict.fromkeys(readers.unique(), "")
+    parts = pd.DataFrame([json.loads(one) for one in several], index=several)
+    return {"": "", **{key: f" by {said}" for key, said in _told_apart(parts, every=True).items()}}
+
+
+def percent(value: float) -> str:
+    """Write a score of 0 to 1 in percent with one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def plus_minus(mean: float, std: float, *, scale: float = 100, digits: int = 1) -> str:
+    """Write mean ± standard deviation; without the latter for a single seed, a dash for no number."""
+    if math.isnan(mean):
+        return "–"
+    text = f"{scale * mean:.{digits}f}"
+    return (text if math.isnan(std) else f"{text} ± {scale * std:.{digits}f}").replace("-", "−")
+
+
+def count(n: int, noun: str, nouns: str = "") -> str:
+    """Write "1 seed", "3 seeds"."""
+    return f"{n:,} {noun if n == 1 else nouns or noun + 's'}"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Write "a", "a and b", "a, b and c"."""
+    *first, last = list(parts) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def language(code: str) -> str:
+    """Write a language with its English name where there is one: "English (en)"."""
+    name = language_name(code)
+    return code if name == code else f"{name} ({code})"
+
+
+def slug(*parts: object) -> str:
+    """Return a file name of small letters, digits and dashes; what that loses is kept apart by a digest."""
+    text = "-".join(str(part) for part in parts if str(part))
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    name = _dashed(plain, str.isalnum)
+    if len(name) <= LONGEST_SLUG and name == _dashed(text.lower(), lambda letter: letter not in " _./-"):
+        return name
+    return f"{name[:LONGEST_SLUG]}-{sha256(text.encode()).hexdigest()[:6]}".strip("-")
+
+
+def _dashed(text: str, kept: Any) -> str:
+    return "-".join(filter(None, "".join(one if kept(one) else "-" for one in text).split("-")))
