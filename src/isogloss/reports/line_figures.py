@@ -85,7 +85,7 @@ def _by_layer(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG
 
 def _pretraining(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG001
     rows = rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] == "")]
-    return rows.assign(whose=rows["language"].replace("", "all languages"))
+    return rows.assign(whose=rows["language"].fillna("").replace("", "all languages"))
 
 
 def _adjusting(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG001
