@@ -15,7 +15,7 @@ from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Adjust, Encoder, FineTune, Measure, Pretrain, Pretrained, Run
 from isogloss.data.sources import Sources
 from isogloss.experiments.encoder_runs import ORIGINAL, encoder_entries, encoders
-from isogloss.experiments.encoders import encoder_label, fetch, places
+from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
 from isogloss.experiments.execute import title_of
 from isogloss.experiments.plan import plan
@@ -39,12 +39,8 @@ class Planned:
     """The recipe's encoders, each with its label."""
 
     def write(self, command: str) -> None:
-        """Note the plan beside the runs, with what the recipe calls the encoders it makes from text."""
-        labels = {
-            encoder_label(encoder): label
-            for encoder, label in self.encoders.items()
-            if isinstance(encoder, Pretrain) and label != ORIGINAL
-        }
+        """Note the plan beside the runs, with what the recipe calls its encoders, by their ids."""
+        labels = {run_id(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
         self.store.write_plan(self.recipe.title, self.text, command, self.runs, labels=labels)
 
     def title(self, run: Run) -> str:
