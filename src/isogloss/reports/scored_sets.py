@@ -145,7 +145,7 @@ def reference_of(one: Mapping[str, Any], systems: Sequence[Mapping[str, Any]]) -
 
 
 def _base(one: Mapping[str, Any], systems: Sequence[Mapping[str, Any]]) -> str:
-    """Return the encoder that another is held against: the original, or, of those made here, the joint one."""
+    """Return the encoder that another is held against: the original, or, if made here, the joint one."""
     if one["encoder.adjusted"]:
         return str(one["encoder.original"])
     return _joint(systems) if one["encoder.kind"] == "pretrain" else ""

@@ -187,6 +187,8 @@ def _legend(data: pd.DataFrame, unit: str, tests: Sequence[str]) -> str:
     return f"{star} {ON_EXAMPLES} it stands on the examples of these {unit}s alone ({how}; Holm likewise)."
 
 
+ABOUT = ("corpus", "treebank", "mixed", "task", "source", "split")
+
 SIGNIFICANCE = (
     *("test set", "measure", "column", "system", "against", "difference", "95 % interval", "d"),
     *("p over units", "p over examples", "p", "p (Holm)", "test over examples", "units", "seen"),
@@ -199,10 +201,7 @@ def _significance(tests: pd.DataFrame) -> list[Table]:
         return []
     lines = [
         cells(
-            *(
-                f"{one['corpus']} {one['mixed']} {one['task']} {one['split']}".replace("  ", " "),
-                one["metric"],
-            ),
+            *(" ".join(one[part] for part in ABOUT if one[part]), one["metric"]),
             *(one["column"], one["name"], one["against"]),
             *(f"{100 * one['difference']:+.1f} {one['mark']}".strip(), _interval(one["low"], one["high"])),
             "–" if isnan(one["effect"]) else f"{one['effect']:.2f}",
