@@ -33,7 +33,7 @@ from isogloss.experiments.recipe import (
     PretrainTable,
     Recipe,
 )
-from isogloss.experiments.running import packaged_recipes
+from isogloss.experiments.asking import packaged_recipes
 from isogloss.experiments.translations import TrainTable, TranslateTable
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.tasks import TASKS

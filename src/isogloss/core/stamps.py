@@ -13,8 +13,8 @@ def stamp(paths: Iterable[Path]) -> str:
     """Return the stamp of files and of all that is in folders; one that is not there is part of it too."""
     digest = sha256()
     for path in sorted(paths):
-        for name, size, changed in _seen(path):
-            digest.update(f"{name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
+        for seen in _seen(path):
+            digest.update("\0".join(map(str, seen)).encode(errors="surrogateescape") + b"\n")
     return digest.hexdigest()[:16]
 
 
@@ -25,17 +25,25 @@ def package_stamp() -> str:
     return f"{VERSION}-{stamp(inside)}"
 
 
-def _seen(path: Path) -> Iterator[tuple[str, int, int]]:
-    """Give name, size and time of change of a file or of each in a folder."""
-    if path.is_dir():
-        for folder, folders, names in os.walk(path):
-            folders.sort()
-            for name in sorted(names):
-                yield from _seen(Path(folder) / name)
-    else:
-        try:
-            found = path.stat()
-        except OSError:
-            yield str(path), -1, -1
-        else:
-            yield str(path), found.st_size, found.st_mtime_ns
+def _seen(path: Path) -> Iterator[tuple[str, int, int, int]]:
+    """Give name, size and times of change of a file or of each in a folder, links followed."""
+    if not path.is_dir():
+        yield _file(path)
+        return
+    been: set[str] = set()
+    for folder, folders, names in os.walk(path, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in been:  # a link that leads back
+            folders.clear()
+            continue
+        been.add(real)
+        folders.sort()
+        yield from (_file(Path(folder, name)) for name in sorted(names))
+
+
+def _file(path: Path) -> tuple[str, int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), -1, -1, -1
+    return str(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -72,6 +72,12 @@ def write_report(out: Path) -> Report:
     return _report_of(out, known) if is_as_it_was(out, known) else _written_again(out)
 
 
+def finished_report(out: Path) -> Report | None:
+    """Return the report of a folder where the whole plan is finished and nothing changed since; else None."""
+    known = _known(out)
+    return _report_of(out, known) if known.get("whole") and is_as_it_was(out, known) else None
+
+
 def is_as_it_was(out: Path, known: Mapping[str, Any]) -> bool:
     """Tell whether the folder, the package and all that the last report wrote are as they were then."""
     return "stamp" in known and known["state"] == _state(out) and known["stamp"] == stamp(_paths(out, known))
