@@ -11,8 +11,8 @@ from isogloss.core.identity import content
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import FineTune, Measure, Pretrain
 from isogloss.data.examples import SentencePair
-from isogloss.experiments.execute import title_of
 from isogloss.experiments.asking import packaged_recipes
+from isogloss.experiments.execute import title_of
 from isogloss.experiments.running import plan_recipe
 from isogloss.training.inputs import examples_of
 from tiny import MODELS, RUNS, TINY, tiny
