@@ -67,17 +67,15 @@ def run(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Make the runs of a recipe that have no record yet, then write the report."""
-    from isogloss.cli.runs import pretrain_in_all_processes, print_plan, run_and_report
+    from isogloss.cli.runs import pretrain_in_all_processes, print_plan, run_and_report, were_started_together
 
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     if dry_run:
         print_plan(recipe, out=out, data=data, scale=scale, changes=change or [], as_json=as_json)
         return
-    from isogloss.training.processes import processes
-
     command = f"isogloss {' '.join(sys.argv[1:])}"
-    if processes() > 1:
+    if were_started_together():
         pretrain_in_all_processes(
             recipe,
             out=out,

@@ -18,7 +18,7 @@ from isogloss.metrics.significance import holm, paired_test
 from isogloss.reports.measurements import Measurements
 
 PLACE = ["corpus", "treebank", "task", "source", "split", "metric"]
-"""Columns that say which test sets belong into one table; inputs in two languages make another (``mixed``)."""
+"""Columns that say which test sets belong into one table; inputs in two languages make another."""
 
 SYSTEM = ["encoder", "way", "inputs", "inputs.translator"]
 """Columns that say which system: the encoder (its seeds together), how it was trained, how inputs come."""
@@ -135,7 +135,7 @@ def _holm(p_values: Mapping[object, float]) -> dict[object, float]:
 
 
 def unit_of(*frames: pd.DataFrame) -> str:
-    """Return what replicates a comparison: the encoders' seeds where these were pretrained here, else seeds."""
+    """Return what replicates a comparison: encoders' seeds where they were pretrained here, else seeds."""
     kinds = {kind for frame in frames for kind in frame["encoder.kind"].unique()}
     several = {encoder for frame in frames for encoder in frame["encoder"].unique()}
     return "encoder.seed" if kinds == {"pretrain"} and len(several) > 1 else "seed"
@@ -168,7 +168,7 @@ def _pairs(
         sides, ids = [], []
         for side in rows:
             own = side[side["language"] == language]
-            by_unit = {unit: group for unit, group in own.groupby(units[0])}
+            by_unit = dict(iter(own.groupby(units[0])))
             seeds = [_kept(m, by_unit[unit]) for unit in units[1]]
             if any(one is None for one in seeds):
                 return {}

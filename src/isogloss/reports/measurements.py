@@ -16,6 +16,7 @@ import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.identity import identity
+from isogloss.core.plain_text import plain
 from isogloss.core.records import MADE, RECORD, Record, read_record
 from isogloss.core.rows import ROWS, kind_of
 from isogloss.data.prediction_table import PREDICTIONS, Kept, read_predictions
@@ -198,7 +199,7 @@ def read_measurements(out: Path) -> Measurements:
         title=without_folders(str(plan.get("title") or "Runs without a plan")),
         recipe=without_folders(str(plan.get("recipe", ""))),
         command=without_folders(str(plan.get("command", ""))),
-        labels=dict(labels) if isinstance(labels, dict) else {},
+        labels={key: plain(str(label)) for key, label in labels.items()} if isinstance(labels, dict) else {},
         notes=tuple(map(without_folders, notes)),
     )
 
@@ -262,7 +263,7 @@ def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
         "encoder.seed": own.get("seed"),
         "encoder.kind": base["kind"],
         "encoder.original": identity(_seedless(base)),
-        "encoder.name": PurePath(str(own.get("source", ""))).name,
+        "encoder.name": plain(PurePath(str(own.get("source", ""))).name),
     }
     if base["kind"] == "pretrain":
         found |= {f"encoder.{one}": "+".join(own.get(one) or ()) for one in ("languages", "text")}
@@ -363,7 +364,8 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def without_folders(text: str) -> str:
-    """Return a text without the folders of absolute paths: they belong to one machine."""
+    """Return a text, safe to show, without the folders of absolute paths: they belong to one machine."""
+    text = plain(text)
     if "/" not in text and "\\" not in text:
         return text
     return "\n".join(" ".join(map(_last_part, line.split(" "))) for line in text.split("\n"))

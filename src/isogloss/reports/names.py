@@ -131,7 +131,7 @@ def _translators(readers: pd.Series) -> dict[str, str]:
 
 def percent(value: float) -> str:
     """Write a score of 0 to 1 in percent with one decimal."""
-    return f"{100 * value:.1f}"
+    return f"{100 * value:.1f}".replace("-", "−")
 
 
 def plus_minus(mean: float, std: float, *, scale: float = 100, digits: int = 1) -> str:
