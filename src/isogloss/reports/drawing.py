@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,7 @@ class Lines:
     panel: str
     color: str
     dash: str = ""
-    """A column whose values have dashes of their own."""
+    """A column whose values have dashes of their own; "" is solid."""
     band: bool = False
     labels: tuple[str, str] = ("", "")
     scale: float = 1
@@ -91,7 +91,8 @@ class Lines:
     whole: bool = False
     """Ticks at whole numbers only: there is no epoch 1.5."""
     marker: str = ""
-    log: bool = False
+    log: str = ""
+    """The axis that is logarithmic: "x", "y" or none."""
 
 
 def line_figure(words: Words, rows: pd.DataFrame, how: Lines) -> list[Figure]:
@@ -99,9 +100,11 @@ def line_figure(words: Words, rows: pd.DataFrame, how: Lines) -> list[Figure]:
     rows = rows.dropna(subset=[how.x, how.y])
     if rows.empty:
         return []
-    names = list(rows[how.panel].drop_duplicates())[:MOST_PANELS]
+    named = list(rows[how.panel].drop_duplicates())
+    words, names = capped(words, len(named)), named[:MOST_PANELS]
     hue = {**colours([str(one) for one in rows[how.color].drop_duplicates()]), **dict(how.colors)}
-    dash = dict(zip(rows[how.dash].drop_duplicates(), 10 * DASHES, strict=False)) if how.dash else {}
+    dashed = sorted(rows[how.dash].drop_duplicates(), key=bool) if how.dash else []
+    dash = dict(zip(dashed, 10 * DASHES, strict=False))
 
     def paint() -> "Canvas":
         labels = [_label(*key) for key in _keys(rows, how)]
@@ -135,10 +138,28 @@ def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, An
     color, dash, label = look
     axis.plot(over.index, over["mean"], color=color, linestyle=dash, label=label, marker=how.marker, ms=3)
     if how.log:
-        axis.set_xscale("log")
+        _logarithmic(axis, how.log)
     if how.band and over["std"].notna().any():
         low, high = over["mean"] - over["std"], over["mean"] + over["std"]
         axis.fill_between(over.index, low, high, color=color, alpha=0.15, linewidth=0)
+
+
+def _logarithmic(axis: "Axes", which: str) -> None:
+    """Write numbers as they are, also between powers of ten, as many as there is room for."""
+    from matplotlib.ticker import LogFormatter
+
+    axis.set(**{f"{which}scale": "log"})
+    scale = axis.yaxis if which == "y" else axis.xaxis
+    scale.set_major_formatter(LogFormatter())
+    scale.set_minor_formatter(LogFormatter())
+
+
+def capped(words: Words, found: int) -> Words:
+    """Say in the caption where there are more panels than are drawn."""
+    if found <= MOST_PANELS:
+        return words
+    more = f" Drawn: the first {MOST_PANELS} of {found} panels; the CSV has all."
+    return replace(words, caption=words.caption + more)
 
 
 def drawn(words: Words, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:

@@ -129,6 +129,15 @@ def _translators(readers: pd.Series) -> dict[str, str]:
     return {"": "", **{key: f" by {said}" for key, said in _told_apart(parts, every=True).items()}}
 
 
+def told_by(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
+    """Name each row by those of the columns that differ among all rows; by all where none does."""
+    named = rows[list(columns)].astype(object)
+    named = named.where(named.notna(), "").astype(str)
+    differ = named.loc[:, named.nunique() > 1]
+    shown = differ if len(differ.columns) else named
+    return [", ".join(filter(None, parts)) for parts in shown.itertuples(index=False, name=None)]
+
+
 def percent(value: float) -> str:
     """Write a score of 0 to 1 in percent with one decimal."""
     return f"{100 * value:.1f}".replace("-", "−")

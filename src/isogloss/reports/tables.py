@@ -59,7 +59,8 @@ class Summary:
     ``keep`` are shown. ``name`` and ``encoder.label`` may be among them: names are made for what is shown.
     """
 
-    frame: str
+    frame: str | Callable[[Measurements], pd.DataFrame]
+    """The name of a frame, or what makes one."""
     title: str
     caption: str
     by: Mapping[str, str]
@@ -72,22 +73,25 @@ class Summary:
     keep: tuple[str, ...] = ()
     pivot: str = ""
     """A column whose values become columns, instead of ``values``, which then has one entry."""
+    apart: tuple[str, ...] = ()
+    """Columns that keep lines apart without being shown, as ids."""
 
     def tables(self, m: Measurements) -> list[Table]:
         """Return the table; none where nothing was measured."""
-        rows = m.frame(self.frame)
+        rows = m.frame(self.frame) if isinstance(self.frame, str) else self.frame(m)
         if len(rows) and self.choose:
             rows = self.choose(rows)
         if rows.empty:
             return []
-        rows = name_systems(rows, m.labels)
+        rows = name_systems(rows, m.labels) if "method" in rows and "name" not in rows else rows
         by = [one for one in self.by if rows[one].nunique(dropna=False) > 1 or one in self.keep]
         by = by or list(self.by)[:1]
-        lines = [(key, group) for key, group in rows.groupby(by, sort=False, dropna=False)]
+        keys = [*by, *(one for one in self.apart if one not in by)]
+        lines = [(key[: len(by)], group) for key, group in rows.groupby(keys, sort=False, dropna=False)]
         heads, numbers = self._columns(rows)
         return [
             Table(
-                name=slug(self.name or self.frame),
+                name=slug(self.name or str(self.frame)),
                 title=self.title,
                 caption=self.caption,
                 header=cells(*(self.by[one] for one in by), *heads, self.over),

@@ -1,0 +1,258 @@
+"""Tables of one frame each, as values: what is not compared, only averaged over seeds."""
+
+from functools import partial
+
+import pandas as pd
+
+from isogloss.metrics.transfer_gap import transfer_gap
+from isogloss.reports.comparison import PLACE, SYSTEM, best_split, spoken_for
+from isogloss.reports.measurements import Measurements, fields_of
+from isogloss.reports.names import told_by
+from isogloss.reports.tables import POINTS, Number, Summary
+
+TEST = {"corpus": "corpus", "treebank": "treebank", "inputs": "inputs", "task": "task"}
+MODEL = {"name": "model", "source": "source", "target": "target"}
+WHERE = ("inputs.translator", "split", "metric", *SYSTEM)
+ONE_MODEL = ["model", *PLACE, "inputs", "inputs.translator"]
+PAIR = {"first": "from", "second": "to", "layer": "layer"}
+COMPARABLE = "It is per subword: only encoders with one vocabulary can be compared."
+
+
+def percents(**columns: str) -> dict[str, Number]:
+    """Return columns that are shown in percent."""
+    return {head: Number(column=column, **POINTS) for head, column in columns.items()}
+
+
+def with_role(scores: pd.DataFrame) -> pd.DataFrame:
+    """Add whether the scored language is a source of the model or a target."""
+    both = zip(scores["language"], scores["source"], strict=True)
+    return scores.assign(role=["source" if code in source.split("+") else "target" for code, source in both])
+
+
+def spreads(m: Measurements) -> pd.DataFrame:
+    """Return mean and unbiased standard deviation over seeds of each system's main score, language by language."""
+    scores = m.frame("scores")
+    scores = with_role(best_split(scores[scores["main"].astype(bool)]))
+    keys = [*PLACE, *SYSTEM, "target", "language"]
+    over = scores.groupby(keys, sort=False, dropna=False)["score"].agg(seeds="count", mean="mean", std="std")
+    found = scores.drop_duplicates(keys).drop(columns=["score", "run", "model", "seed", "encoder.seed"])
+    found = found.join(over, on=keys)
+    return found[found["seeds"] > 1]
+
+
+def gaps(m: Measurements) -> pd.DataFrame:
+    """Return source score, mean target score and their difference of each model that was scored on both."""
+    scores = m.frame("scores")
+    scores = with_role(spoken_for(best_split(scores[scores["main"].astype(bool)])))
+    found = []
+    for _, rows in scores.groupby(ONE_MODEL, sort=False):
+        own, others = (rows.loc[rows["role"] == role, "score"] for role in ("source", "target"))
+        if len(own) and len(others):
+            gap = transfer_gap(own.mean(), list(others))
+            found.append(
+                {**rows.iloc[0], "source_score": own.mean(), "target_mean": own.mean() - gap, "gap": gap}
+            )
+    return pd.DataFrame(found)
+
+
+def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the perplexity after the last epoch, with the lowest and its epoch, of each run and language."""
+    rows = rows.sort_values("epoch", kind="stable")
+    keys = ["run", "language"]
+    lowest = rows.loc[rows.groupby(keys)["score"].idxmin()].set_index(keys)[["score", "epoch"]]
+    last = rows.drop_duplicates(keys, keep="last").sort_values("language", kind="stable")
+    return last.join(lowest.rename(columns={"score": "lowest", "epoch": "lowest_epoch"}), on=keys)
+
+
+def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return what all languages of an encoder share, what one has for itself, what reads a text, and all."""
+    own = rows["language"] != ""
+    groups = [rows["run"]]
+    shared = rows["parameters"].mask(own, 0).groupby(groups).transform("sum")
+    most = rows["parameters"].where(own, 0).groupby(groups).transform("max")
+    total = rows["parameters"].groupby(groups).transform("sum")
+    return rows.assign(shared=shared, own=most, read=shared + most, total=total).drop_duplicates("encoder")
+
+
+def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return each model's score with nothing mixed, as trained, and at the λ₀ whose mean over seeds is highest."""
+    keys = [
+        "corpus",
+        "inputs",
+        "task",
+        "encoder",
+        "way",
+        "source",
+        "target",
+        "language",
+        "layer",
+        "split",
+        "metric",
+    ]
+    means = rows.groupby([*keys, "ratio"])["score"].mean()
+    best = means.groupby(level=keys).idxmax().map(lambda key: key[-1]).rename("at")
+    rows = rows.join(best, on=keys)
+    rows = rows.assign(
+        unmixed=rows["score"].where(rows["ratio"] == 0),
+        as_trained=rows["score"].where(rows["trained"].astype(bool)),
+        best=rows["score"].where(rows["ratio"] == rows["at"]),
+    )
+    one, names = [*keys, "model"], ["unmixed", "as_trained", "best"]
+    return rows.assign(**rows.groupby(one)[names].transform("first")).drop_duplicates(one)
+
+
+def made(m: Measurements, kind: str, part: str) -> pd.DataFrame:
+    """Return the rows of runs that make data, with the fields of the run and of the part that made it."""
+    rows = m.raw(kind)
+    if rows.empty:
+        return rows
+    facts = []
+    for run in m.finished(kind):
+        own = fields_of(run.record.run) if run.record else {}
+        plain = {name: value for name, value in own.items() if isinstance(value, str | int)}
+        maker = fields_of(own.get(part) or {})
+        settings = {f"{part}.{name}": value for name, value in maker.items() if name != "kind"}
+        facts.append({"run": run.id, **plain, part: (own.get(part) or {}).get("kind", ""), **settings})
+    about = pd.DataFrame(facts)
+    about["settings"] = told_by(about, [name for name in about if name.startswith(f"{part}.")] or [part])
+    numbers = rows[["run", *rows.columns.difference(about.columns, sort=False)]]
+    return numbers.merge(about.rename(columns={"examples": "asked"}), on="run").sort_values(
+        "languages", kind="stable"
+    )
+
+
+SUMMARIES = (
+    Summary(
+        frame=spreads,
+        name="seed-spread",
+        title="Spread over seeds, model by model",
+        caption="Mean score in percent and unbiased standard deviation over seeds in percentage points.",
+        by={**TEST, **MODEL, "language": "language", "role": "role", "split": "split", "metric": "metric", "seeds": "seeds"},
+        keep=("name", "language", "role", "seeds"),
+        values=percents(mean="mean", std="std"),
+        over="lines",
+        apart=WHERE,
+    ),
+    Summary(
+        frame=gaps,
+        name="transfer-gap",
+        title="Transfer gap",
+        caption=(
+            "Source score minus the mean score over the target languages, in percentage points; mean ± standard "
+            "deviation over seeds. 0 is perfect transfer. A model made for some targets counts on these alone."
+        ),
+        by={**TEST, **MODEL, "split": "split", "metric": "metric"},
+        keep=("name",),
+        values=percents(**{"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
+        apart=WHERE,
+    ),
+    Summary(
+        frame="retrieval",
+        name="retrieval-by-layer",
+        title="Translation retrieval",
+        caption=(
+            "Accuracy in percent: the translation of a first-language sentence found, and the way back. Centred: "
+            "the mean of each language is taken off first."
+        ),
+        by={"corpus": "corpus", "task": "task", **MODEL, **PAIR, "similarity": "similarity", "centred": "centred", "candidates": "candidates"},
+        keep=("name", "first", "second", "layer", "similarity", "centred"),
+        values=percents(forward="accuracy_forward", backward="accuracy_backward", chance="chance"),
+        apart=("encoder", "way", "treebank"),
+    ),
+    Summary(
+        frame="mixup-ratio",
+        title="Mixing ratio by language",
+        caption=(
+            "The share λ of the translation that is mixed into an example (Eq. 5): mean, standard deviation and "
+            "quantiles over examples, each a mean ± standard deviation over seeds. If λ follows the quality of "
+            "translation, it is lower where translations are noisier."
+        ),
+        by={**TEST, **MODEL, "language": "language", "split": "split"},
+        keep=("name", "language"),
+        values={
+            head: Number(column=column, digits=3)
+            for head, column in {"mean λ": "mean", "spread": "std", "5 %": "q05", "median": "median", "95 %": "q95"}.items()
+        },
+        apart=("encoder", "way", "inputs.translator"),
+    ),
+    Summary(
+        frame="mixup-sweep",
+        title="Mixing more, less, or elsewhere at inference",
+        caption=(
+            "Score in percent, mean ± standard deviation over seeds: with nothing mixed (λ₀ 0), as trained, and at "
+            "the λ₀ whose mean is highest. That one is chosen on the very examples it is scored on, so it "
+            "flatters. A dash: not tried."
+        ),
+        by={**TEST, **MODEL, "language": "language", "split": "split", "layer": "layer"},
+        keep=("name", "language", "layer"),
+        values={**percents(**{"unmixed": "unmixed", "as trained": "as_trained", "best": "best"}), "at λ₀": Number(column="at")},
+        choose=sweep_ends,
+        apart=("encoder", "way", "inputs.translator", "metric"),
+    ),
+    Summary(
+        frame="perplexity",
+        name="perplexity-by-language",
+        title="Perplexity on held-out text",
+        caption=(
+            "After the last epoch, whose weights are kept, and at its lowest: where that is much earlier, the "
+            f"encoder learned its text by heart. Mean ± standard deviation over seeds. {COMPARABLE}"
+        ),
+        by={"language": "language", "encoder.label": "encoder"},
+        keep=("language", "encoder.label"),
+        values={
+            **{"last": Number(column="score"), "after epoch": Number(column="epoch", digits=0)},
+            **{"lowest": Number(column="lowest"), "at epoch": Number(column="lowest_epoch", digits=0)},
+        },
+        choose=last_and_lowest,
+        apart=("encoder", "split"),
+    ),
+    Summary(
+        frame="parameters",
+        title="Parameters of the encoders",
+        caption=(
+            "With their masked-LM heads. A text runs through what is shared and what its own language has, so that "
+            "encoders with modules are larger than what reads any one text."
+        ),
+        by={"encoder.label": "encoder"},
+        values={
+            head: Number(column=column, digits=0)
+            for head, column in {"shared": "shared", "of a language alone": "own", "that reads a text": "read", "in all": "total"}.items()
+        },
+        choose=parameter_counts,
+        over="encoders",
+        apart=("encoder",),
+    ),
+    Summary(
+        frame=partial(made, kind="align", part="aligner"),
+        name="word-alignment",
+        title="Word alignments against gold links",
+        caption=(
+            "Precision, recall, F1 and AER (alignment error rate; 0 is best) in percent, on the pairs that have "
+            "gold links."
+        ),
+        by={"bitext": "bitext", "languages": "languages", "split": "split", "aligner": "aligner", "settings": "settings", "pairs": "pairs"},
+        keep=("languages", "split", "pairs"),
+        values={
+            **{"links": Number(column="links", digits=0), "gold pairs": Number(column="gold_pairs", digits=0)},
+            **percents(precision="precision", recall="recall", F1="f1", AER="aer"),
+        },
+        choose=lambda rows: rows if rows["gold_pairs"].any() else rows[:0],
+        over="alignments",
+    ),
+    Summary(
+        frame=partial(made, kind="translate", part="translator"),
+        name="translations",
+        title="Translations",
+        caption=(
+            "Lost: questions whose answer was not found again, which are left out. Cuts: places at which texts were "
+            "too long for the translator. chrF in percent, against the corpus's own translations."
+        ),
+        by={"corpus": "corpus", "languages": "languages", "split": "split", "translator": "translator", "settings": "settings"},
+        keep=("languages", "split"),
+        values={
+            **{name: Number(column=name, digits=0) for name in ("examples", "lost", "cuts")},
+            **percents(chrF="score"),
+        },
+        over="translations",
+    ),
+)  # fmt: skip
