@@ -163,12 +163,13 @@ class Measurements:
     def _joined(self, name: str) -> pd.DataFrame:
         columns = [one.name for one in fields(FRAMES[name])]
         rows = pd.DataFrame(self._rows.get(name, []), columns=["run", *columns])
+        about = [tested(self._by_id[run].record) for run in rows["run"]]
+        own = pd.DataFrame(about, columns=[*TESTED], index=rows.index)
+        own = own.drop(columns=rows.columns.intersection(own.columns))
+        rows = pd.concat([rows, own], axis=1)
         ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
-        if ids:
-            rows = rows.drop_duplicates(columns, ignore_index=True)
-        about = [tested(self._by_id[run].record) for run in rows["run"]] if len(rows) else []
-        own = pd.DataFrame(about, columns=[*TESTED])
-        rows = pd.concat([rows, own.drop(columns=rows.columns.intersection(own.columns))], axis=1)
+        if ids:  # A score of paired inputs may equal that of plain ones: what was tested is part of a row.
+            rows = rows.drop_duplicates([*columns, *own], ignore_index=True)
         facts = self.models[[one for one in self.models if one not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
