@@ -5,7 +5,7 @@ and a star ask for more, namely that other seeds would show it too (``metrics.cr
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from isogloss.metrics.over_languages import error_over_languages, verdict_over_l
 from isogloss.metrics.paired import Array, Pair, System, cohens_d, per_example
 from isogloss.metrics.significance import holm, paired_test
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import name_systems
 
 PLACE = ["corpus", "treebank", "task", "source", "split", "metric"]
 """Columns that say which test sets belong into one table; inputs in two languages make another."""
@@ -139,6 +140,22 @@ def unit_of(*frames: pd.DataFrame) -> str:
     kinds = {kind for frame in frames for kind in frame["encoder.kind"].unique()}
     several = {encoder for frame in frames for encoder in frame["encoder"].unique()}
     return "encoder.seed" if kinds == {"pretrain"} and len(several) > 1 else "seed"
+
+
+def boards(m: Measurements, rows: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Give the rows that belong together, in the order of ``by``, with words for what tells them apart.
+
+    Rows have the names of ``names.name_systems`` added.
+    """
+    if rows.empty:
+        return
+    named = name_systems(rows, m.labels)
+    shown = {"task": "task", "source": "source", "encoder": "encoder.label"}
+    shown |= {name: name for name in ("corpus", "treebank", "split", "metric")}
+    own = [shown[name] for name in shown if name in by]
+    telling = [name for name in own if name in ("task", "source") or named[name].nunique() > 1]
+    for _, group in named.groupby(list(by), dropna=False):
+        yield " ".join(str(group[name].iloc[0]) for name in telling if group[name].iloc[0]), group
 
 
 def best_split(frame: pd.DataFrame) -> pd.DataFrame:

@@ -28,6 +28,22 @@ PAPERS = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class Found:
+    """A number that is no mean over units (a correlation, say): it brings its own interval and test."""
+
+    mean: float
+    low: float
+    high: float
+    test: Callable[[float], float]
+    """The two-sided p of the true number being a bound."""
+    smallest_seen: float
+
+    def p_value(self, bound: float = 0.0) -> float:
+        """Return the p of this bound."""
+        return self.test(bound)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """One thing a claim says: a mean over units of replication that lies in a range."""
 
@@ -45,10 +61,14 @@ class Check:
     digits: int = 1
     comparison: Comparison | None = None
     """Where the values are differences of scores: it knows the examples too."""
+    found: Found | None = None
+    """Where the number is not the values' mean; they only say how many units there are."""
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> Estimate | Found:
         """The mean with its error."""
+        if self.found:
+            return self.found
         return self.comparison.estimate if self.comparison else crossed(self.values)
 
     @property
