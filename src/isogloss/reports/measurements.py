@@ -164,11 +164,11 @@ class Measurements:
         columns = [one.name for one in fields(FRAMES[name])]
         rows = pd.DataFrame(self._rows.get(name, []), columns=["run", *columns])
         ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
-        if ids:
-            rows = rows.drop_duplicates(columns, ignore_index=True)
         about = [tested(self._by_id[run].record) for run in rows["run"]] if len(rows) else []
         own = pd.DataFrame(about, columns=[*TESTED])
         rows = pd.concat([rows, own.drop(columns=rows.columns.intersection(own.columns))], axis=1)
+        if ids:  # Equal scores on plain and on mixed inputs are two measurements.
+            rows = rows.drop_duplicates([name for name in rows if name != "run"], ignore_index=True)
         facts = self.models[[one for one in self.models if one not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:

@@ -9,7 +9,7 @@ all checks of a claim.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from isogloss.metrics.crossed import LEVEL, Estimate, crossed
@@ -72,11 +72,12 @@ class Check:
         return self.estimate.mean > end if end == self.above else self.estimate.mean < end
 
 
-def check_of(comparison: Comparison | None, about: str, **bounds: float) -> Check:
+def check_of(comparison: Comparison | None, about: str, *, unit: str = "seed", **bounds: float) -> Check:
     """Return the check that a comparison stands for; without one, that it was not measured."""
     if comparison is None:
         return Check(about=f"{about}: not measured")
-    return Check(about=about, values=comparison.values, comparison=comparison, **bounds)  # type: ignore[arg-type]
+    found = Check(about=about, values=comparison.values, unit=unit, comparison=comparison)
+    return replace(found, **bounds)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
