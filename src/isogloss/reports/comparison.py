@@ -5,7 +5,7 @@ and a star ask for more, namely that other seeds would show it too (``metrics.cr
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -118,6 +118,20 @@ def spoken_for(scores: pd.DataFrame) -> pd.DataFrame:
         )
     ]
     return scores[keep]
+
+
+def alike(rows: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
+    """Return a text for each row, the same for rows alike in these columns, missing values being alike."""
+    found = pd.Series("", index=rows.index, dtype=object)
+    for name in columns:
+        found += "\n" + rows[name].astype(object).map(str)
+    return found
+
+
+def where(rows: pd.DataFrame, holds: Callable[..., bool], *columns: str) -> pd.DataFrame:
+    """Keep the rows for whose values in these columns something holds."""
+    keep = [holds(*values) for values in zip(*(rows[name] for name in columns), strict=True)]
+    return rows[np.array(keep, dtype=bool)]
 
 
 def corrected(tests: Mapping[object, Comparison]) -> dict[object, Comparison]:
