@@ -146,10 +146,11 @@ def compare(
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
-    """Test differences from a baseline, language by language, over all seeds: p, interval, effect, power.
+    """Test differences from a baseline, language by language, over seeds and examples: p, interval, power.
 
-    Paired t-test for means over examples (NLI, QA), permutation test for F1 and accuracy over words; Holm's
-    correction over languages. Made from what score runs kept; nothing is run again.
+    p over seeds alone (t-test), over examples alone (paired t-test for means, permutation test for F1) and
+    over both (min F'); Holm's correction over a test set. Made from what score runs kept; nothing is run
+    again.
     """
     from isogloss.cli.comparing import print_comparisons
     from isogloss.reports.compared_runs import Request

@@ -7,6 +7,8 @@ and a star ask for more, namely that other seeds would show it too (``metrics.cr
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,22 +90,23 @@ def compare(
     Rows are of frame "scores", by one metric. Only units with all of these languages count, and of those
     only the ones both systems have; None where there are none.
     """
-    ours, theirs = spoken_for(ours), spoken_for(theirs)
-    languages = sorted({*ours["language"]} & {*theirs["language"]})
-    tables = [_by_unit(rows, unit).reindex(columns=languages).dropna() for rows in (ours, theirs)]
-    units = tables[0].index.intersection(tables[1].index)
-    if not languages or units.empty:
+    sides = [_by_unit(spoken_for(rows), unit) for rows in (ours, theirs)]
+    there = [{language for own in side.values() for language in own} for side in sides]
+    languages = sorted(there[0] & there[1])
+    both = sides[0].keys() & sides[1].keys()
+    units = sorted(one for one in both if all(own in side[one] for side in sides for own in languages))
+    if not languages or not units:
         return None
-    mine, yours = (table.loc[units].mean(axis=1) for table in tables)
-    values = tuple(float(value) for value in mine - yours)
+    mine, yours = ([_mean(side[one], languages) for one in units] for side in sides)
+    values = tuple(a - b for a, b in zip(mine, yours, strict=True))
     found = Comparison(
         languages=tuple(languages),
-        score=float(mine.mean()),
-        baseline_score=float(yours.mean()),
+        score=fmean(mine),
+        baseline_score=fmean(yours),
         values=values,
         estimate=crossed(values),
     )
-    pairs = _pairs(m, (ours, theirs), languages, (unit, list(units)))
+    pairs = _pairs(m, [[side[one] for one in units] for side in sides], languages)
     return _with_examples(found, pairs) if pairs else found
 
 
@@ -178,9 +181,25 @@ def best_split(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[order == order.groupby([frame["corpus"], frame["task"]]).transform("min")]
 
 
-def _by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
-    """Return scores [unit language], averaged over the models of a unit."""
-    return rows.groupby([unit, "language"])["score"].mean().unstack("language")
+Model = tuple[str, str, str, float]
+"""One model on one language: its score run, the language, the metric and the score."""
+
+Scored = dict[str, list[Model]]
+"""The models of one unit, by language."""
+
+
+def _by_unit(rows: pd.DataFrame, unit: str) -> dict[Any, Scored]:
+    """Return the scores of each unit; a loop, as a report asks this of many small frames."""
+    found: dict[Any, Scored] = {}
+    columns = [rows[name] for name in (unit, "run", "language", "metric", "score")]
+    for one, *scored in zip(*columns, strict=True):
+        if not pd.isna(one):
+            found.setdefault(one, {}).setdefault(scored[1], []).append((*scored,))
+    return found
+
+
+def _mean(scored: Scored, languages: Sequence[str]) -> float:
+    return fmean(fmean(one[-1] for one in scored[language]) for language in languages)
 
 
 Contribution = tuple[Sequence[str], Array, Array]
@@ -188,10 +207,7 @@ Contribution = tuple[Sequence[str], Array, Array]
 
 
 def _pairs(
-    m: Measurements,
-    rows: tuple[pd.DataFrame, pd.DataFrame],
-    languages: Iterable[str],
-    units: tuple[str, list[object]],
+    m: Measurements, sides: Sequence[Sequence[Scored]], languages: Iterable[str]
 ) -> dict[str, tuple[Sequence[str], Pair]]:
     """Return by language what both systems predicted, [unit example]; nothing where any of it is lacking."""
     found: dict[str, tuple[Sequence[str], Pair]] = {}
@@ -211,16 +227,18 @@ def _pairs(
     return found
 
 
-def _kept(m: Measurements, rows: pd.DataFrame) -> Contribution | None:
+def _kept(m: Measurements, models: Sequence[Model]) -> Contribution | None:
     """Return what the models of one unit add to the measure, averaged over them."""
     found: list[Contribution] = []
-    for run, language, metric in zip(rows["run"], rows["language"], rows["metric"], strict=True):
+    for run, language, metric, _ in models:
         kept = m.predictions(run, language)
         if kept is None or metric not in kept.measures:
             return None
         found.append((kept.ids, *kept.measures[metric]))
     if len({one[0] for one in found}) != 1:
         return None
+    if len(found) == 1:
+        return found[0]
     part, whole = np.mean([one[1] for one in found], axis=0), np.mean([one[2] for one in found], axis=0)
     return found[0][0], part, whole
 

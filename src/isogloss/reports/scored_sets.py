@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -186,16 +187,25 @@ def references_of(systems: Sequence[Mapping[str, Any]]) -> dict[Key, Key]:
     return {key: key_of(other) for key, other in found.items() if other is not None}
 
 
+ASKED = ("run", "language", "metric", "score", "source", "target")
+"""Columns that a comparison looks at."""
+
+
 def tested(
     m: Measurements, where: ScoredSet, references: Mapping[Key, Key]
 ) -> dict[tuple[Key, str], Comparison]:
     """Test every system against its reference in every column; corrected over all of them."""
-    rows = {tuple(map(str, key)): own for key, own in where.rows.groupby(SYSTEM)}
+    needed = list(dict.fromkeys([*SYSTEM, where.unit, *ASKED]))
+    rows = {tuple(map(str, key)): own for key, own in where.rows[needed].groupby(SYSTEM)}
+    own = {
+        (key, column): one[one["language"].isin(languages)]
+        for key, one in rows.items()
+        for column, languages in where.columns.items()
+    }
     found: dict[object, Comparison] = {}
-    for system, reference in references.items():
-        for column, languages in where.columns.items():
-            sides = [rows[key][rows[key]["language"].isin(languages)] for key in (system, reference)]
-            one = compare(m, *sides, unit=where.unit) if all(map(len, sides)) else None
-            if one is not None and set(one.languages) == set(languages):
-                found[system, column] = one
+    for (system, reference), column in product(references.items(), where.columns):
+        sides = own[system, column], own[reference, column]
+        one = compare(m, *sides, unit=where.unit) if all(map(len, sides)) else None
+        if one is not None and set(one.languages) == set(where.columns[column]):
+            found[system, column] = one
     return corrected(found)  # type: ignore[return-value]
