@@ -18,13 +18,13 @@ from typing import Any
 
 from isogloss.aligners import ALIGNERS
 from isogloss.core import run_parts
+from isogloss.core.rows import ROWS
 from isogloss.core.runs import Architecture, Modules, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments import chosen, recipe, translations
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
-from isogloss.reports import rows
 from isogloss.translators import TRANSLATORS
 
 DOCS = Path(__file__).parent
@@ -61,17 +61,13 @@ def field_table(kind: type[Any]) -> str:
     )
 
 
-def rows_of_diagnostics() -> str:
-    """Return the columns of every kind of row a report understands."""
-    kinds = [
-        kind
-        for kind in vars(rows).values()
-        if inspect.isclass(kind) and kind.__module__ == rows.__name__ and hasattr(kind, "diagnostic")
-    ]
+def rows_of_records() -> str:
+    """Return the columns of every kind of row that a record can hold."""
     return table(
         ("rows of", "what one is", "columns"),
         (
-            (f"`{kind.diagnostic}`", _first_line(kind), ", ".join(f"`{one.name}`" for one in fields(kind)))
+            (f"`{name}`", _first_line(kind), ", ".join(f"`{one.name}`" for one in fields(kind)))
+            for name, kinds in ROWS.items()
             for kind in kinds
         ),
     )
@@ -166,7 +162,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "methods": method_tables,
     "diagnostics": diagnostic_tables,
     "number-types": number_types,
-    "rows": rows_of_diagnostics,
+    "rows": rows_of_records,
     "family": family,
     "sizes": sizes,
     "corpora": corpora,

@@ -25,6 +25,7 @@ from isogloss.core.runs import (
 from isogloss.data import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
+from isogloss.experiments.asking import packaged_recipes
 from isogloss.experiments.recipe import (
     EncoderTable,
     GridTable,
@@ -33,7 +34,6 @@ from isogloss.experiments.recipe import (
     PretrainTable,
     Recipe,
 )
-from isogloss.experiments.running import packaged_recipes
 from isogloss.experiments.translations import TrainTable, TranslateTable
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.tasks import TASKS

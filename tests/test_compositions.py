@@ -8,11 +8,11 @@ import math
 
 import pytest
 import torch
+from isogloss.reports.gather import gather
 
 import isogloss
 from isogloss.encoders import load_masked_lm
 from isogloss.encoders.language_modules import modules_of, own_parameters, shared_parameters
-from isogloss.reports.gather import gather
 
 pytestmark = pytest.mark.slow
 """Some forty runs, a minute or so."""

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 from isogloss.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from isogloss.api import Model, Result, load_model, run
+    from isogloss.api import Result, Study, read, run
     from isogloss.core.errors import IsoglossError
+    from isogloss.using import Model, load_model
 
 _HOMES = {
     "IsoglossError": "isogloss.core.errors",
-    "Model": "isogloss.api",
+    "Model": "isogloss.using",
     "Result": "isogloss.api",
-    "load_model": "isogloss.api",
+    "Study": "isogloss.api",
+    "load_model": "isogloss.using",
+    "read": "isogloss.api",
     "run": "isogloss.api",
 }
 
-__all__ = ["IsoglossError", "Model", "Result", "__version__", "load_model", "run"]
+__all__ = ["IsoglossError", "Model", "Result", "Study", "__version__", "load_model", "read", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,24 +2,62 @@
 
 >>> import isogloss
 >>> result = isogloss.run("quickstart", out="runs/quickstart")      # doctest: +SKIP
+>>> result.frame("scores")                                          # doctest: +SKIP
+>>> isogloss.read("runs/quickstart").frame("cka")                   # doctest: +SKIP
 >>> model = isogloss.load_model("runs/quickstart/<id>")             # doctest: +SKIP
 >>> model.predict([["tuki", "mirne", "baboza", "."]])               # doctest: +SKIP
 >>> model.evaluate("ud", ["qab", "qad"])                            # doctest: +SKIP
 >>> model.export("my-model")                                        # doctest: +SKIP
+
+What needs torch or pandas is imported where it is used.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Tell, silent
-from isogloss.core.records import Record
-from isogloss.experiments.engine import Announce, Outcome
-from isogloss.experiments.running import make, plan_recipe
-from isogloss.reports import Report, write_report
-from isogloss.using import Model, load_model
+from isogloss.core.records import RECORD, Record, read_record
+from isogloss.experiments.asking import folder_for, recipe_text, request
+from isogloss.experiments.store import Outcome, Store
+
+if TYPE_CHECKING:
+    from isogloss.experiments.engine import Announce
+    from isogloss.reports import Report
+    from isogloss.reports.measurements import Measurements, Run
+
+
+@dataclass(frozen=True)
+class Study:
+    """A folder of runs that were made: what they measured, and their report."""
+
+    out: Path
+
+    @cached_property
+    def measurements(self) -> "Measurements":
+        """All that is in the folder, read once."""
+        from isogloss.reports.measurements import read_measurements
+
+        return read_measurements(self.out)
+
+    @property
+    def runs(self) -> "Sequence[Run]":
+        """Every run of the plan, with its state and its record."""
+        return self.measurements.runs
+
+    def frame(self, name: str) -> Any:
+        """Return all rows of a kind ("scores", "cka" …) with the facts of their models, as a DataFrame."""
+        return self.measurements.frame(name)
+
+    def report(self) -> "Report":
+        """Write the report, as far as it is not there, and say where it is and what was found."""
+        from isogloss.reports import write_report
+
+        return write_report(self.out)
 
 
 @dataclass(frozen=True)
@@ -28,8 +66,25 @@ class Result:
 
     out: Path
     outcome: Outcome
-    report: Report
-    records: list[Record]
+    report: "Report"
+    runs: tuple[str, ...]
+    """Ids of the plan's runs, what is needed first."""
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """The records of the runs that are finished."""
+        return [read_record(self.out / one) for one in self.runs if (self.out / one / RECORD).exists()]
+
+    def frame(self, name: str) -> Any:
+        """Return all rows of a kind with the facts of their models (``Study.frame``)."""
+        return self.report.measurements.frame(name)
+
+
+def read(out: str | Path) -> Study:
+    """Read a folder of runs that were made; ConfigError where there is neither a plan nor a record."""
+    study = Study(Path(out))
+    _ = study.measurements
+    return study
 
 
 def run(
@@ -42,7 +97,7 @@ def run(
     jobs: int = 0,
     threads: int = 1,
     tell: Tell = silent,
-    announce: Announce = lambda *_: None,
+    announce: "Announce" = lambda *_: None,
     command: str = "",
 ) -> Result:
     """Run a recipe (a TOML file or the name of a packaged one); what has a record is not made again.
@@ -51,6 +106,12 @@ def run(
     many as this machine has cores for), each with ``threads`` threads; records are the same for any number
     of jobs, and for the same number of threads.
     """
+    if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
+        return there
+    from isogloss.core.run_graph import run_id
+    from isogloss.experiments.running import make, plan_recipe
+    from isogloss.reports import write_report
+
     refuse_several_processes()
     folder = Path(out) if out else None
     planned = plan_recipe(str(recipe), out=folder, data=data, changes=changes, scale=scale)
@@ -58,8 +119,44 @@ def run(
         planned.write(command or f"isogloss run {Path(recipe).name}")
         outcome = make(planned, jobs=jobs, threads=threads, announce=announce, tell=tell)
         report = write_report(planned.store.root)
-    records = [planned.store.record(one) for one in planned.runs if planned.store.is_finished(one)]
-    return Result(planned.store.root, outcome, report, records)
+    return Result(planned.store.root, outcome, report, tuple(map(run_id, planned.runs)))
+
+
+def finished(
+    recipe: str | Path,
+    *,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    changes: Mapping[str, Any] | None = None,
+    scale: str = "",
+) -> Result | None:
+    """Return what running a recipe gave before; None unless all of it is there and nothing changed since.
+
+    Neither torch is imported nor anything written. Looked at are recipe, changes, scale, the package, the
+    files of the data and of whatever the recipe names, all records, and what the report wrote.
+    """
+    if launched():
+        return None
+    store = Store(folder_for(str(recipe), out))
+    plan = store.plan()
+    if not plan.get("asked"):
+        return None
+    text, _ = recipe_text(str(recipe))
+    if plan["asked"] != request(text, changes=changes, scale=scale, data=data):
+        return None
+    from isogloss.reports import finished_report
+
+    report = finished_report(store.root)
+    return Result(store.root, Outcome(done=plan["runs"]), report, tuple(plan["runs"])) if report else None
+
+
+SEVERAL = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+"""Where launchers say how many processes they started (as Accelerate reads it)."""
+
+
+def launched() -> bool:
+    """Tell whether a launcher started this process as one of several, as far as the environment says."""
+    return any(os.environ.get(name, "1") != "1" for name in SEVERAL)
 
 
 def refuse_several_processes() -> None:
@@ -74,4 +171,4 @@ def refuse_several_processes() -> None:
         )
 
 
-__all__ = ["Model", "Result", "load_model", "run"]
+__all__ = ["Result", "Study", "read", "run"]

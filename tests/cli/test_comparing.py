@@ -22,6 +22,8 @@ def test_compare_gives_machines_a_line_a_comparison(command, tiny_runs):
         assert (line["method"], line["baseline_method"]) == ("bilingual", "source-only")
         assert (line["seeds"], line["examples"]) == (2, 8)
         assert 0 < line["p_value"] <= line["p_holm"] <= 1
+        assert line["p_units"] <= line["p_value"]
+        assert 0 < line["p_examples"] <= line["p_examples_holm"] <= 1
         assert line["low"] <= line["difference"] <= line["high"]
 
 
@@ -37,10 +39,12 @@ def test_compare_refuses_what_it_does_not_know_with_the_nearest(command, tiny_ru
     assert "missing option '--against'" in command("compare", tiny_runs).message
 
 
-def test_compare_of_older_runs_says_which_to_make_again(command, tiny_runs, tmp_path):
+def test_compare_of_runs_without_predictions_tests_seeds_and_says_which(command, tiny_runs, tmp_path):
     shutil.copytree(tiny_runs, tmp_path / "old")
     for path in (tmp_path / "old").glob(f"*/{PREDICTIONS}"):
         path.unlink()
-    message = command("compare", tmp_path / "old", "--against", "source-only").message
-    assert "4 score runs without predictions" in message
-    assert "Delete record.json in these folders and run the recipe again" in message
+    *lines, note = command("compare", tmp_path / "old", "--against", "source-only", "--json").lines
+    assert {(line["examples"], line["p_examples"]) for line in lines} == {(0, None)}
+    assert all(0 < line["p_value"] <= 1 for line in lines)
+    assert "4 score runs without predictions" in note["note"]
+    assert "Delete record.json in these folders and run the recipe again" in note["note"]

@@ -39,14 +39,14 @@ def subject(name="x", rows=()):
     return Subject(run=Pretrained(source=name), rows=tuple(rows), folder=Path(name))
 
 
-def look_at(models, evaluation=None, *, languages=("en", "de"), columns=None, bitext=None, tell=None):
+def look_at(models, evaluation=None, *, languages=("en", "de"), source=("en",), bitext=None, tell=None):
     """Give a look at models by number."""
     subjects = tuple(subject(str(number)) for number in range(len(models)))
     return Look(
         subjects=subjects,
         languages=languages,
         split="dev",
-        columns=columns if columns is not None else {"source": "en", "target": "de", "seed": 0},
+        source=source,
         load=lambda one: models[int(one.run.source)],
         evaluation=evaluation or (lambda _: None),
         encoder=lambda one: models[int(one.run.source)],

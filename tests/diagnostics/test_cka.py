@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import look_at
+from looks import look_at, subject
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
@@ -172,7 +172,6 @@ def measured(loaded, count=20, **fields):
     look = look_at(
         [loaded],
         languages=("en", "de", "fr"),
-        columns={"encoder": "tiny", "method": "source-only", "seed": 0},
         bitext=lambda pair: [
             Translation(id=str(n), first=a, second=b)
             for n, (a, b) in enumerate(zip(LINES, lines[pair[3:]], strict=True))
@@ -184,15 +183,13 @@ def measured(loaded, count=20, **fields):
 def test_rows_are_the_likeness_of_pooled_states(loaded, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 6)
     rows = measured(loaded)
-    assert [(row["second"], row["layer"]) for row in rows] == [(x, n) for x in ("de", "fr") for n in range(4)]
-    assert {(row["encoder"], row["method"], row["first"], row["sentences"]) for row in rows} == {
-        ("tiny", "source-only", "en", 20)
-    }
+    assert [(row.second, row.layer) for row in rows] == [(x, n) for x in ("de", "fr") for n in range(4)]
+    assert {(row.model, row.first, row.sentences) for row in rows} == {(subject("0").id, "en", 20)}
     x, y = (sentence_states(*loaded, lines, layers=range(4)) for lines in (LINES, OTHERS))
     whole = [linear_cka(a, b) for a, b in zip(x, y, strict=True)]
-    assert [row["cka"] for row in rows[:4]] == pytest.approx(whole, rel=1e-4)
-    assert rows[0]["cka"] > rows[4]["cka"]  # The same words in another order, against other words.
-    assert all(row["debiased"] < row["cka"] for row in rows)
+    assert [row.cka for row in rows[:4]] == pytest.approx(whole, rel=1e-4)
+    assert rows[0].cka > rows[4].cka  # The same words in another order, against other words.
+    assert all(row.debiased < row.cka for row in rows)
 
 
 def test_all_layers_come_from_one_pass(loaded):
@@ -208,7 +205,7 @@ def test_all_layers_come_from_one_pass(loaded):
 
 def test_layers_are_numbered_from_the_embeddings(loaded):
     rows = measured(loaded, layers=(-1, 0, 3))
-    assert [row["layer"] for row in rows if row["second"] == "de"] == [3, 0]
+    assert [row.layer for row in rows if row.second == "de"] == [3, 0]
 
 
 def test_a_layer_that_is_not_there_is_named(loaded):

@@ -1,11 +1,12 @@
 from math import sqrt
+from operator import attrgetter
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import Toy, look_at, weights
+from looks import Toy, look_at, subject, weights
 
 from isogloss.diagnostics.deltas import Deltas, norms_and_angle
 
@@ -80,18 +81,19 @@ def test_changing_sides_changes_the_norms_and_not_the_angle(o, x, y):
 def test_rows_are_of_all_encoder_and_head():
     models = [Toy(seed) for seed in range(3)]
     rows = Deltas().measure(look_at(models))
-    assert [row["part"] for row in rows] == ["all", "encoder", "head"]
+    assert [row.part for row in rows] == ["all", "encoder", "head"]
     every, encoder, head = rows
-    for norm in ("norm_source", "norm_target"):
-        assert every[norm] == pytest.approx(sqrt(encoder[norm] ** 2 + head[norm] ** 2))
-    assert all(row["ratio"] == pytest.approx(row["norm_source"] / row["norm_target"]) for row in rows)
-    assert all(row["seed"] == 0 and row["source"] == "en" for row in rows)
+    for norm in (attrgetter("norm_first"), attrgetter("norm_second")):
+        assert norm(every) == pytest.approx(sqrt(norm(encoder) ** 2 + norm(head) ** 2))
+    assert all(row.ratio == pytest.approx(row.norm_first / row.norm_second) for row in rows)
+    ids = tuple(subject(name).id for name in "012")
+    assert {(row.origin, row.first, row.second) for row in rows} == {ids}
 
 
 def test_a_model_that_is_the_bilingual_one_has_neither_ratio_nor_angle():
     models = [Toy(0), Toy(1), Toy(0)]
     for row in Deltas().measure(look_at(models)):
-        assert (row["norm_target"], row["ratio"], row["angle"]) == (0.0, None, None)
+        assert (row.norm_second, row.ratio, row.angle) == (0.0, None, None)
 
 
 def test_looking_changes_no_model():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at
+from looks import look_at, subject
 
 import isogloss
 from isogloss.core.errors import DataError
@@ -30,7 +30,7 @@ def look(bert_folder):
     def at(lines=LINES):
         loaded = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
         return replace(
-            look_at([None], languages=tuple(lines), columns={"encoder": "bert"}),
+            look_at([None], languages=tuple(lines)),
             text=lambda language: iter(lines[language]),
             masked_lm=lambda _: loaded,
             precision="float32",
@@ -42,13 +42,13 @@ def look(bert_folder):
 def test_there_is_a_row_for_each_draw_pair_and_part(look):
     rows = MEASURE.measure(look())
     pairs = set(combinations_with_replacement(LINES, 2))
-    assert {(row["first"], row["second"]) for row in rows} == pairs
-    parts = {(row["layer"], row["module"]) for row in rows}
+    assert {(row.first, row.second) for row in rows} == pairs
+    parts = {(row.layer, row.module) for row in rows}
     assert {(None, "all"), (None, "attention"), (1, "feed-forward"), (2, "all"), (None, "head")} <= parts
     assert len(rows) == 2 * len(pairs) * len(parts)
-    assert {(row["encoder"], row["batch"]) for row in rows} == {("bert", 4)}
-    assert all(row["cosine"] is None or -1 <= row["cosine"] <= 1 for row in rows)
-    assert all((row["within"] is None) or row["first"] != row["second"] for row in rows)
+    assert {(row.model, row.batch) for row in rows} == {(subject("0").id, 4)}
+    assert all(row.cosine is None or -1 <= row.cosine <= 1 for row in rows)
+    assert all((row.within is None) or row.first != row.second for row in rows)
 
 
 def test_the_same_seed_gives_the_same_rows_and_another_seed_others(look):
@@ -68,7 +68,7 @@ def test_the_measure_leaves_the_model_as_it_was(look):
 
 def test_batches_are_half_of_the_text_where_it_is_short(look):
     lines = {"en": SPANS[:12], "de": SPANS[:5]}
-    assert {row["batch"] for row in replace(MEASURE, batch=4096).measure(look(lines))} == {2}
+    assert {row.batch for row in replace(MEASURE, batch=4096).measure(look(lines))} == {2}
 
 
 def test_a_language_with_one_sentence_is_refused(look):
@@ -77,9 +77,7 @@ def test_a_language_with_one_sentence_is_refused(look):
 
 
 def test_one_language_has_its_control(look):
-    assert {(row["first"], row["second"]) for row in MEASURE.measure(look({"en": SPANS[:12]}))} == {
-        ("en", "en")
-    }
+    assert {(row.first, row.second) for row in MEASURE.measure(look({"en": SPANS[:12]}))} == {("en", "en")}
 
 
 def test_no_more_text_is_read_than_batches_hold(look):
@@ -154,9 +152,12 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("conflict")
     result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1)
     assert not result.outcome.failed
-    return {
+    kinds = {record.id: record.kind for record in result.records}
+    found = {
         record.run["diagnostic"]["kind"]: record.rows for record in result.records if record.kind == "measure"
     }
+    assert {kinds.get(row["model"]) for row in found[TaskGradientConflict.name]} == {"fine-tune"}
+    return found
 
 
 def test_a_recipe_measures_encoders_on_text_and_models_on_examples(made):
@@ -168,7 +169,11 @@ def test_a_recipe_measures_encoders_on_text_and_models_on_examples(made):
             ("qab", "qab"),
         }
         assert {row["batch"] for row in rows} == {8}
-        assert ("method" in rows[0]) == (name == TaskGradientConflict.name)
+        assert all(
+            (row["overlap"] is None) == (name == TaskGradientConflict.name)
+            for row in rows
+            if row["first"] != row["second"]
+        )
 
 
 def test_the_loss_of_a_task_is_shared_more_within_a_language(made):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import Toy, equal, look_at, weights
+from looks import Toy, equal, look_at, subject, weights
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Optimization
@@ -105,15 +105,15 @@ def test_a_path_scores_every_point_in_every_language(known):
     a, b = Toy(0), Toy(1)
     rows = Interpolation().measure(known.look([a, b]))
     alphas = Interpolation().alphas
-    assert [(row["alpha"], row["language"], row["role"]) for row in rows] == [
+    assert [(row.alpha, row.language, row.role) for row in rows] == [
         (alpha, language, role) for alpha in alphas for language, role in (("en", "source"), ("de", "target"))
     ]
     for row in rows:
-        name = known.scorers[row["language"]].name
-        mixed = row["alpha"] * first_of(b, name) + (1 - row["alpha"]) * first_of(a, name)
-        assert row["score"] == pytest.approx(mixed, abs=1e-6)
-        assert (row["start"], row["end"], row["part"]) == ("source-only", "bilingual", "all")
-        assert (row["split"], row["metric"], row["seed"]) == ("dev", "accuracy", 0)
+        name = known.scorers[row.language].name
+        mixed = row.alpha * first_of(b, name) + (1 - row.alpha) * first_of(a, name)
+        assert row.score == pytest.approx(mixed, abs=1e-6)
+        assert (row.start, row.end, row.part) == (subject("0").id, subject("1").id, "all")
+        assert (row.split, row.metric) == ("dev", "accuracy")
 
 
 def test_a_plane_scores_every_point_of_the_grid(known):
@@ -121,10 +121,10 @@ def test_a_plane_scores_every_point_of_the_grid(known):
     rows = Plane(alphas=(-0.5, 0.0, 1.0)).measure(known.look([o, x, y]))
     assert len(rows) == 9 * 2
     for row in rows:
-        name = known.scorers[row["language"]].name
-        one, two = row["alpha_source"], row["alpha_target"]
+        name = known.scorers[row.language].name
+        one, two = row.alpha_first, row.alpha_second
         at = [first_of(model, name) for model in (o, x, y)]
-        assert row["score"] == pytest.approx(at[0] + one * (at[1] - at[0]) + two * (at[2] - at[0]), abs=1e-6)
+        assert row.score == pytest.approx(at[0] + one * (at[1] - at[0]) + two * (at[2] - at[0]), abs=1e-6)
 
 
 def test_the_models_at_the_ends_and_corners_are_the_models(known):
@@ -181,10 +181,9 @@ def test_a_walk_that_fails_leaves_nothing(known):
 def test_every_source_language_has_the_role_of_one(known):
     """A model may be trained on several source languages."""
     known.scorers["fr"] = Known("classifier.bias")
-    columns = {"source": "en+fr", "target": "de"}
-    look = known.look([Toy(0), Toy(1)], languages=("en", "de", "fr"), columns=columns)
+    look = known.look([Toy(0), Toy(1)], languages=("en", "de", "fr"), source=("en", "fr"))
     rows = Interpolation(alphas=(0.0,)).measure(look)
-    assert {row["language"]: row["role"] for row in rows} == {"en": "source", "fr": "source", "de": "target"}
+    assert {row.language: row.role for row in rows} == {"en": "source", "fr": "source", "de": "target"}
 
 
 def test_progress_counts_points(known):
@@ -220,8 +219,8 @@ def test_scores_at_the_ends_are_those_of_the_models(real):
     rows = Interpolation(alphas=(0.0, 1.0)).measure(look_at(models[:2], data))
     for alpha, model in ((0.0, models[0]), (1.0, models[1])):
         alone = Scores().measure(look_at([model], data))
-        here = [row["score"] for row in rows if row["alpha"] == alpha]
-        assert here == [row["score"] for row in alone]
+        here = [row.score for row in rows if row.alpha == alpha]
+        assert here == [row.score for row in alone if row.main]
 
 
 def test_scores_at_the_corners_are_those_of_the_models(real):
@@ -229,8 +228,8 @@ def test_scores_at_the_corners_are_those_of_the_models(real):
     rows = Plane(alphas=(0.0, 1.0)).measure(look_at(models, data))
     for corner, model in (((0.0, 0.0), models[0]), ((1.0, 0.0), models[1]), ((0.0, 1.0), models[2])):
         alone = Scores().measure(look_at([model], data))
-        here = [row["score"] for row in rows if (row["alpha_source"], row["alpha_target"]) == corner]
-        assert here == [row["score"] for row in alone]
+        here = [row.score for row in rows if (row.alpha_first, row.alpha_second) == corner]
+        assert here == [row.score for row in alone if row.main]
 
 
 def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):

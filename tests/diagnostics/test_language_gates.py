@@ -10,6 +10,8 @@ from looks import look_at
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.identity import identity
+from isogloss.core.rows import MaskPerplexity, as_row
 from isogloss.core.runs import Modules
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.language_gates import LanguageGates
@@ -106,27 +108,27 @@ def test_parts_are_layers_modules_and_all():
 
 def test_masks_are_compared_two_by_two_in_every_part():
     masks = [mask("en"), mask("en", 1), mask("de", a2=[1.0, 1.0, -1.0, -1.0])]
-    rows = list(likeness_rows(masks, GROUPS))
-    pairs = {(one["first"], one["first_draw"], one["second"], one["second_draw"]) for one in rows}
+    rows = list(likeness_rows("e", masks, GROUPS))
+    pairs = {(one.first, one.first_draw, one.second, one.second_draw) for one in rows}
     assert pairs == {("en", 0, "en", 1), ("en", 0, "de", 0), ("en", 1, "de", 0)}
     assert len(rows) == 3 * 7
     (found,) = [
         one
         for one in rows
-        if (one["first_draw"], one["second"], one["layer"], one["module"]) == (1, "de", 2, "attention")
+        if (one.first_draw, one.second, one.layer, one.module) == (1, "de", 2, "attention")
     ]
-    assert (found["gates"], found["cosine"], found["overlap"]) == (4, 0.0, 0.5)
-    assert (found["only_first"], found["only_second"]) == (2, 0)
-    assert all(one["cosine"] == pytest.approx(1) for one in rows if one["second"] == "en")
+    assert (found.gates, found.cosine, found.overlap) == (4, 0.0, 0.5)
+    assert (found.only_first, found.only_second) == (2, 0)
+    assert all(one.cosine == pytest.approx(1) for one in rows if one.second == "en")
 
 
 def test_the_kept_share_counts_parameters_not_gates():
-    rows = list(kept_rows([mask("en", f1=[1.0, -1.0], a1=[1.0, 1.0, 1.0, -1.0])], GROUPS))
-    shares = {(one["layer"], one["module"]): one["kept"] for one in rows}
+    rows = list(kept_rows("e", [mask("en", f1=[1.0, -1.0], a1=[1.0, 1.0, 1.0, -1.0])], GROUPS))
+    shares = {(one.layer, one.module): one.kept for one in rows}
     assert shares[1, "attention"] == 0.75
     assert shares[1, "feed-forward"] == 0.5
     assert shares[None, "all"] == pytest.approx((3 * 3 + 10 + 12 + 20) / 64)
-    assert {one["parameters"] for one in rows if one["module"] == "all"} == {64}
+    assert {one.parameters for one in rows if one.module == "all"} == {64}
 
 
 def test_specific_gates_are_kept_by_all_masks_of_one_language_and_pruned_by_all_of_the_other():
@@ -139,9 +141,9 @@ def test_specific_gates_are_kept_by_all_masks_of_one_language_and_pruned_by_all_
     found = specific_gates(masks, GROUPS)
     assert found["en", "de", "a1"].tolist() == [0]
     assert found["de", "en", "a1"].tolist() == []
-    rows = {(r["keeps"], r["prunes"], r["layer"], r["module"]): r for r in specific_rows(found, GROUPS)}
-    assert (rows["en", "de", 1, "attention"]["gates"], rows["en", "de", 1, "attention"]["of"]) == (1, 4)
-    assert rows["en", "de", None, "all"]["parameters"] == 3
+    rows = {(r.keeps, r.prunes, r.layer, r.module): r for r in specific_rows("e", found, GROUPS)}
+    assert (rows["en", "de", 1, "attention"].gates, rows["en", "de", 1, "attention"].of) == (1, 4)
+    assert rows["en", "de", None, "all"].parameters == 3
 
 
 # The whole measurement
@@ -188,7 +190,7 @@ def test_a_measurement_leaves_masks_that_its_rows_agree_with(measured):
         and (one["layer"], one["module"]) == (3, "feed-forward")
     ]
     assert found == pytest.approx(expected)
-    assert all(one["encoder"] == "shipped" for one in record.rows)
+    assert {one["model"] for one in record.rows} == {identity(record.run["subjects"][0])}
 
 
 def test_every_language_is_read_whole_and_under_every_mask(measured):
@@ -264,7 +266,7 @@ SMALL = {"draws": 1, "steps": 3, "batch_subwords": 64, "block": 16, "attention":
 def rows_of(folder, diagnostic=None):
     loaded = load_masked_lm(folder), load_tokenizer(folder)
     look = replace(
-        look_at([loaded], languages=("en", "fr"), columns={}),
+        look_at([loaded], languages=("en", "fr")),
         text=lambda language: iter([TEXT, TEXT.upper() if language == "fr" else TEXT] * 6),
         masked_lm=lambda _: loaded,
         precision="float32",
@@ -273,7 +275,7 @@ def rows_of(folder, diagnostic=None):
 
 
 def numbers_of(rows):
-    return [value for row in rows for value in row.values() if isinstance(value, float)]
+    return [value for row in rows for value in as_row(row).values() if isinstance(value, float)]
 
 
 def modular(folder, place, kind, *, stir=0.0):
@@ -321,7 +323,11 @@ def test_a_language_without_a_map_is_refused_and_gates_are_learned_through_maps(
     write_language_maps(LanguageMaps("en", {"fr": turned}), tmp_path / "mapped")
     plain, mapped = rows_of(bert_folder), rows_of(tmp_path / "mapped")
     found = [
-        [row["perplexity"] for row in rows if row.get("mask") == "" and row["language"] == language]
+        [
+            row.perplexity
+            for row in rows
+            if isinstance(row, MaskPerplexity) and (row.mask, row.language) == ("", language)
+        ]
         for rows in (plain, mapped)
         for language in ("en", "fr")
     ]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at
+from looks import look_at, subject
 
 from isogloss.diagnostics.mixup_ratio import MixupRatio, ratio_summary
 
@@ -44,14 +44,29 @@ class Paired:
 
 
 def test_every_target_language_has_a_row():
-    look = look_at(["m"], languages=("en", "de", "fr"), columns={"source": "en", "seed": 1})
+    look = look_at(["m"], languages=("en", "de", "fr"))
     rows = MixupRatio().measure(replace(look, paired=Paired))
-    assert [(row["language"], row["split"], row["seed"]) for row in rows] == [
-        ("de", "dev", 1),
-        ("fr", "dev", 1),
+    model = subject("0").id
+    assert [(row.model, row.language, row.split) for row in rows] == [
+        (model, "de", "dev"),
+        (model, "fr", "dev"),
     ]
-    assert [row["mean"] for row in rows] == pytest.approx([0.5, 0.2])
-    assert [row["std"] for row in rows] == pytest.approx([0, 0.1 * 2**0.5])
+    assert [row.mean for row in rows] == pytest.approx([0.5, 0.2])
+    assert [row.std for row in rows] == pytest.approx([0, 0.1 * 2**0.5])
+
+
+def test_a_language_without_any_translation_is_warned_of_and_has_no_row():
+    class Alone:
+        def __init__(self, language):
+            pass
+
+        def ratios(self, model):
+            return torch.full((2,), torch.nan)
+
+    said = []
+    look = replace(look_at(["m"]), paired=Alone, warn=said.append)
+    assert MixupRatio().measure(look) == []
+    assert said == ["mixup-ratio: no example of de has a translation, so none has a ratio."]
 
 
 def test_a_model_that_mixes_nothing_has_no_rows():

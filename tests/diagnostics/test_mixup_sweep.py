@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at
+from looks import look_at, subject
 
 from in_translation import READ, setting
 from isogloss.core.errors import ConfigError
@@ -49,8 +49,7 @@ def model_and_paired(request, bert_folder, tmp_path):
 
 
 def swept(model, paired, told=None, **fields):
-    languages, columns = ("en", "de", "fr"), {"source": "en", "seed": 1}
-    look = look_at([model], languages=languages, columns=columns, tell=told)
+    look = look_at([model], languages=("en", "de", "fr"), tell=told)
     return MixupSweep(**fields).measure(replace(look, paired=paired))
 
 
@@ -58,22 +57,22 @@ def test_rows_are_the_scores_of_models_that_were_told_to_mix_so(model_and_paired
     model, paired = model_and_paired
     rows, told = [], []
     rows = swept(model, paired, told.append, ratios=(0.0, 0.25, 1.0), layers=(1, 2, 3))
-    assert [row["language"] for row in rows] == ["de"] * 10 + ["fr"] * 10  # The source is not mixed.
+    assert [row.language for row in rows] == ["de"] * 10 + ["fr"] * 10  # The source is not mixed.
     assert [one.done for one in told] == [*range(11), *range(11)]
     for row in rows:
-        scorer = paired(row["language"])
-        there = replace(scorer, mixup=replace(scorer.mixup, layer=row["layer"], largest=row["ratio"]))
-        assert row["score"] == there.score(model)
-        assert row["mean"] == pytest.approx(there.ratios(model).mean().item(), abs=1e-6)
-        assert (row["seed"], row["baseline"], row["examples"]) == (1, 0.25, 24)
-        assert row["trained"] == ((row["layer"], row["ratio"]) == (2, 0.7))
-    assert sum(row["trained"] for row in rows) == 2
+        scorer = paired(row.language)
+        there = replace(scorer, mixup=replace(scorer.mixup, layer=row.layer, largest=row.ratio))
+        assert row.score == there.score(model)
+        assert row.mean == pytest.approx(there.ratios(model).mean().item(), abs=1e-6)
+        assert (row.model, row.baseline, row.examples) == (subject("0").id, 0.25, 24)
+        assert row.trained == ((row.layer, row.ratio) == (2, 0.7))
+    assert sum(row.trained for row in rows) == 2
 
 
 def test_without_layers_it_is_the_trained_one(model_and_paired):
     rows = swept(*model_and_paired)
-    assert {row["layer"] for row in rows} == {2}
-    assert [row["ratio"] for row in rows if row["language"] == "de"] == pytest.approx(
+    assert {row.layer for row in rows} == {2}
+    assert [row.ratio for row in rows if row.language == "de"] == pytest.approx(
         [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
     )
 

@@ -58,7 +58,7 @@ def test_states_of_each_language_are_those_of_its_modules(diagnostic, kind, bert
 
     def rows(folder):
         loaded = (load_model(folder), load_tokenizer(folder))
-        return diagnostic.measure(look_at([loaded], languages=("en", "fr"), bitext=bitext, columns={}))
+        return diagnostic.measure(look_at([loaded], languages=("en", "fr"), bitext=bitext))
 
     plain = rows(bert_folder)
     model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
@@ -98,10 +98,9 @@ def test_a_path_between_two_models_has_them_at_its_ends_in_every_language(kind, 
         for one, model in ((0, first), (1, second))
         for code in ("en", "fr")
     }
-    columns = {"source": "en", "target": "fr", "seed": 0}
-    look = look_at([first, second], own, languages=("en", "fr"), columns=columns)
+    look = look_at([first, second], own, languages=("en", "fr"))
     rows = Interpolation(between=("a", "b"), alphas=(0.0, 0.5, 1.0)).measure(look)
-    ends = {(row["alpha"], row["language"]): row["score"] for row in rows if row["alpha"] != 0.5}
+    ends = {(row.alpha, row.language): row.score for row in rows if row.alpha != 0.5}
     assert ends == expected
     assert len(rows) == 6
 
@@ -118,9 +117,9 @@ def test_a_plane_and_deltas_see_every_parameter(heads, bert_folder):
         )
         for one in models[1:]
     ]
-    assert whole["norm_source"] == pytest.approx(moved[0] ** 0.5)
-    assert whole["norm_target"] == pytest.approx(moved[1] ** 0.5)
-    assert 0 < encoder["norm_source"] < whole["norm_source"]
+    assert whole.norm_first == pytest.approx(moved[0] ** 0.5)
+    assert whole.norm_second == pytest.approx(moved[1] ** 0.5)
+    assert 0 < encoder.norm_first < whole.norm_first
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from looks import look_at, subject
 
+from isogloss.core.rows import Score, as_row
 from isogloss.core.runs import Optimization
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.diagnostics.run_variance import RunVariance, run_variance
@@ -21,12 +22,9 @@ from made_up import tagged
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
 
 
-def row(language, score, *, source="en", seed=0, method="source-only"):
-    return {
-        "corpus": "ud", "task": "upos", "encoder": "shipped", "method": method, "source": source,
-        "target": "", "seed": seed, "language": language, "split": "dev", "metric": "accuracy",
-        "score": score, "baseline": 0.2, "examples": 10,
-    }  # fmt: skip
+def row(language, score, *, model="m", main=True, metric="accuracy"):
+    about = {"model": model, "language": language, "split": "dev"}
+    return Score(**about, metric=metric, score=score, main=main, baseline=0.2, examples=10)
 
 
 def test_scores_are_those_of_the_evaluation(bert_folder):
@@ -37,67 +35,80 @@ def test_scores_are_those_of_the_evaluation(bert_folder):
     def data(language):
         return evaluation(task, tagged(language, 10), load_tokenizer(bert_folder), how, baseline=0.25)
 
-    rows = Scores().measure(look_at([model], data, languages=("en", "de"), columns={"method": "x"}))
+    rows = Scores().measure(look_at([model], data, languages=("en", "de")))
     assert rows == [
-        {
-            "method": "x",
-            "language": language,
-            "split": "dev",
-            "metric": "accuracy",
-            "score": data(language).score(model),
-            "baseline": 0.25,
-            "examples": 10,
-            "seqeval_f1": data(language).measures(model)["seqeval_f1"],
-        }
+        Score(
+            model=subject("0").id,
+            language=language,
+            split="dev",
+            metric=metric,
+            score=data(language).measures(model)[metric],
+            main=metric == "accuracy",
+            baseline=0.25 if metric == "accuracy" else None,
+            examples=10,
+        )
         for language in ("en", "de")
+        for metric in ("accuracy", "seqeval_f1")
     ]
 
 
 @given(SCORES, SCORES)
 def test_run_variance_is_that_of_numpy(source, target):
-    rows = [row("en", score, seed=seed) for seed, score in enumerate(source)]
-    rows += [row("de", score, seed=seed) for seed, score in enumerate(target)]
-    found = run_variance(rows)
-    assert [(one["language"], one["role"]) for one in found] == [("en", "source"), ("de", "target")]
+    rows = [row("en", score, model=f"m{seed}") for seed, score in enumerate(source)]
+    rows += [row("de", score, model=f"m{seed}") for seed, score in enumerate(target)]
+    found = run_variance(rows, ("en",))
+    assert [(one.language, one.role) for one in found] == [("en", "source"), ("de", "target")]
     for one, values in zip(found, (source, target), strict=True):
-        assert one["mean"] == pytest.approx(np.mean(values))
-        assert one["std"] == pytest.approx(np.std(values, ddof=1), abs=1e-12)
-        assert one["seeds"] == len(values)
+        assert one.mean == pytest.approx(np.mean(values))
+        assert one.std == pytest.approx(np.std(values, ddof=1), abs=1e-12)
+        assert one.seeds == len(values)
+        assert one.models.split() == [f"m{seed}" for seed in range(len(values))]
 
 
 @given(SCORES, st.randoms())
 def test_run_variance_does_not_depend_on_the_order_of_seeds(scores, random):
-    rows = [row("en", score, seed=seed) for seed, score in enumerate(scores)]
-    (before,) = run_variance(rows)
+    rows = [row("en", score, model=f"m{seed}") for seed, score in enumerate(scores)]
+    (before,) = run_variance(rows, ("en",))
     random.shuffle(rows)
-    (after,) = run_variance(rows)
-    assert after["mean"] == before["mean"]
-    assert after["std"] == pytest.approx(before["std"], abs=1e-15)
+    (after,) = run_variance(rows, ("en",))
+    assert (after.mean, after.models) == (before.mean, before.models)
+    assert after.std == pytest.approx(before.std, abs=1e-15)
 
 
-def test_methods_and_languages_are_kept_apart():
-    rows = [row("en", 0.5, method=method, seed=seed) for method in ("a", "b") for seed in (0, 1)]
-    assert [(one["method"], one["seeds"]) for one in run_variance(rows)] == [("a", 2), ("b", 2)]
+def test_languages_and_metrics_are_kept_apart():
+    rows = [
+        row(language, 0.5, metric=metric)
+        for language in ("a", "b")
+        for metric in ("las", "uas")
+        for _ in "xy"
+    ]
+    found = [(one.language, one.metric, one.seeds) for one in run_variance(rows, ())]
+    assert found == [(language, metric, 2) for language in ("a", "b") for metric in ("las", "uas")]
 
 
 def test_one_seed_has_no_spread():
-    (one,) = run_variance([row("en", 0.5)])
-    assert (one["mean"], one["std"], one["seeds"]) == (0.5, None, 1)
+    (one,) = run_variance([row("en", 0.5)], ("en",))
+    assert (one.mean, one.std, one.seeds) == (0.5, None, 1)
 
 
 def test_every_source_language_has_the_role_of_one():
-    rows = [row(language, 0.5, source="en+fr") for language in ("en", "fr", "de", "e")]
-    assert [one["role"] for one in run_variance(rows)] == ["source", "source", "target", "target"]
+    found = run_variance([row(language, 0.5) for language in ("en", "fr", "de", "e")], ("en", "fr"))
+    assert [one.role for one in found] == ["source", "source", "target", "target"]
 
 
-def test_run_variance_looks_at_the_rows_of_all_subjects():
-    subjects = tuple(subject(rows=[row("en", score, seed=seed)]) for seed, score in enumerate((0.25, 0.75)))
+def test_run_variance_looks_at_the_rows_of_all_subjects_by_their_own_metric():
+    subjects = tuple(
+        subject(rows=map(as_row, [row("en", score, model=model), row("en", 0, main=False, metric="f")]))
+        for model, score in (("b", 0.25), ("a", 0.75))
+    )
     (one,) = RunVariance().measure(replace(look_at([]), subjects=subjects))
-    assert (one["mean"], one["seeds"]) == (0.5, 2)
+    assert (one.mean, one.seeds, one.models, one.metric) == (0.5, 2, "a b", "accuracy")
 
 
-def gap(rows):
-    return TransferGap().measure(replace(look_at([]), subjects=(subject(rows=rows),)))
+def gap(rows, source=("en",)):
+    return TransferGap().measure(
+        replace(look_at([], source=source), subjects=(subject(rows=map(as_row, rows)),))
+    )
 
 
 @given(st.floats(0, 1), st.lists(st.floats(0, 1), min_size=1, max_size=5))
@@ -105,21 +116,25 @@ def test_the_transfer_gap_is_source_minus_mean_target(source, targets):
     (one,) = gap(
         [row("en", source), *(row(f"q{n}", score) for n, score in zip("abcde", targets, strict=False))]
     )
-    assert one["source_score"] == source
-    assert one["target_mean"] == pytest.approx(np.mean(targets))
-    assert one["gap"] == pytest.approx(source - np.mean(targets))
-    assert (one["method"], one["seed"], one["split"], one["metric"]) == ("source-only", 0, "dev", "accuracy")
+    assert one.source_score == source
+    assert one.target_mean == pytest.approx(np.mean(targets))
+    assert one.gap == pytest.approx(source - np.mean(targets))
+    assert (one.model, one.split, one.metric) == ("m", "dev", "accuracy")
 
 
 def test_equal_scores_have_no_gap():
-    assert gap([row("en", 0.75), row("de", 0.75)])[0]["gap"] == 0
+    assert gap([row("en", 0.75), row("de", 0.75)])[0].gap == 0
+
+
+def test_measures_beside_the_metric_do_not_count():
+    beside = [row(language, 0.1, main=False, metric="em") for language in ("en", "de")]
+    (one,) = gap([row("en", 0.75), *beside, row("de", 0.5)])
+    assert (one.source_score, one.target_mean, one.metric) == (0.75, 0.5, "accuracy")
 
 
 def test_several_source_languages_are_averaged():
-    (one,) = gap(
-        [row("en", 1.0, source="en+fr"), row("fr", 0.5, source="en+fr"), row("de", 0.5, source="en+fr")]
-    )
-    assert (one["source_score"], one["gap"]) == (0.75, 0.25)
+    (one,) = gap([row("en", 1.0), row("fr", 0.5), row("de", 0.5)], ("en", "fr"))
+    assert (one.source_score, one.gap) == (0.75, 0.25)
 
 
 def test_without_both_sides_there_is_no_gap():

@@ -1,6 +1,7 @@
 """A parser's head is not of transformers' making: the diagnostics of weights take it as any other."""
 
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 import torch
@@ -60,21 +61,22 @@ def test_the_ends_of_a_path_between_parsers_are_the_parsers(models, scored, part
         look_at(models[:2], lambda _: scored, languages=("en",))
     )
     assert equal(weights(models[0]), before)
-    assert {row["metric"] for row in rows} == {"las"}
-    assert rows[0]["score"] == scored.score(models[0])
+    assert {row.metric for row in rows} == {"las"}
+    assert rows[0].score == scored.score(models[0])
     if part == "all":
-        assert rows[-1]["score"] == scored.score(models[1])
+        assert rows[-1].score == scored.score(models[1])
 
 
 def test_the_corners_of_a_plane_of_parsers_are_the_parsers(models, scored):
     rows = Plane(alphas=(0.0, 1.0)).measure(look_at(models, lambda _: scored, languages=("en",)))
-    found = {(row["alpha_source"], row["alpha_target"]): row["score"] for row in rows}
+    found = {(row.alpha_first, row.alpha_second): row.score for row in rows}
     for corner, model in zip(((0, 0), (1, 0), (0, 1)), models, strict=True):
         assert found[corner] == scored.score(model)
 
 
 def test_deltas_of_parsers_are_those_of_their_parts(models):
-    rows = {row["part"]: row for row in Deltas().measure(look_at(models))}
-    for norm in ("norm_source", "norm_target"):
-        assert rows["all"][norm] ** 2 == pytest.approx(rows["encoder"][norm] ** 2 + rows["head"][norm] ** 2)
-    assert 80 < rows["head"]["angle"] < 100  # two random directions
+    rows = {row.part: row for row in Deltas().measure(look_at(models))}
+    for norm in (attrgetter("norm_first"), attrgetter("norm_second")):
+        whole, *parts = (norm(rows[part]) ** 2 for part in ("all", "encoder", "head"))
+        assert whole == pytest.approx(sum(parts))
+    assert 80 < rows["head"].angle < 100  # two random directions

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at
+from looks import look_at, subject
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
@@ -99,7 +99,6 @@ def measured(loaded, sides, **fields):
     look = look_at(
         [loaded],
         languages=("en", *sides),
-        columns={"encoder": "tiny"},
         bitext=lambda pair: [
             Translation(id=f"{n}", first=a, second=b) for n, (a, b) in enumerate(sides[pair[3:]])
         ],
@@ -113,8 +112,8 @@ def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded):
         "fr": [(line, "a " + line) for line in reversed(LINES[2:])],
     }
     rows = measured(loaded, sides, points=4)
-    assert [row["language"] for row in rows[:3]] == ["en", "de", "fr"]
-    assert {(row["encoder"], row["layer"], row["sentences"]) for row in rows} == {("tiny", 3, 10)}
+    assert [row.language for row in rows[:3]] == ["en", "de", "fr"]
+    assert {(row.model, row.layer, row.sentences) for row in rows} == {(subject("0").id, 3, 10)}
     assert len(rows) == 3 + 3 * 4
     kept = LINES[2:]
     states = torch.stack(
@@ -124,7 +123,7 @@ def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded):
         ]
     )
     for ours, theirs in zip(rows, map_rows(states, ["en", "de", "fr"], 4), strict=True):
-        assert (ours["x"], ours["y"]) == pytest.approx((theirs["x"], theirs["y"]), abs=1e-4)
+        assert (ours.x, ours.y) == pytest.approx((theirs["x"], theirs["y"]), abs=1e-4)
 
 
 def test_pairs_that_share_no_sentence_are_an_error(loaded):

@@ -3,9 +3,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import look_at
+from looks import look_at, subject
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.rows import Retrieval as Row
 from isogloss.data.examples import Translation
 from isogloss.diagnostics import retrieval as module
 from isogloss.diagnostics.retrieval import Retrieval, directions, found_share, mean_nearest
@@ -147,7 +148,7 @@ def measured(loaded, pairs, **fields):
         asked.append(pair)
         return [Translation(id=str(n), first=a, second=b) for n, (a, b) in enumerate(pairs)]
 
-    look = look_at([loaded], languages=("en", "de", "fr"), columns={"encoder": "tiny"}, bitext=bitext)
+    look = look_at([loaded], languages=("en", "de", "fr"), bitext=bitext)
     return Retrieval(**fields).measure(look), asked
 
 
@@ -156,18 +157,18 @@ def test_every_language_is_compared_with_the_first(loaded, layer):
     rows, asked = measured(loaded, [(line, line) for line in LINES], layer=layer)
     assert asked == ["en-de", "en-fr"]
     assert rows == [
-        {
-            "encoder": "tiny",
-            "first": "en",
-            "second": second,
-            "layer": layer,
-            "centred": centred,
-            "similarity": similarity,
-            "candidates": 6,
-            "accuracy_forward": 1.0,
-            "accuracy_backward": 1.0,
-            "chance": 1 / 6,
-        }
+        Row(
+            model=subject("0").id,
+            first="en",
+            second=second,
+            layer=layer,
+            centred=centred,
+            similarity=similarity,
+            candidates=6,
+            accuracy_forward=1.0,
+            accuracy_backward=1.0,
+            chance=1 / 6,
+        )
         for second in ("de", "fr")
         for centred in (True, False)
         for similarity in ("cosine", "CSLS 10")
@@ -187,18 +188,17 @@ def test_layers_take_the_place_of_the_one(loaded):
 @pytest.mark.parametrize("centred", [True, False])
 def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded, centred):
     rows, _ = measured(loaded, [(line, line) for line in LINES], centred=centred, csls=0)
-    assert [(row["centred"], row["similarity"]) for row in rows] == [(centred, "cosine")] * 2
+    assert [(row.centred, row.similarity) for row in rows] == [(centred, "cosine")] * 2
 
 
-def test_the_encoder_within_a_model_carries_the_models_columns(encoder_folder):
+def test_the_encoder_within_a_model_is_looked_at(encoder_folder):
     model = TASKS["upos"].head(encoder_folder, seed=0)
     look = look_at(
         [(model, load_tokenizer(encoder_folder))],
-        columns={"encoder": "e", "task": "upos", "method": "source-only", "seed": 3},
         bitext=lambda _: [Translation(id=line, first=line, second=line) for line in LINES],
     )
     row, *_ = Retrieval().measure(look)
-    assert (row["task"], row["method"], row["seed"], row["accuracy_forward"]) == ("upos", "source-only", 3, 1)
+    assert (row.model, row.accuracy_forward) == (subject("0").id, 1)
 
 
 def test_neighbours_below_0_are_refused():
@@ -208,7 +208,7 @@ def test_neighbours_below_0_are_refused():
 
 def test_shuffled_translations_are_not_found(loaded):
     rows, _ = measured(loaded, list(zip(LINES, [*LINES[1:], LINES[0]], strict=True)), csls=0, centred=True)
-    assert {row["accuracy_forward"] for row in rows} == {0.0}
+    assert {row.accuracy_forward for row in rows} == {0.0}
 
 
 def test_no_translations_are_an_error(loaded):

@@ -44,8 +44,6 @@ def test_only_rows_beyond_those_pretrained_on_are_warned_of(run, longest, warned
 def test_gradient_conflict_warns_of_lines_it_does_not_cut(bert_folder, limit, warned):
     loaded = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
     look, said = looking(pretrained_on(8))
-    look = replace(
-        look, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded, columns={}, precision="float32"
-    )
+    look = replace(look, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded, precision="float32")
     GradientConflict(batch=2, draws=1, **({"limit": limit} if limit else {})).measure(look)
     assert len(said) == warned

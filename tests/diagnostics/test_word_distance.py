@@ -7,9 +7,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at
+from looks import look_at, subject
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.core.rows import WordDistance as Row
 from isogloss.data.examples import Translation
 from isogloss.diagnostics import word_distance as module
 from isogloss.diagnostics.word_distance import (
@@ -43,7 +44,7 @@ def summary(x, y, sentence, kind="l2", distance=l2):
     """Measure states of linked words as the diagnostic does."""
     related, others = drawn_unrelated(np.array(sentence), 1, np.random.default_rng(0))
     groups = (counted(distance(x, y)), counted(distance(x[related], y[others])))
-    return next(iter(distance_rows({}, {(-1, kind): groups}, 5)))
+    return next(iter(distance_rows(("e", "en", "de"), {(-1, kind): groups}, 5)))
 
 
 # Distances
@@ -81,19 +82,19 @@ def test_orthogonal_words_that_translate_each_other_are_apart_from_all_others():
     x = torch.eye(8)
     for kind, distance, far in (("l2", l2, 2**0.5), ("cosine", cosine, 1.0)):
         row = summary(x, x.clone(), range(8), kind, distance)
-        assert (row["related_mean"], row["auc"], row["auc_within"]) == (0, 1, 0)
-        assert row["unrelated_mean"] == pytest.approx(far)
-        assert (row["related_pairs"], row["unrelated_pairs"]) == (8, 8)
+        assert (row.related_mean, row.auc, row.auc_within) == (0, 1, 0)
+        assert row.unrelated_mean == pytest.approx(far)
+        assert (row.related_pairs, row.unrelated_pairs) == (8, 8)
 
 
 def test_words_that_are_all_alike_cannot_be_told_apart():
     row = summary(torch.ones(8, 3), torch.ones(8, 3), range(8))
-    assert (row["related_mean"], row["unrelated_mean"], row["auc"]) == (0, 0, 0.5)
+    assert (row.related_mean, row.unrelated_mean, row.auc) == (0, 0, 0.5)
 
 
 def test_words_paired_at_random_are_not_separated():
     x, y = points(0, 4000), points(1, 4000)
-    assert summary(x, y, np.arange(4000) // 10)["auc"] == pytest.approx(0.5, abs=0.02)
+    assert summary(x, y, np.arange(4000) // 10).auc == pytest.approx(0.5, abs=0.02)
 
 
 # The draw
@@ -142,22 +143,22 @@ def translations(lines=LINES, others=None, links=((0, 0), (1, 1), (3, 3))):
     return [Translation(id=str(n), first=a, second=b, links=links) for n, (a, b) in enumerate(pairs)]
 
 
-def measured(loaded, pairs, *, languages=("en", "de"), columns=None, **fields):
-    look = look_at([loaded], languages=languages, columns=columns or {"encoder": "e"}, bitext=lambda _: pairs)
+def measured(loaded, pairs, *, languages=("en", "de"), **fields):
+    look = look_at([loaded], languages=languages, bitext=lambda _: pairs)
     return WordDistance(**fields).measure(replace(look, precision="float32"))
 
 
 def summaries(rows):
-    return [row for row in rows if "auc" in row]
+    return [row for row in rows if isinstance(row, Row)]
 
 
 def test_the_same_text_on_both_sides_has_related_distance_0(loaded):
     found = summaries(measured(loaded, translations()))
-    assert [row["distance"] for row in found] == ["l2", "cosine"]
+    assert [row.distance for row in found] == ["l2", "cosine"]
     for row in found:
-        assert row["related_mean"] == 0
-        assert row["unrelated_mean"] > 0
-        assert row["auc"] > 0.9
+        assert row.related_mean == 0
+        assert row.unrelated_mean > 0
+        assert row.auc > 0.9
 
 
 def test_rows_are_those_of_a_loop_over_links(loaded):
@@ -170,35 +171,37 @@ def test_rows_are_those_of_a_loop_over_links(loaded):
         float((a[0, i] - b[0, j]).norm()) for a, b in zip(x, y, strict=True) for i, j in pairs[0].links
     ]
     (row,) = summaries(measured(loaded, pairs, layers=(1,), distances=("l2",)))
-    assert row["related_mean"] == pytest.approx(np.mean(expected), rel=1e-5)
-    assert row["related_pairs"] == row["unrelated_pairs"] == 24
-    assert (row["encoder"], row["first"], row["second"], row["layer"]) == ("e", "en", "de", 1)
+    assert row.related_mean == pytest.approx(np.mean(expected), rel=1e-5)
+    assert row.related_pairs == row.unrelated_pairs == 24
+    assert (row.model, row.first, row.second, row.layer) == (subject("0").id, "en", "de", 1)
 
 
 def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loaded):
     rows = measured(loaded, translations(), languages=("en", "de", "fr"), layers=(0, -1), bins=7)
     groups = {}
     for row in rows:
-        key = (row["second"], row["layer"], row["distance"])
+        key = (row.second, row.layer, row.distance)
         groups.setdefault(key, []).append(row)
     assert len(groups) == 2 * 2 * 2
     for head, *bins in groups.values():
-        assert "auc" in head and 1 <= len(bins) <= 7
-        assert [sum(row[name] for row in bins) for name in ("related", "unrelated")] == pytest.approx([1, 1])
-        assert all(row["low"] < row["high"] for row in bins)
+        assert isinstance(head, Row) and 1 <= len(bins) <= 7
+        assert [
+            sum(getattr(row, name) for row in bins) for name in ("related", "unrelated")
+        ] == pytest.approx([1, 1])
+        assert all(row.low < row.high for row in bins)
 
 
 def test_several_unrelated_pairs_can_be_drawn_for_each_related_one(loaded):
     row, *_ = measured(loaded, translations(), unrelated=5)
-    assert (row["related_pairs"], row["unrelated_pairs"]) == (24, 120)
+    assert (row.related_pairs, row.unrelated_pairs) == (24, 120)
 
 
 def test_the_seed_decides_the_draw(loaded):
     pairs = translations(others=LINES[::-1])
     first, again, other = (measured(loaded, pairs, seed=seed) for seed in (0, 0, 1))
     assert first == again
-    assert first[0]["related_mean"] == pytest.approx(other[0]["related_mean"])
-    assert first[0]["unrelated_mean"] != other[0]["unrelated_mean"]
+    assert first[0].related_mean == pytest.approx(other[0].related_mean)
+    assert first[0].unrelated_mean != other[0].unrelated_mean
 
 
 def test_blocks_change_neither_related_distances_nor_what_is_in_memory(loaded, monkeypatch):
@@ -212,8 +215,8 @@ def test_blocks_change_neither_related_distances_nor_what_is_in_memory(loaded, m
     )
     blocks = measured(loaded, pairs)
     assert seen == [2] * 8
-    assert blocks[0]["related_mean"] == pytest.approx(whole[0]["related_mean"], rel=1e-5)
-    assert blocks[0]["unrelated_pairs"] == whole[0]["unrelated_pairs"] == 24
+    assert blocks[0].related_mean == pytest.approx(whole[0].related_mean, rel=1e-5)
+    assert blocks[0].unrelated_pairs == whole[0].unrelated_pairs == 24
 
 
 def test_long_sentences_and_translations_without_links_are_left_out(loaded):
@@ -221,14 +224,14 @@ def test_long_sentences_and_translations_without_links_are_left_out(loaded):
     pairs = [*translations(), long, replace(long, links=()), replace(long, links=None)]
     assert measured(loaded, pairs) == measured(loaded, translations())
     row, *_ = measured(loaded, pairs, longest=500)
-    assert row["related_pairs"] == 27
+    assert row.related_pairs == 27
 
 
 def test_links_beyond_the_encoders_positions_are_left_out(loaded):
     links = ((0, 0), (299, 299))
     long = Translation(id="x", first=" ".join(["the"] * 300), second=" ".join(["cat"] * 300), links=links)
     row, *_ = measured(loaded, [*translations(), long], longest=300)
-    assert row["related_pairs"] == 25
+    assert row.related_pairs == 25
 
 
 @pytest.mark.parametrize("pairs", [[], translations()[:1], translations(links=())])

@@ -145,16 +145,18 @@ def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(ma
 
 @pytest.mark.slow
 def test_its_models_are_scored_and_mixed_in_each_language(made):
+    models = {one.run["method"]["kind"]: one.id for one in records(made, FineTune.name)}
     scores = [row for one in records(made, "measure") if one.title.startswith("scores") for row in one.rows]
-    assert {(row["method"], row["language"]) for row in scores} == {
-        (method, code) for method in ("source-only", "bilingual") for code in ("qaa", "qad")
+    assert {(row["model"], row["language"]) for row in scores} == {
+        (models[method], code) for method in ("source-only", "bilingual") for code in ("qaa", "qad")
     }
     path = [
         row for one in records(made, "measure") if one.title.startswith("interpolation") for row in one.rows
     ]
     for row in path:
-        method = "source-only" if row["alpha"] == 0.0 else "bilingual"
-        (scored,) = [r for r in scores if (r["method"], r["language"]) == (method, row["language"])]
+        end = row["start"] if row["alpha"] == 0.0 else row["end"]
+        at = end, row["language"], row["metric"]
+        (scored,) = [r for r in scores if (r["model"], r["language"], r["metric"]) == at]
         assert row["score"] == scored["score"]
     cka = [one for one in records(made, "measure") if one.title.startswith("cka")]
     assert len(cka) == 3 and all(one.rows for one in cka)

@@ -67,11 +67,12 @@ def test_a_parsing_recipe_runs_and_learns(result):
 
 def test_scores_and_ends_of_the_path_agree(result):
     rows = [row for record in records(result, "measure") for row in record.rows]
-    by_method = {(row["method"], row["language"]): row["score"] for row in rows if "method" in row}
+    models = {record.run["method"]["kind"]: record.id for record in records(result, "fine-tune")}
+    scores = {(row["model"], row["language"]): row["score"] for row in rows if row.get("main")}
     ends = {(row["alpha"], row["language"]): row["score"] for row in rows if "alpha" in row}
     for language in ("qaa", "qab"):
-        assert ends[0.0, language] == by_method["source-only", language]
-        assert ends[1.0, language] == by_method["bilingual", language]
+        assert ends[0.0, language] == scores[models["source-only"], language]
+        assert ends[1.0, language] == scores[models["bilingual"], language]
 
 
 def test_a_finished_parser_is_loaded_and_parses(result):

@@ -11,8 +11,9 @@ from isogloss.core.identity import content
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import FineTune, Measure, Pretrain
 from isogloss.data.examples import SentencePair
+from isogloss.experiments.asking import packaged_recipes
 from isogloss.experiments.execute import title_of
-from isogloss.experiments.running import packaged_recipes, plan_recipe
+from isogloss.experiments.running import plan_recipe
 from isogloss.training.inputs import examples_of
 from tiny import MODELS, RUNS, TINY, tiny
 
@@ -60,9 +61,7 @@ def test_every_example_can_be_planned(path, real_data):
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
 def test_every_example_is_read(path):
-    from isogloss.experiments.recipe import read_recipe_file
-
-    recipe, _ = read_recipe_file(path)
+    recipe = read_recipe(path.read_text(encoding="utf-8"), where=path.name)
     assert recipe.grid or recipe.translate
 
 

@@ -72,10 +72,12 @@ def rows(made, kind, **about):
 def test_retrieval_rises_with_the_rotation(made):
     for how in ({"similarity": "cosine"}, {"similarity": "CSLS 10"}):
         for centred in (True, False):
+            adjusted = {one.id for one in made.records if one.kind == "adjust"}
+            of_models = {one.id for one in made.records if one.kind == "fine-tune"}
             found = {
-                "procrustes" in row["encoder"]: row
+                row["model"] in adjusted: row
                 for row in rows(made, "retrieval", centred=centred, **how)
-                if "method" not in row
+                if row["model"] not in of_models
             }
             for way in ("accuracy_forward", "accuracy_backward"):
                 assert found[True][way] > found[False][way]
@@ -84,7 +86,7 @@ def test_retrieval_rises_with_the_rotation(made):
 @pytest.mark.slow
 def test_the_source_scores_as_without_maps_to_the_bit(made):
     source, target = (
-        [row["score"] for row in rows(made, "scores", language=code, method="source-only")]
+        [row["score"] for row in rows(made, "scores: source-only", language=code, main=True)]
         for code in ("qaa", "qad")
     )
     assert len(source) == len(target) == 2
@@ -100,7 +102,7 @@ def test_models_that_were_trained_are_used_in_a_language(made):
     with pytest.raises(ConfigError, match=r"no map for 'qab'. .*Known: qaa, qad"):
         model.evaluate("ud", ["qad", "qab"], split="dev")
     for code in ("qaa", "qad"):
-        (scored,) = rows(made, "scores: bilingual", language=code)
+        (scored,) = rows(made, "scores: bilingual", language=code, main=True)
         dev = Sources().examples("ud", code, "dev", examples=40)
         assert model.score(dev, language=code) == scored["score"]
 

@@ -66,11 +66,14 @@ def test_questions_are_learned_on_one_corpus_and_asked_in_another(data, tmp_path
         "squad en train: answers that did not stand at their offset, found again: 1 "
         "(question q3: answer 'bridge' from 42 to 44)."
     ) in model.warnings
-    rows = [row for record in result.records if record.kind == "measure" for row in record.rows]
-    assert [(row["corpus"], row["language"]) for row in rows] == [
-        (corpus, language) for corpus in ("mlqa", "mlqa:en") for language in ("en", "de")
-    ]
-    assert all(row["metric"] == "f1" and 0 <= row["em"] <= row["score"] <= 1 for row in rows)
+    measured = [record for record in result.records if record.kind == "measure"]
+    assert [record.run["corpus"] for record in measured] == ["mlqa", "mlqa:en"]
+    for record in measured:
+        found = [(row["language"], row["metric"], row["main"]) for row in record.rows]
+        names = ("f1", "em")
+        assert found == [(language, name, name == "f1") for language in ("en", "de") for name in names]
+        for f1, em in zip(record.rows[::2], record.rows[1::2], strict=True):
+            assert 0 <= em["score"] <= f1["score"] <= 1
 
 
 def planned(tmp_path, **optimization):

@@ -34,6 +34,13 @@ examples = 4
 
 
 @dataclass(frozen=True)
+class Counted:
+    language: str
+    words: int
+    same: bool
+
+
+@dataclass(frozen=True)
 class CountsWords:
     """Counts words, and keeps a tensor."""
 
@@ -49,7 +56,7 @@ class CountsWords:
         look.keep_tensors("kept", kept, {"languages": len(words)})
         scores = model.get_output_embeddings().weight.shape[0]
         return [
-            {**look.columns, "language": language, "words": count, "same": scores == len(tokenizer)}
+            Counted(language=language, words=count, same=scores == len(tokenizer))
             for language, count in words.items()
         ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError
 from isogloss.experiments.aligning import AlignmentWanted, align_bitext
-from isogloss.experiments.recipe import parse_change
+from isogloss.experiments.asking import parse_change
 
 COLUMNS = ("languages", "split", "aligner", "pairs", "links")
 GOLD = ("gold_pairs", "precision", "recall", "f1", "aer")

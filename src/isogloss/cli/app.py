@@ -67,17 +67,15 @@ def run(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Make the runs of a recipe that have no record yet, then write the report."""
-    from isogloss.cli.runs import pretrain_in_all_processes, print_plan, run_and_report
+    from isogloss.cli.runs import pretrain_in_all_processes, print_plan, run_and_report, were_started_together
 
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     if dry_run:
         print_plan(recipe, out=out, data=data, scale=scale, changes=change or [], as_json=as_json)
         return
-    from isogloss.training.processes import processes
-
     command = f"isogloss {' '.join(sys.argv[1:])}"
-    if processes() > 1:
+    if were_started_together():
         pretrain_in_all_processes(
             recipe,
             out=out,
@@ -148,10 +146,11 @@ def compare(
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
-    """Test differences from a baseline, language by language, over all seeds: p, interval, effect, power.
+    """Test differences from a baseline, language by language, over seeds and examples: p, interval, power.
 
-    Paired t-test for means over examples (NLI, QA), permutation test for F1 and accuracy over words; Holm's
-    correction over languages. Made from what score runs kept; nothing is run again.
+    p over seeds alone (t-test), over examples alone (paired t-test for means, permutation test for F1) and
+    over both (min F'); Holm's correction over a test set. Made from what score runs kept; nothing is run
+    again.
     """
     from isogloss.cli.comparing import print_comparisons
     from isogloss.reports.compared_runs import Request

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from isogloss.core.plain_text import plain
 from isogloss.core.progress import Progress
 from isogloss.core.records import Record
 
@@ -62,12 +63,14 @@ class Display:
             self._draw(progress)
         elif not self.quiet and time.monotonic() - self._last > EVERY:
             self._last = time.monotonic()
-            print(f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}", file=sys.stderr)
+            line = f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}"
+            print(plain(line), file=sys.stderr)
 
     def say(self, text: str) -> None:
         """Say a line for people, on standard error."""
         if self.quiet or self.as_json:
             return
+        text = plain(text)
         if self._bars:
             self._bars.console.print(text, markup=False, highlight=False)
         else:
@@ -92,7 +95,7 @@ class Display:
         for head in heads:
             table.add_column(head, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(str(cell)) for cell in row))
+            table.add_row(*(Text(plain(str(cell))) for cell in row))
         console = Console(width=None if sys.stdout.isatty() else 120)
         least = console.measure(table, options=console.options.update(max_width=ROOM)).minimum
         if least > console.width:
@@ -117,14 +120,14 @@ def show_report(report: Any, *, as_json: bool) -> None:
     display = Display(as_json=as_json)
     if as_json:
         claims = [
-            {"claim": one.letter, "verdict": one.verdict, "number": one.number} for one in report.claims
+            {"claim": one.claim.id, "verdict": one.verdict, "found": one.found} for one in report.claims
         ]
         display.emit(
             {"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims}
         )
         return
     display.table(("what", "found"), report.summary)
-    print(f"Report: {report.html}")
+    print(plain(f"Report: {report.html}"))
 
 
 def show_record(record: Record, *, as_json: bool) -> None:
@@ -146,9 +149,9 @@ def show_record(record: Record, *, as_json: bool) -> None:
 def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows that are too wide for a table one below the other."""
     for first, *others in rows:
-        print(f"\n{first}")
+        print(plain(f"\n{first}"))
         for head, cell in zip(heads[1:], others, strict=True):
-            print(f"  {head}: {cell}")
+            print(plain(f"  {head}: {cell}"))
 
 
 def _cell(value: object) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.core.errors import IsoglossError, did_you_mean
+from isogloss.core.plain_text import plain
 
 INTERRUPTED = 130
 """What shells call the end by Ctrl-C (128 + SIGINT)."""
@@ -50,7 +51,7 @@ def _status(given: list[str], *, debug: bool) -> int:
 def _explain(message: str, status: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    print(f"isogloss: {' '.join(message.splitlines())}", file=sys.stderr)
+    print(f"isogloss: {plain(' '.join(message.splitlines()))}", file=sys.stderr)
     return status
 
 

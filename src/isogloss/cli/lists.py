@@ -72,8 +72,8 @@ def _diagnostics(_: Path) -> Listing:
 
 
 def _recipes(_: Path) -> Listing:
+    from isogloss.experiments.asking import packaged_recipes
     from isogloss.experiments.recipe import read_recipe
-    from isogloss.experiments.running import packaged_recipes
 
     rows = [(name, read_recipe(text, where=name).title) for name, text in packaged_recipes().items()]
     return ("recipe", "what it asks"), rows

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from isogloss.cli.display import Display, show_report
+from isogloss.core.plain_text import plain
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Run
 
@@ -26,12 +27,13 @@ def run_and_report(
 ) -> None:
     """Run a recipe with progress, write its report, and end with the exit code that says how it went."""
     from isogloss import api
-    from isogloss.experiments.execute import title_of
-    from isogloss.experiments.recipe import parse_change
+    from isogloss.experiments.asking import parse_change
 
     with Display(quiet=quiet, as_json=as_json) as display:
 
         def announce(run: Run, number: int, total: int) -> None:
+            from isogloss.experiments.execute import title_of  # which imports torch
+
             display.say(f"[{number}/{total}] {title_of(run)}")
 
         result = api.run(
@@ -52,9 +54,20 @@ def run_and_report(
         )
     show_report(result.report, as_json=as_json)
     for key, message in outcome.failed.items():
-        print(f"isogloss: run {key} failed: {message}", file=sys.stderr)
+        print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
     if outcome.failed:
         raise typer.Exit(1)
+
+
+def were_started_together() -> bool:
+    """Tell whether this is one of several processes; torch is imported only where a launcher says so."""
+    from isogloss.api import launched
+
+    if not launched():
+        return False
+    from isogloss.training.processes import processes
+
+    return processes() > 1
 
 
 def pretrain_in_all_processes(
@@ -70,7 +83,7 @@ def pretrain_in_all_processes(
     command: str,
 ) -> None:
     """Make a recipe's encoders as one of several processes; the first says what is left to be made alone."""
-    from isogloss.experiments.recipe import parse_change
+    from isogloss.experiments.asking import parse_change
     from isogloss.experiments.running import plan_recipe
     from isogloss.experiments.together import pretrain_together
     from isogloss.training.processes import is_first, processes
@@ -94,7 +107,7 @@ def pretrain_in_all_processes(
     if found.outcome.failed:
         if is_first():
             for key, message in found.outcome.failed.items():
-                print(f"isogloss: run {key} failed: {message}", file=sys.stderr)
+                print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -108,7 +121,7 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """Print every run of a recipe: its id, whether it is done, and how many others need it."""
-    from isogloss.experiments.recipe import parse_change
+    from isogloss.experiments.asking import parse_change
     from isogloss.experiments.running import plan_recipe
 
     planned = plan_recipe(recipe, out=out, data=data, scale=scale, changes=dict(map(parse_change, changes)))

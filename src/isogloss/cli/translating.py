@@ -11,7 +11,7 @@ from isogloss.cli.using import opened
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import writing
 from isogloss.core.whole_files import whole_file
-from isogloss.experiments.recipe import parse_change
+from isogloss.experiments.asking import parse_change
 from isogloss.experiments.translating import Direction, SplitWanted, line_translator, translate_split
 
 FOLDER = Path("runs/translate")

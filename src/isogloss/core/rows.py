@@ -1,4 +1,4 @@
-"""The rows of records, each kind declared once: diagnostics return them, records hold them, reports read them.
+"""The rows of records, each kind declared once: diagnostics return, records hold and reports read them.
 
 A row holds the ids of the runs it is about and measured numbers, never a name made for people: what a run is
 (its method, encoder, seed …) stands in its record. ``ROWS`` says which kinds a record can hold, by what it

@@ -1,8 +1,8 @@
 """Floor 5: one measurement per file."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from isogloss.core.records import Row
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.deltas import Deltas
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
@@ -29,8 +29,8 @@ class Diagnostic(Protocol):
     the encoder within every model: their "states" on bitext, or their "words" on bitext whose words are
     aligned; or every encoder with its masked-LM head, on raw "text"."""
 
-    def measure(self, look: Look) -> list[Row]:
-        """Return rows of numbers."""
+    def measure(self, look: Look) -> Sequence[object]:
+        """Return rows of the kinds that ``core.rows`` declares for it."""
         ...
 
 

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
-from isogloss.core.records import Row
-from isogloss.data.examples import Translation
+from isogloss.core.rows import Cka as CkaRow
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
 
@@ -37,6 +36,7 @@ class Cka:
 
     name: ClassVar[str] = "cka"
     over: ClassVar[str] = "states"
+    version: ClassVar[int] = 2
 
     layers: tuple[int, ...] = ()
     """Layers that are compared: 0 is the embeddings, -1 the last; none named means all."""
@@ -44,12 +44,12 @@ class Cka:
     limit: int = 128
     """Longest sentence in subwords; what is longer is cut."""
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[CkaRow]:
         """Return a row for each pair of the first language with another, and layer."""
         loaded = look.encoder(look.subjects[0])
         layers = layer_numbers(self.layers, loaded[0], self.name)
         first, *others = look.languages
-        rows: list[Row] = []
+        rows: list[CkaRow] = []
         for other in others:
             translations = look.bitext(f"{first}-{other}")
             if len(translations) < FEWEST:
@@ -69,19 +69,21 @@ class Cka:
             for number, (x, y) in enumerate(blocks, start=1):
                 streamed.add(x, y)
                 look.tell(Progress(self.name, number, -(-len(translations) // BLOCK), f"{first}-{other}"))
-            where = {**look.columns, "first": first, "second": other}
-            rows += _rows(where, layers, streamed, translations)
+            rows += [
+                CkaRow(
+                    model=look.subjects[0].id,
+                    first=first,
+                    second=other,
+                    layer=layer,
+                    sentences=len(translations),
+                    cka=cka,
+                    debiased=debiased,
+                )
+                for layer, cka, debiased in zip(
+                    layers, streamed.cka().tolist(), streamed.debiased().tolist(), strict=True
+                )
+            ]
         return rows
-
-
-def _rows(
-    where: Row, layers: list[int], streamed: "StreamedCka", translations: list[Translation]
-) -> list[Row]:
-    found = zip(layers, streamed.cka().tolist(), streamed.debiased().tolist(), strict=True)
-    return [
-        {**where, "layer": layer, "sentences": len(translations), "cka": cka, "debiased": debiased}
-        for layer, cka, debiased in found
-    ]
 
 
 def linear_cka(x: Float[Tensor, "item dim_x"], y: Float[Tensor, "item dim_y"]) -> float:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from isogloss.core.records import Row
+from isogloss.core.rows import Delta
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.weights import PARTS, chosen_parameters, weights_of
 
@@ -22,21 +22,22 @@ class Deltas:
 
     name: ClassVar[str] = "deltas"
     over: ClassVar[str] = "cell"
+    version: ClassVar[int] = 2
 
     between: tuple[str, ...] = ("bilingual", "source-only", "target-only")
     """The origin, and the two models whose differences from it are compared."""
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[Delta]:
         """Return a row for all parameters, one for the encoder's and one for the head's."""
         models = [look.load(subject) for subject in look.subjects]
-        rows: list[Row] = []
+        rows: list[Delta] = []
+        ids = dict(zip(("origin", "first", "second"), (one.id for one in look.subjects), strict=True))
         for part in PARTS:
             names = chosen_parameters(models[0], part)
             origin, first, second = (weights_of(model, names) for model in models)
             one, two, angle = norms_and_angle(zip(origin, first, second, strict=True))
             ratio = one / two if two else None
-            numbers = {"norm_source": one, "norm_target": two, "ratio": ratio, "angle": angle}
-            rows.append({**look.columns, "part": part, **numbers})
+            rows.append(Delta(**ids, part=part, norm_first=one, norm_second=two, ratio=ratio, angle=angle))
         return rows
 
 

@@ -8,14 +8,14 @@ and of fine-tuned models, by their task's own loss on labelled examples.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
 
-from isogloss.core.records import Row
+from isogloss.core.rows import Conflict
 from isogloss.core.runs import Positive, Share, Whole
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.trained_length import warn_of_length
@@ -32,6 +32,7 @@ class GradientConflict:
 
     name: ClassVar[str] = "gradient-conflict"
     over: ClassVar[str] = "text"
+    version: ClassVar[int] = 2
 
     batch: Positive = 4096
     """Sentences each gradient is accumulated over; half of the text where it has fewer than twice as many."""
@@ -51,7 +52,7 @@ class GradientConflict:
     seed: Whole = 0
     """Seed of the batches and masks."""
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[Conflict]:
         """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
         model, tokenizer = look.masked_lm(look.subjects[0])
         most = 2 * self.batch * self.draws
@@ -76,8 +77,8 @@ class GradientConflict:
             for pair in combinations(text, 2)
         }
         return [
-            {**look.columns, **row, "overlap": common.get(frozenset((str(row["first"]), str(row["second"]))))}
-            for row in drawn_conflict(model, pool, how, tell=look.tell)
+            replace(row, overlap=common.get(frozenset((row.first, row.second))))
+            for row in _conflicts(look, model, pool, how)
         ]
 
     def _read(self, look: Look, language: str, tokenizer: Any, most: int) -> list[np.ndarray]:
@@ -91,6 +92,7 @@ class TaskGradientConflict:
 
     name: ClassVar[str] = "task-gradient-conflict"
     over: ClassVar[str] = "model"
+    version: ClassVar[int] = 2
 
     batch: Positive = 256
     """Examples each gradient is accumulated over; half of them where there are fewer than twice as many."""
@@ -101,7 +103,7 @@ class TaskGradientConflict:
     seed: Whole = 0
     """Seed of the batches."""
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[Conflict]:
         """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
         model = look.load(look.subjects[0])
         examples = {language: look.evaluation(language) for language in look.languages}
@@ -113,7 +115,12 @@ class TaskGradientConflict:
             precision=look.precision,
         )
         how = Draws(batch=self.batch, count=self.draws, seed=self.seed)
-        return [{**look.columns, **row} for row in drawn_conflict(model, pool, how, tell=look.tell)]
+        return _conflicts(look, model, pool, how)
+
+
+def _conflicts(look: Look, model: Any, pool: Pool, how: Draws) -> list[Conflict]:
+    rows: list[dict[str, Any]] = [*drawn_conflict(model, pool, how, tell=look.tell)]
+    return [Conflict(model=look.subjects[0].id, **row) for row in rows]
 
 
 def overlap(one: Sequence[np.ndarray], other: Sequence[np.ndarray], *, special: Sequence[int] = ()) -> float:

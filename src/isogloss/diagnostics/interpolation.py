@@ -3,9 +3,9 @@
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1, Eqs 1 to 3.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, did_you_mean
 from isogloss.core.progress import Progress
-from isogloss.core.records import Row
+from isogloss.core.rows import PathPoint, PlanePoint
 from isogloss.diagnostics.look import Look, role_of
 from isogloss.diagnostics.weights import PARTS, Weights, chosen_parameters, standing_in, weights_of
 
@@ -22,6 +22,9 @@ COARSE = tuple(step / 10 for step in range(-5, 16))
 
 FINE = (0.025, 0.05, 0.075, 0.125, 0.15, 0.175, 0.825, 0.85, 0.875, 0.925, 0.95, 0.975)
 """Additional values on paths (footnote 5)."""
+
+Point = TypeVar("Point")
+"""A place on a path, or on a plane."""
 
 
 def on_path(start: Float[Tensor, "..."], end: Float[Tensor, "..."], alpha: float, *, out: Tensor) -> None:
@@ -48,6 +51,7 @@ class Interpolation:
 
     name: ClassVar[str] = "interpolation"
     over: ClassVar[str] = "cell"
+    version: ClassVar[int] = 2
 
     between: tuple[str, ...] = ("source-only", "bilingual")
     """Methods at α = 0 and α = 1."""
@@ -63,7 +67,7 @@ class Interpolation:
         _check_part(self.part, self.name)
         _check_count(self.between, 2, self.name, "between")
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[PathPoint]:
         """Score every point on the dev data of every language."""
         start, end = (look.load(subject) for subject in look.subjects)
         names = chosen_parameters(start, self.part)
@@ -73,9 +77,11 @@ class Interpolation:
             for x, y, mixed in zip(a, b, out, strict=True):
                 on_path(x, y, alpha, out=mixed)
 
-        ends = {"start": self.between[0], "end": self.between[1], "part": self.part}
-        rows = _scored(look, start, names, ((alpha, {"alpha": alpha}) for alpha in self.alphas), go)
-        return [{**look.columns, **ends, **row} for row in rows]
+        first, last = (one.id for one in look.subjects)
+        return [
+            PathPoint(start=first, end=last, part=self.part, alpha=alpha, **about)
+            for alpha, about in _scored(look, start, names, self.alphas, go)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +90,7 @@ class Plane:
 
     name: ClassVar[str] = "plane"
     over: ClassVar[str] = "cell"
+    version: ClassVar[int] = 2
 
     between: tuple[str, ...] = ("bilingual", "source-only", "target-only")
     """Methods at the origin, at α₁ = 1 and at α₂ = 1."""
@@ -99,7 +106,7 @@ class Plane:
         _check_part(self.part, self.name)
         _check_count(self.between, 3, self.name, "between")
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[PlanePoint]:
         """Score every point of the grid on the dev data of every language."""
         models = [look.load(subject) for subject in look.subjects]
         names = chosen_parameters(models[0], self.part)
@@ -110,21 +117,24 @@ class Plane:
                 on_plane(o, (x, y), alphas, out=mixed)
 
         points = [(one, two) for one in self.alphas for two in self.alphas]
-        named = ((point, {"alpha_source": point[0], "alpha_target": point[1]}) for point in points)
-        rows = _scored(look, models[0], names, named, go)
-        return [{**look.columns, "part": self.part, **row} for row in rows]
+        ids: dict[str, Any] = dict(
+            zip(("origin", "first", "second"), (one.id for one in look.subjects), strict=True)
+        )
+        return [
+            PlanePoint(**ids, part=self.part, alpha_first=one, alpha_second=two, **about)
+            for (one, two), about in _scored(look, models[0], names, points, go)
+        ]
 
 
 def _scored(
     look: Look,
     model: nn.Module,
     names: list[str],
-    points: Iterable[tuple[Any, dict[str, float]]],
-    go: Callable[[Any, Weights], None],
-) -> Iterator[Row]:
-    """Move one resident model from point to point and score it on each language's data."""
-    points = list(points)
-    sources = look.columns.get("source") or look.languages[0]
+    points: Sequence[Point],
+    go: Callable[[Point, Weights], None],
+) -> Iterator[tuple[Point, dict[str, Any]]]:
+    """Move one resident model from point to point; give each with its scores, a language's at a time."""
+    sources = look.source or look.languages[:1]
     evaluations = {language: look.evaluation(language) for language in look.languages}
     home = weights_of(model, names)
     kept = [weight.clone() for weight in home]
@@ -133,12 +143,12 @@ def _scored(
         for name, weight in zip(names, home, strict=True)
     }
     with standing_in(model, moving), torch.no_grad():
-        for number, (point, columns) in enumerate(points, start=1):
+        for number, point in enumerate(points, start=1):
             go(point, list(moving.values()))
             for language, evaluation in evaluations.items():
                 role = role_of(language, sources)
                 where = {"language": language, "role": role, "split": look.split, "metric": evaluation.metric}
-                yield {**columns, **where, "score": evaluation.score(model)}
+                yield point, {**where, "score": evaluation.score(model)}
             look.tell(Progress("path", number, len(points)))
     if not all(torch.equal(weight, before) for weight, before in zip(home, kept, strict=True)):
         raise ModelError("a path changed the model it started from; please report this.")

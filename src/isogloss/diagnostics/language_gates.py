@@ -20,7 +20,7 @@ import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import Progress
-from isogloss.core.records import Row
+from isogloss.core.rows import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
 from isogloss.core.runs import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.diagnostics.look import Look
@@ -51,6 +51,7 @@ class LanguageGates:
 
     name: ClassVar[str] = "language-gates"
     over: ClassVar[str] = "text"
+    version: ClassVar[int] = 2
 
     attention: str = "row"
     """What has a gate in attention: each weight, each row of a matrix, each head, or none."""
@@ -111,7 +112,7 @@ class LanguageGates:
                     f"between 0 and 1, block is {SHORTEST} or more and batch_subwords at least block."
                 )
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[MaskSimilarity | MaskPerplexity | MaskKept | SpecificGates]:
         """Return rows of four kinds: likeness of masks, perplexities, kept shares, gates of one language."""
         model, tokenizer = look.masked_lm(look.subjects[0])
         self._check_block(tokenizer)
@@ -134,13 +135,13 @@ class LanguageGates:
         specific = specific_gates(masks, every)
         lists = {"/".join(("specific", *key)): numbers for key, numbers in specific.items()}
         look.keep_tensors(FILE, {**mask_tensors(masks), **lists}, about_masks(self._kinds()))
-        rows: Iterable[Row] = (
-            *likeness_rows(masks, every),
+        encoder = look.subjects[0].id
+        return [
+            *likeness_rows(encoder, masks, every),
             *_perplexity_rows(look, model, groups, masks, text),
-            *kept_rows(masks, every),
-            *specific_rows(specific, every),
-        )
-        return [{**look.columns, **row} for row in rows]
+            *kept_rows(encoder, masks, every),
+            *specific_rows(encoder, specific, every),
+        ]
 
     def _kinds(self) -> GateKinds:
         return GateKinds(attention=self.attention, feed_forward=self.feed_forward)
@@ -226,7 +227,7 @@ def _perplexity_rows(
     groups: Mapping[str, Sequence[GateGroup]],
     masks: Sequence[Mask],
     text: Mapping[str, _Text],
-) -> Iterator[Row]:
+) -> Iterator[MaskPerplexity]:
     """Give the perplexity of every language: of the whole model, and under each language's masks."""
     device = next(model.parameters()).device
     runs: list[Mask | None] = [None, *masks]
@@ -235,10 +236,11 @@ def _perplexity_rows(
         for language, own in text.items():
             with gated(model, groups[language], gates):
                 found = perplexity(model, own.held_out, precision=look.precision)
-            yield {
-                "language": language,
-                "mask": mask.language if mask else "",
-                "draw": mask.draw if mask else None,
-                "perplexity": found if math.isfinite(found) else None,
-            }
+            yield MaskPerplexity(
+                model=look.subjects[0].id,
+                language=language,
+                mask=mask.language if mask else "",
+                draw=mask.draw if mask else None,
+                perplexity=found if math.isfinite(found) else None,
+            )
         look.tell(Progress("perplexity", number, len(runs), mask.language if mask else "unpruned"))

@@ -1,6 +1,6 @@
 """What a diagnostic is given to look at."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,8 @@ from torch import Tensor
 
 from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row, Value
+from isogloss.core.rows import Score
+from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Run
 from isogloss.data.examples import Translation
 from isogloss.data.prediction_table import Predictions
@@ -23,10 +25,21 @@ class Subject:
     rows: tuple[Row, ...]
     folder: Path
 
+    @property
+    def id(self) -> str:
+        """The id of the run: what rows are about."""
+        return run_id(self.run)
 
-def role_of(language: str, sources: object) -> str:
-    """Tell whether a model was trained on a language as one of its ``sources`` (joined by +)."""
-    return "source" if language in str(sources).split("+") else "target"
+
+def role_of(language: str, sources: Collection[str]) -> str:
+    """Tell whether a model was trained on a language as one of its ``sources``."""
+    return "source" if language in sources else "target"
+
+
+def main_scores(subjects: Iterable[Subject]) -> list[Score]:
+    """Return the scores by tasks' own metrics that measurements of scores left."""
+    rows: list[dict[str, Any]] = [dict(row) for subject in subjects for row in subject.rows]
+    return [Score(**row) for row in rows if row["main"]]
 
 
 def _no_text(language: str) -> Iterator[str]:
@@ -44,8 +57,8 @@ class Look:
     subjects: tuple[Subject, ...]
     languages: tuple[str, ...]
     split: str
-    columns: dict[str, Value]
-    """Columns that every row carries: corpus, task, encoder, source, target, seed …"""
+    source: tuple[str, ...]
+    """Source languages of the models looked at; none where these know of none."""
     load: Callable[[Subject], Any]
     """Give a subject's model (encoder and head), ready for evaluation."""
     evaluation: Callable[[str], Scorer]

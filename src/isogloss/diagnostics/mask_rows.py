@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, permutations
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from isogloss.core.records import Row
+from isogloss.core.rows import MaskKept, MaskSimilarity, SpecificGates
 from isogloss.encoders.gates import GateGroup
 from isogloss.encoders.masks import Mask
 from isogloss.nn.hard_concrete import kept_share, open_probability
@@ -40,21 +41,23 @@ def overlap(x: Bool[Tensor, " gate"], y: Bool[Tensor, " gate"]) -> float | None:
     return int((x & y).sum()) / either if either else None
 
 
-def likeness_rows(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[Row]:
+def likeness_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[MaskSimilarity]:
     """Give a row for each two masks and each part of the model, those of one language being the control."""
     for one, other in combinations(masks, 2):
-        about: Row = {
-            "first": one.language,
-            "first_draw": one.draw,
-            "second": other.language,
-            "second_draw": other.draw,
-        }
         for (layer, module), own in parts_of(groups).items():
-            numbers = likeness((one, other), own)
-            yield {**about, "layer": layer, "module": module, **numbers}
+            yield MaskSimilarity(
+                model=model,
+                first=one.language,
+                first_draw=one.draw,
+                second=other.language,
+                second_draw=other.draw,
+                layer=layer,
+                module=module,
+                **likeness((one, other), own),
+            )
 
 
-def likeness(masks: tuple[Mask, Mask], groups: Sequence[GateGroup]) -> dict[str, float | int | None]:
+def likeness(masks: tuple[Mask, Mask], groups: Sequence[GateGroup]) -> dict[str, Any]:
     """Compare the log α of two masks in some groups, and which gates they keep."""
     x, y = (vector(mask, groups) for mask in masks)
     kept, also = (vector(mask, groups) > mask.above for mask in masks)
@@ -69,21 +72,22 @@ def likeness(masks: tuple[Mask, Mask], groups: Sequence[GateGroup]) -> dict[str,
     }
 
 
-def kept_rows(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[Row]:
+def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[MaskKept]:
     """Give a row for each mask and part: the share of parameters it keeps, and what it was expected to be."""
     for mask in masks:
         for (layer, module), own in parts_of(groups).items():
             log_alpha = vector(mask, own)
             sizes = torch.cat([torch.full((group.size,), float(group.parameters)) for group in own])
-            yield {
-                "mask": mask.language,
-                "draw": mask.draw,
-                "layer": layer,
-                "module": module,
-                "parameters": int(sizes.sum()),
-                "kept": float((log_alpha > mask.above).double() @ sizes.double() / sizes.double().sum()),
-                "expected": float(kept_share(log_alpha.double(), sizes.double())),
-            }
+            yield MaskKept(
+                model=model,
+                mask=mask.language,
+                draw=mask.draw,
+                layer=layer,
+                module=module,
+                parameters=int(sizes.sum()),
+                kept=float((log_alpha > mask.above).double() @ sizes.double() / sizes.double().sum()),
+                expected=float(kept_share(log_alpha.double(), sizes.double())),
+            )
 
 
 def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specific:
@@ -103,20 +107,21 @@ def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specif
     return found
 
 
-def specific_rows(specific: Specific, groups: Sequence[GateGroup]) -> Iterator[Row]:
+def specific_rows(model: str, specific: Specific, groups: Sequence[GateGroup]) -> Iterator[SpecificGates]:
     """Give a row for each two languages and each part: gates, and parameters, that only the first keeps."""
     for keeps, prunes in dict.fromkeys((keeps, prunes) for keeps, prunes, _ in specific):
         for (layer, module), own in parts_of(groups).items():
             counts = [len(specific[keeps, prunes, group.name]) for group in own]
-            yield {
-                "keeps": keeps,
-                "prunes": prunes,
-                "layer": layer,
-                "module": module,
-                "gates": sum(counts),
-                "of": sum(group.size for group in own),
-                "parameters": sum(n * group.parameters for n, group in zip(counts, own, strict=True)),
-            }
+            yield SpecificGates(
+                model=model,
+                keeps=keeps,
+                prunes=prunes,
+                layer=layer,
+                module=module,
+                gates=sum(counts),
+                of=sum(group.size for group in own),
+                parameters=sum(n * group.parameters for n, group in zip(counts, own, strict=True)),
+            )
 
 
 def parts_of(groups: Sequence[GateGroup]) -> Mapping[Part, list[GateGroup]]:

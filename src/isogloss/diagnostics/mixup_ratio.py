@@ -7,13 +7,13 @@ the ratio does not vary over examples, or with the noise of the translations, it
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.records import Row
+from isogloss.core.rows import MixupRatio as MixupRatioRow
 from isogloss.diagnostics.look import Look, role_of
 
 QUANTILES = {"lowest": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95, "highest": 1.0}
@@ -25,25 +25,28 @@ class MixupRatio:
 
     name: ClassVar[str] = "mixup-ratio"
     over: ClassVar[str] = "model"
+    version: ClassVar[int] = 2
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[MixupRatioRow]:
         """Return a row for each target language; none for a model that mixes nothing."""
         if look.paired is None:
             return []
         model = look.load(look.subjects[0])
-        targets = [one for one in look.languages if role_of(one, look.columns["source"]) == "target"]
-        return [
-            {
-                **look.columns,
-                "language": language,
-                "split": look.split,
-                **ratio_summary(look.paired(language).ratios(model)),
-            }
-            for language in targets
-        ]
+        rows: list[MixupRatioRow] = []
+        for language in look.languages:
+            if role_of(language, look.source) == "source":
+                continue
+            found = ratio_summary(look.paired(language).ratios(model))
+            if found["examples"]:
+                rows.append(
+                    MixupRatioRow(model=look.subjects[0].id, language=language, split=look.split, **found)
+                )
+            else:
+                look.warn(f"{self.name}: no example of {language} has a translation, so none has a ratio.")
+        return rows
 
 
-def ratio_summary(ratios: Float[Tensor, "example"]) -> Row:
+def ratio_summary(ratios: Float[Tensor, "example"]) -> dict[str, Any]:
     """Return the number of ratios, their mean, unbiased standard deviation and quantiles.
 
     Examples without a translation, whose ratio is nan, are not counted; all is nan where none has one.

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from isogloss.core.progress import Progress
-from isogloss.core.records import Row
+from isogloss.core.rows import SweepPoint
 from isogloss.core.runs import Positive, Share
 from isogloss.diagnostics.look import Look, role_of
 from isogloss.encoders.mixup import check_mixup
@@ -24,6 +24,7 @@ class MixupSweep:
 
     name: ClassVar[str] = "mixup-sweep"
     over: ClassVar[str] = "model"
+    version: ClassVar[int] = 2
 
     ratios: tuple[Share, ...] = tuple(step / 10 for step in range(11))
     """Largest ratios (lambda 0) that are tried; 0 mixes nothing. The trained one is tried too."""
@@ -31,18 +32,20 @@ class MixupSweep:
     layers: tuple[Positive, ...] = ()
     """Layers that are tried, counted from 1; none named means the trained one alone."""
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[SweepPoint]:
         """Return a row for each target language, layer and ratio; none for a model that mixes nothing."""
         if look.paired is None:
             return []
         model = look.load(look.subjects[0])
-        rows: list[Row] = []
+        rows: list[SweepPoint] = []
         for language in look.languages:
-            if role_of(language, look.columns["source"]) == "target":
+            if role_of(language, look.source) == "target":
                 rows += self._of_language(look, look.paired(language), model, language)
         return rows
 
-    def _of_language(self, look: Look, scorer: PairedEvaluation, model: Any, language: str) -> Iterator[Row]:
+    def _of_language(
+        self, look: Look, scorer: PairedEvaluation, model: Any, language: str
+    ) -> Iterator[SweepPoint]:
         trained = scorer.mixup.layer, scorer.mixup.largest
         places = places_of(trained, self.ratios, self.layers)
         for layer, _ in places:
@@ -51,20 +54,20 @@ class MixupSweep:
         share = cache(lambda layer: mean_share(scorer, model, layer))
         for done, (layer, ratio) in enumerate(places):
             look.tell(Progress(self.name, done, len(places), language))
-            yield {
-                **look.columns,
-                "language": language,
-                "split": look.split,
-                "layer": layer,
-                "ratio": ratio,
-                "trained": (layer, ratio) == trained,
-                "mean": ratio * share(layer),
-                "metric": scorer.metric,
+            yield SweepPoint(
+                model=look.subjects[0].id,
+                language=language,
+                split=look.split,
+                layer=layer,
+                ratio=ratio,
+                trained=(layer, ratio) == trained,
+                mean=ratio * share(layer),
+                metric=scorer.metric,
                 # Without a ratio nothing is mixed, in whichever layer.
-                "score": score(layer if ratio else trained[0], ratio),
-                "baseline": scorer.baseline,
-                "examples": len(scorer.examples),
-            }
+                score=score(layer if ratio else trained[0], ratio),
+                baseline=scorer.baseline,
+                examples=len(scorer.examples),
+            )
         look.tell(Progress(self.name, len(places), len(places), language))
 
 

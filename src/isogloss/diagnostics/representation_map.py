@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import DataError
-from isogloss.core.records import Row
+from isogloss.core.rows import MapPoint
 from isogloss.core.runs import Positive
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import layer_numbers
@@ -36,6 +36,7 @@ class RepresentationMap:
 
     name: ClassVar[str] = "representation-map"
     over: ClassVar[str] = "states"
+    version: ClassVar[int] = 2
 
     layer: int = -1
     """Layer whose states are mapped; -1 is the last, 0 the embeddings."""
@@ -49,7 +50,7 @@ class RepresentationMap:
     limit: int = 128
     """Longest sentence in subwords; what is longer is cut."""
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[MapPoint]:
         """Return a row for each language's centroid, then one for each point."""
         model, tokenizer = look.encoder(look.subjects[0])
         (layer,) = layer_numbers((self.layer,), model, self.name)
@@ -60,8 +61,8 @@ class RepresentationMap:
             with of_language(model, language):
                 found.append(sentence_states(model, tokenizer, lines, **how)[0])
         states = torch.stack(found)
-        where = {**look.columns, "layer": layer, "sentences": states.shape[1]}
-        return [{**where, **row} for row in map_rows(states, list(texts), self.points)]
+        about = look.subjects[0].id, layer, states.shape[1]
+        return [_point(about, row) for row in map_rows(states, list(texts), self.points)]
 
     def _texts(self, look: Look) -> dict[str, list[str]]:
         """Return, by language, the sentences that are in every pair; the first language's text tells."""
@@ -79,6 +80,11 @@ class RepresentationMap:
             )
         chosen = spaced(shared, self.sentences)
         return {first: chosen, **{other: [side[text] for text in chosen] for other, side in sides.items()}}
+
+
+def _point(about: tuple[str, int, int], row: Mapping[str, Any]) -> MapPoint:
+    model, layer, sentences = about
+    return MapPoint(model=model, layer=layer, sentences=sentences, **row)
 
 
 def map_rows(

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.records import Row
+from isogloss.core.rows import Retrieval as RetrievalRow
 from isogloss.diagnostics.look import Look
 from isogloss.encoders.speaking import of_language
 from isogloss.training.sentence_states import sentence_states
@@ -33,7 +33,7 @@ class Retrieval:
 
     name: ClassVar[str] = "retrieval"
     over: ClassVar[str] = "states"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     layer: int = -1
     """Layer whose states are pooled; -1 is the last, 0 the embeddings."""
@@ -55,10 +55,10 @@ class Retrieval:
         if self.csls < 0:
             raise ConfigError(f"{self.name}: csls is {self.csls}, but 0 or more neighbours are needed.")
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[RetrievalRow]:
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
         loaded = look.encoder(look.subjects[0])
-        rows: list[Row] = []
+        rows: list[RetrievalRow] = []
         first, *others = look.languages
         for other in others:
             pairs = [(one.first, one.second) for one in look.bitext(f"{first}-{other}")]
@@ -66,15 +66,17 @@ class Retrieval:
                 raise DataError(
                     f"{self.name}: no translations {first}-{other} to look for. Choose another split."
                 )
-            where = {**look.columns, "first": first, "second": other}
             sides = [
                 self._states(loaded, language, list(texts), look.precision)
                 for language, texts in zip((first, other), zip(*pairs, strict=True), strict=True)
             ]
-            rows += [{**where, **row} for row in self._rows(*sides)]
+            rows += [
+                RetrievalRow(model=look.subjects[0].id, first=first, second=other, **numbers)
+                for numbers in self._numbers(*sides)
+            ]
         return rows
 
-    def _rows(self, first: Tensor, second: Tensor) -> Iterator[Row]:
+    def _numbers(self, first: Tensor, second: Tensor) -> Iterator[dict[str, Any]]:
         for place, layer in enumerate(self._layers()):
             for centred in (True, False) if self.centred is None else (self.centred,):
                 x, y = (directions(side[place], centred=centred) for side in (first, second))

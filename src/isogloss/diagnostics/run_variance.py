@@ -4,12 +4,12 @@ Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Secti
 language varies far more over seeds than the source.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.core.records import Row, Value
-from isogloss.diagnostics.look import Look, role_of
+from isogloss.core.rows import Score, SeedSpread
+from isogloss.diagnostics.look import Look, main_scores, role_of
 from isogloss.metrics.spread import spread
 
 
@@ -19,25 +19,31 @@ class RunVariance:
 
     name: ClassVar[str] = "run-variance"
     over: ClassVar[str] = "seeds"
+    version: ClassVar[int] = 2
 
-    def measure(self, look: Look) -> list[Row]:
-        """Return a row for each language, from the scores of all seeds."""
-        return run_variance(row for subject in look.subjects for row in subject.rows)
+    def measure(self, look: Look) -> list[SeedSpread]:
+        """Return a row for each language, from the scores of all seeds by the task's own metric."""
+        return run_variance(main_scores(look.subjects), look.source)
 
 
-def run_variance(scores: Iterable[Row]) -> list[Row]:
+def run_variance(scores: Iterable[Score], sources: Collection[str]) -> list[SeedSpread]:
     """Return mean and unbiased standard deviation of the scores of each language over seeds."""
-    groups: dict[tuple[tuple[str, Value], ...], list[float]] = {}
+    groups: dict[tuple[str, str, str], list[Score]] = {}
     for row in scores:
-        role = role_of(str(row["language"]), row["source"])
-        kept = ("corpus", "task", "encoder", "method", "source", "target", "language")
-        key = {name: row[name] for name in kept} | {
-            "role": role, "split": row["split"], "metric": row["metric"]
-        }  # fmt: skip
-        groups.setdefault(tuple(key.items()), []).append(float(row["score"] or 0.0))
-    rows: list[Row] = []
-    for key_items, values in groups.items():
-        over = spread(values)
-        std = over.std if over.n > 1 else None  # One seed has no spread.
-        rows.append({**dict(key_items), "seeds": over.n, "mean": over.mean, "std": std})
+        groups.setdefault((row.language, row.split, row.metric), []).append(row)
+    rows: list[SeedSpread] = []
+    for (language, split, metric), group in groups.items():
+        over = spread([row.score for row in group])
+        rows.append(
+            SeedSpread(
+                models=" ".join(sorted({row.model for row in group})),
+                language=language,
+                role=role_of(language, sources),
+                split=split,
+                metric=metric,
+                seeds=over.n,
+                mean=over.mean,
+                std=over.std if over.n > 1 else None,  # One seed has no spread.
+            )
+        )
     return rows

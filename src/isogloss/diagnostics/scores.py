@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from isogloss.core.records import Row
+from isogloss.core.rows import Score
 from isogloss.data.prediction_table import Predictions
 from isogloss.diagnostics.look import Look
 from isogloss.training.evaluation import Scorer
@@ -13,32 +13,34 @@ from isogloss.training.evaluation import Scorer
 
 @dataclass(frozen=True)
 class Scores:
-    """The task's own metric on one split of each language."""
+    """The task's own metric, and what the field reports beside it, on one split of each language."""
 
     name: ClassVar[str] = "scores"
     over: ClassVar[str] = "model"
+    version: ClassVar[int] = 2
 
-    def measure(self, look: Look) -> list[Row]:
-        """Return a row for each language; measures beside the metric are columns of their own names."""
+    def measure(self, look: Look) -> list[Score]:
+        """Return a row for each language and measure, the task's own metric first."""
         model = look.load(look.subjects[0])
-        rows: list[Row] = []
+        rows: list[Score] = []
         for language in look.languages:
             evaluation = look.evaluation(language)
             predicted = evaluation.predict(model)
             look.keep(_predictions(language, evaluation, predicted))
-            score, *others = evaluation.task.measures(evaluation.gold, predicted).items()
-            rows.append(
-                {
-                    **look.columns,
-                    "language": language,
-                    "split": look.split,
-                    "metric": score[0],
-                    "score": score[1],
-                    "baseline": evaluation.baseline,
-                    "examples": len(evaluation.examples),
-                    **dict(others),
-                }
-            )
+            measures = evaluation.task.measures(evaluation.gold, predicted)
+            rows += [
+                Score(
+                    model=look.subjects[0].id,
+                    language=language,
+                    split=look.split,
+                    metric=name,
+                    score=score,
+                    main=number == 0,
+                    baseline=None if number else evaluation.baseline,
+                    examples=len(evaluation.examples),
+                )
+                for number, (name, score) in enumerate(measures.items())
+            ]
         return rows
 
 

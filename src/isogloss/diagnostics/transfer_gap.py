@@ -6,8 +6,8 @@ Paper: X-Mixup, Table 8 (after Hu et al. 2020): source score minus the mean targ
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.core.records import Row
-from isogloss.diagnostics.look import Look, role_of
+from isogloss.core.rows import Gap
+from isogloss.diagnostics.look import Look, main_scores, role_of
 from isogloss.metrics.transfer_gap import transfer_gap
 
 
@@ -17,17 +17,25 @@ class TransferGap:
 
     name: ClassVar[str] = "transfer-gap"
     over: ClassVar[str] = "scores"
+    version: ClassVar[int] = 2
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[Gap]:
         """Return one row, from the scores of one model in all languages; none without both sides."""
-        rows = [row for subject in look.subjects for row in subject.rows]
-        scores: dict[str, list[float]] = {"source": [], "target": []}
-        for row in rows:
-            scores[role_of(str(row["language"]), row["source"])].append(float(row["score"] or 0.0))
-        ours, others = scores["source"], scores["target"]
+        rows = main_scores(look.subjects)
+        ours, others = (
+            [row.score for row in rows if role_of(row.language, look.source) == role]
+            for role in ("source", "target")
+        )
         if not ours or not others:
             return []
         source = sum(ours) / len(ours)
-        kept = ("corpus", "task", "encoder", "method", "source", "seed", "split", "metric")
-        numbers = {"source_score": source, "target_mean": sum(others) / len(others)}
-        return [{**{name: rows[0][name] for name in kept}, **numbers, "gap": transfer_gap(source, others)}]
+        return [
+            Gap(
+                model=rows[0].model,
+                split=rows[0].split,
+                metric=rows[0].metric,
+                source_score=source,
+                target_mean=sum(others) / len(others),
+                gap=transfer_gap(source, others),
+            )
+        ]

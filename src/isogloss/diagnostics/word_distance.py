@@ -20,7 +20,8 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, unknown_name
 from isogloss.core.progress import Progress
-from isogloss.core.records import Row, Value
+from isogloss.core.rows import DistanceBin
+from isogloss.core.rows import WordDistance as WordDistanceRow
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.look import Look
@@ -56,6 +57,7 @@ class WordDistance:
 
     name: ClassVar[str] = "word-distance"
     over: ClassVar[str] = "words"
+    version: ClassVar[int] = 2
 
     layers: tuple[int, ...] = (-1,)
     """Layers whose states are compared; -1 is the last, 0 the embeddings."""
@@ -90,14 +92,14 @@ class WordDistance:
                     f"{self.name}: {name} is {getattr(self, name)}, but {fewest} or more is needed."
                 )
 
-    def measure(self, look: Look) -> list[Row]:
+    def measure(self, look: Look) -> list[WordDistanceRow | DistanceBin]:
         """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
         loaded = look.encoder(look.subjects[0])
         first, *others = look.languages
-        rows: list[Row] = []
+        rows: list[WordDistanceRow | DistanceBin] = []
         for other in others:
             counts = self._counts(look, loaded, f"{first}-{other}")
-            rows += distance_rows({**look.columns, "first": first, "second": other}, counts, self.bins)
+            rows += distance_rows((look.subjects[0].id, first, other), counts, self.bins)
         return rows
 
     def _counts(self, look: Look, loaded: Any, pair: str) -> Counts:
@@ -177,19 +179,34 @@ def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> No
     group.add(distances.cpu().numpy())
 
 
-def distance_rows(where: Mapping[str, Value], counts: Counts, bins: int) -> Iterator[Row]:
-    """Give for each layer and distance a row of means, AUC and numbers of pairs, then a row for each bin."""
+def distance_rows(
+    where: tuple[str, str, str], counts: Counts, bins: int
+) -> Iterator[WordDistanceRow | DistanceBin]:
+    """Give for each layer and distance a row of means, AUC and numbers of pairs, then a row for each bin.
+
+    ``where`` is the id of what is looked at, the first language and the second.
+    """
+    ids = dict(zip(("model", "first", "second"), where, strict=True))
     for (layer, kind), (near, far) in counts.items():
-        about = {**where, "layer": layer, "distance": kind}
         found = separation(near, far)
-        yield {
-            **about,
-            "related_mean": near.mean,
-            "unrelated_mean": far.mean,
-            "auc": found.auc,
-            "auc_within": found.within,
-            "related_pairs": near.number,
-            "unrelated_pairs": far.number,
-        }
+        yield WordDistanceRow(
+            **ids,
+            layer=layer,
+            distance=kind,
+            related_mean=near.mean,
+            unrelated_mean=far.mean,
+            auc=found.auc,
+            auc_within=found.within,
+            related_pairs=near.number,
+            unrelated_pairs=far.number,
+        )
         for low, high, (related, unrelated) in histogram((near, far), bins):
-            yield {**about, "low": low, "high": high, "related": related, "unrelated": unrelated}
+            yield DistanceBin(
+                **ids,
+                layer=layer,
+                distance=kind,
+                low=low,
+                high=high,
+                related=related,
+                unrelated=unrelated,
+            )

@@ -7,8 +7,8 @@ from typing import Any
 
 from isogloss.core.errors import StorageError, unknown_name
 from isogloss.core.progress import Tell, silent
-from isogloss.core.records import Row
-from isogloss.core.runs import Run
+from isogloss.core.records import Record, Row
+from isogloss.core.runs import Align, Run
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.sources import Sources
 from isogloss.experiments.alignments import Asked, alignments
@@ -17,6 +17,9 @@ from isogloss.experiments.encoders import places, pretrained
 from isogloss.experiments.recipe import Recipe, located, refuse_empty_or_twice
 from isogloss.experiments.running import Planned, make
 from isogloss.experiments.store import Store
+
+COUNTS = ("pairs", "links")
+"""What is known of an alignment without gold links."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +57,22 @@ def align_bitext(
     for key, message in outcome.failed.items():
         raise StorageError(f"alignment {key}: {message}")
     return [
-        AlignmentMade(planned.store.record(run).rows[0], planned.store.folder(run) / LINKS)
+        AlignmentMade(_row(run, planned.store.record(run)), planned.store.folder(run) / LINKS)
         for run in planned.runs
+        if isinstance(run, Align)
     ]
+
+
+def _row(run: Align, record: Record) -> Row:
+    """Say what was aligned, how, and what it came to; nothing of gold links where there are none."""
+    about = {"languages": run.languages, "split": run.split, "aligner": run.aligner.name}
+    (found,) = record.rows
+    scored = bool(found["gold_pairs"])
+    return {
+        "bitext": run.bitext,
+        **about,
+        **{name: found[name] for name in found if scored or name in COUNTS},
+    }
 
 
 def _plan(wanted: AlignmentWanted, out: Path, data: str) -> Planned:

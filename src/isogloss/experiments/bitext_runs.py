@@ -4,7 +4,8 @@ from dataclasses import asdict, replace
 from typing import Any, cast
 
 from isogloss.aligners import Aligned, AlignSetting
-from isogloss.core.records import Row, Value, write_text
+from isogloss.core.records import write_text
+from isogloss.core.rows import Alignment, as_row
 from isogloss.core.runs import Adjust, Align
 from isogloss.data.bitext import two_languages
 from isogloss.data.bitext_report import check_bitext
@@ -41,7 +42,7 @@ def align(shop: Workshop, run: Align) -> Made:
     lines = write_pharaoh(found, scores=True)
     write_text(shop.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
     report = check_bitext(wanted, *two_languages(run.languages))
-    return Made([_row(run, wanted, found)], report.warnings)
+    return Made([as_row(_row(wanted, found))], report.warnings)
 
 
 def bitext_of(shop: Workshop, run: Align) -> list[Translation]:
@@ -76,15 +77,8 @@ def _read(shop: Workshop, run: Align, split: Split) -> list[Translation]:
     return shop.sources.examples(run.bitext, run.languages, split, examples=examples)  # type: ignore[return-value]
 
 
-def _row(run: Align, pairs: list[Translation], found: list[Aligned]) -> Row:
-    row: dict[str, Value] = {
-        "bitext": run.bitext,
-        "languages": run.languages,
-        "split": run.split,
-        "aligner": run.aligner.name,
-        "pairs": len(pairs),
-        "links": sum(len(one.links) for one in found),
-    }
+def _row(pairs: list[Translation], found: list[Aligned]) -> Alignment:
+    row = Alignment(pairs=len(pairs), links=sum(len(one.links) for one in found))
     known = [(pair, one.links) for pair, one in zip(pairs, found, strict=True) if pair.links is not None]
     if not known:
         return row
@@ -93,4 +87,4 @@ def _row(run: Align, pairs: list[Translation], found: list[Aligned]) -> Row:
         [pair.possible for pair, _ in known],
         [links for _, links in known],
     )
-    return {**row, "gold_pairs": len(known), **asdict(scores)}
+    return replace(row, gold_pairs=len(known), **asdict(scores))

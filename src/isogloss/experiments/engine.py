@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from queue import Empty
@@ -26,24 +26,11 @@ from isogloss.core.progress import Progress, Tell
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Run
 from isogloss.experiments.execute import make
+from isogloss.experiments.store import Outcome
 from isogloss.experiments.workshop import WORK, Workshop
 
 LOOK_AGAIN = 0.2
 """Seconds between looks at what the processes tell, and at whether the parent still lives."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a plan: ids of runs made now, found done, and failed (with the message)."""
-
-    made: list[str] = field(default_factory=list)
-    done: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def ended(self) -> int:
-        """Number of runs that need no more work."""
-        return len(self.made) + len(self.done) + len(self.failed)
 
 
 Announce = Callable[[Run, int, int], None]

@@ -12,16 +12,15 @@ from typing import Any
 import torch
 
 from isogloss.core.identity import content
-from isogloss.core.records import Record, Row, Value
-from isogloss.core.run_graph import needs, original, run_id, source_of
+from isogloss.core.records import Record, Row
+from isogloss.core.rows import Parameters, as_row
+from isogloss.core.run_graph import needs, run_id, source_of
 from isogloss.core.runs import (
     Adjust,
     Align,
-    Encoder,
     FineTune,
     Measure,
     Pretrain,
-    Pretrained,
     Run,
     TrainTranslator,
     Translate,
@@ -117,18 +116,21 @@ def _test_set(run: Measure) -> str:
 
 
 def _about(run: Measure) -> str:
-    """Name the methods and seeds a measurement looks at, through other measurements where need be."""
-    subjects: list[Run] = list(run.subjects)
-    while any(isinstance(subject, Measure) for subject in subjects):
-        subjects = [
-            part
-            for subject in subjects
-            for part in (subject.subjects if isinstance(subject, Measure) else (subject,))
-        ]
-    models = [subject for subject in subjects if isinstance(subject, FineTune)]
+    """Name the methods and seeds a measurement looks at."""
+    models = _models(run)
     methods = " to ".join(dict.fromkeys(method_label(model) for model in models))
     seeds = " ".join(dict.fromkeys(str(model.seed) for model in models))
     return f"{methods}, seed {seeds}, " if models else ""
+
+
+def _models(run: Measure) -> list[FineTune]:
+    """List the models a measurement is about, through other measurements where need be."""
+    return [
+        model
+        for subject in run.subjects
+        for model in (_models(subject) if isinstance(subject, Measure) else (subject,))
+        if isinstance(model, FineTune)
+    ]
 
 
 def _pretrain(shop: Workshop, run: Pretrain) -> Made:
@@ -158,9 +160,8 @@ def _pretrain(shop: Workshop, run: Pretrain) -> Made:
 def _parameters(model: Any) -> Iterator[Row]:
     """Count what all languages share and, where there are modules, what each has for itself."""
     counts = parameter_counts(model)
-    yield {"language": "", "parameters": counts.shared}
-    for language, count in counts.own.items():
-        yield {"language": language, "parameters": count}
+    for language, count in {"": counts.shared, **counts.own}.items():
+        yield as_row(Parameters(language=language, parameters=count))
 
 
 def _fine_tune(shop: Workshop, run: FineTune) -> Made:
@@ -207,7 +208,7 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         subjects=subjects,
         languages=run.languages,
         split=run.split,
-        columns=_columns(run),
+        source=_sources(run),
         load=lambda subject: _load(shop, subject.run),
         evaluation=lambda language: _scorer(shop, run, language, seen),
         encoder=lambda subject: _encoder(shop, subject.run),
@@ -222,7 +223,8 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         tell=shop.tell,
     )
     diagnostic: Any = run.diagnostic
-    return Made(diagnostic.measure(look), tuple(warnings), predictions=tuple(kept))
+    rows = [as_row(row) for row in diagnostic.measure(look)]
+    return Made(rows, tuple(warnings), predictions=tuple(kept))
 
 
 _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
@@ -330,29 +332,9 @@ def _evaluation(shop: Workshop, run: Measure, language: str, seen: Seen) -> Eval
     )
 
 
-def _seed(encoder: Encoder) -> Value:
-    """Return the seed of an encoder that was pretrained here."""
-    first = original(encoder)
-    return first.seed if isinstance(first, Pretrain) else None
-
-
-def _columns(run: Measure) -> dict[str, Value]:
-    """Columns that say which models a row is about."""
-    models = [subject for subject in run.subjects if isinstance(subject, FineTune)]
-    if not models:
-        encoders = [one for one in run.subjects if isinstance(one, Pretrain | Pretrained | Adjust)]
-        return {} if not encoders else {"encoder": encoder_label(encoders[0]), "seed": _seed(encoders[0])}
-    source = next((source_of(model) for model in models if source_of(model)), ())
-    target = next((model.target for model in models if model.target), ())
-    columns: dict[str, Value] = {
-        "corpus": _test_set(run),
-        "task": models[0].task,
-        "encoder": encoder_label(models[0].encoder),
-        "source": "+".join(source),
-        "target": "+".join(target),
-        "seed": models[0].seed,
-    }
-    return {**columns, "method": method_label(models[0])} if len(models) == 1 else columns
+def _sources(run: Measure) -> tuple[str, ...]:
+    """Return the source languages of the models a measurement is about."""
+    return next((source_of(model) for model in _models(run) if source_of(model)), ())
 
 
 @contextmanager

@@ -4,12 +4,10 @@ Everything is checked here, before anything trains: unknown fields and names are
 match, wrong types and ranges with what was found.
 """
 
-import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -18,9 +16,6 @@ from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_
 from isogloss.core.runs import Architecture, Count, Modules, Positive, Whole
 from isogloss.experiments.shared_fields import with_shared
 from isogloss.training.drawn_conflict import Conflict
-
-_WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
-"""What --set takes as text although it has no quotes: a name or a path."""
 
 _EXPECTED = {
     "int_type": "a whole number",
@@ -224,52 +219,6 @@ def read_recipe(
         refuse_unknown(body["pretrain"], known, "pretraining", f"{where}: pretrain")
     recipe: Recipe = checked(Recipe, with_shared(body, where), where)
     return recipe
-
-
-def read_recipe_file(
-    path: Path, *, changes: Mapping[str, Any] | None = None, scale: str = ""
-) -> tuple[Recipe, str]:
-    """Read a recipe from a file; return it with its text."""
-    text = _recipe_text(path)
-    return read_recipe(text, where=path.name, changes=changes, scale=scale), text
-
-
-def _recipe_text(path: Path) -> str:
-    if path.is_dir():
-        inside = sorted(other.name for other in path.glob("*.toml"))
-        raise ConfigError(
-            f"{path}: this is a folder, not a recipe. Give a TOML file"
-            f"{', such as one of those in it: ' + ', '.join(inside[:6]) if inside else ''}."
-        )
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
-        raise ConfigError(
-            f"{path}: there is no such recipe.{near} Give a TOML file or the name of a packaged one."
-        ) from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: byte {error.start + 1} is no UTF-8, so this is no recipe. Give a TOML file."
-        ) from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from error
-
-
-def parse_change(text: str) -> tuple[str, Any]:
-    """Read one --set key=value; the value is TOML, or a plain word."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"--set {text}: expected key=value, as in --set grid.seeds=[0,1].")
-    try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError as error:
-        if not _WORD.fullmatch(value.strip()):
-            raise ConfigError(
-                f"--set {text}: the value is no TOML ({error}). Texts in lists and tables stand in quotes: "
-                f"--set 'grid.targets=[\"qab\"]'."
-            ) from error
-        return key.strip(), value.strip()
 
 
 def checked(kind: type[Any], values: object, where: str) -> Any:

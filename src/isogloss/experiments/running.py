@@ -4,24 +4,24 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import StorageError, unknown_name
+from isogloss.core.errors import StorageError
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Adjust, Encoder, FineTune, Measure, Pretrain, Pretrained, Run
 from isogloss.data.sources import Sources
+from isogloss.experiments.asking import folder_for, recipe_text, request
 from isogloss.experiments.encoder_runs import ORIGINAL, encoder_entries, encoders
-from isogloss.experiments.encoders import encoder_label, fetch, places
-from isogloss.experiments.engine import Announce, Outcome, run_in_processes, run_serially
+from isogloss.experiments.encoders import fetch, places
+from isogloss.experiments.engine import Announce, run_in_processes, run_serially
 from isogloss.experiments.execute import title_of
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
-from isogloss.experiments.recipe import Recipe, located, read_recipe, read_recipe_file
-from isogloss.experiments.store import Store
+from isogloss.experiments.recipe import Recipe, located, read_recipe
+from isogloss.experiments.store import Outcome, Store
 from isogloss.experiments.translation_models import fetch_translators, models_named, translator_places
 from isogloss.experiments.workshop import Workshop
 
@@ -32,6 +32,8 @@ class Planned:
 
     recipe: Recipe
     text: str
+    asked: str = ""
+    """What this was planned for (``asking.request``)."""
     runs: list[Run]
     store: Store
     sources: Sources
@@ -39,13 +41,10 @@ class Planned:
     """The recipe's encoders, each with its label."""
 
     def write(self, command: str) -> None:
-        """Note the plan beside the runs, with what the recipe calls the encoders it makes from text."""
-        labels = {
-            encoder_label(encoder): label
-            for encoder, label in self.encoders.items()
-            if isinstance(encoder, Pretrain) and label != ORIGINAL
-        }
-        self.store.write_plan(self.recipe.title, self.text, command, self.runs, labels=labels)
+        """Note the plan beside the runs, with what the recipe calls its encoders, by their ids."""
+        labels = {run_id(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
+        about = {"title": self.recipe.title, "recipe": self.text, "command": command}
+        self.store.write_plan(self.runs, {**about, "labels": labels, "asked": self.asked})
 
     def title(self, run: Run) -> str:
         """Say what a run is, and, where there are several encoders, which of them it is about."""
@@ -64,16 +63,10 @@ def plan_recipe(
     scale: str = "",
 ) -> Planned:
     """Read a recipe (a file, or the name of a packaged one) and expand it; every mistake is found here."""
-    packaged = packaged_recipes()
-    if name in packaged:
-        text, where = packaged[name], name
-        recipe = read_recipe(text, where=name, changes=changes, scale=scale)
-    elif Path(name).suffix or Path(name).exists() or len(Path(name).parts) > 1:
-        recipe, text = read_recipe_file(Path(name), changes=changes, scale=scale)
-        where = Path(name).name
-    else:
-        raise unknown_name("run", "recipe", name, packaged)
-    root = out or Path("runs") / Path(name).stem
+    text, where = recipe_text(name)
+    asked = request(text, changes=changes, scale=scale, data=data)
+    recipe = read_recipe(text, where=where, changes=changes, scale=scale)
+    root = folder_for(name, out)
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
     sources = Sources(str(data or ""), _places(recipe, where))
@@ -81,6 +74,7 @@ def plan_recipe(
     return Planned(
         recipe=recipe,
         text=text,
+        asked=asked,
         runs=plan(recipe, built, sources, where),
         store=Store(root),
         sources=sources,
@@ -105,15 +99,6 @@ def _places(recipe: Recipe, where: str) -> dict[str, str]:
         found = places(source for source in named if source)
     with located(f"{where}: translate.model"):
         return found | translator_places(models_named(recipe.translate))
-
-
-def packaged_recipes() -> dict[str, str]:
-    """Return the recipes that come with the package, by name."""
-    folder = files("isogloss") / "recipes"
-    found = {
-        path.name.removesuffix(".toml"): path for path in folder.iterdir() if path.name.endswith(".toml")
-    }
-    return {name: path.read_text(encoding="utf-8") for name, path in sorted(found.items())}
 
 
 def default_jobs(runs: Sequence[Run], threads: int = 1) -> int:

@@ -5,8 +5,9 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from isogloss.core.errors import StorageError
 from isogloss.core.locking import locked
@@ -18,6 +19,20 @@ FAILED = "failed.json"
 PLAN = "plan.json"
 LOCK = ".lock"
 PRECISION = "precision.json"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a plan: ids of runs made now, found done, and failed (with the message)."""
+
+    made: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> int:
+        """Number of runs that need no more work."""
+        return len(self.made) + len(self.done) + len(self.failed)
 
 
 @dataclass(frozen=True)
@@ -65,18 +80,18 @@ class Store:
         """Note why a run could not finish; the next call tries it again."""
         write_text(self.folder(run) / FAILED, json.dumps({"error": message}, ensure_ascii=False) + "\n")
 
-    def write_plan(
-        self, title: str, recipe: str, command: str, runs: list[Run], *, labels: Mapping[str, str]
-    ) -> None:
-        """Note what the last recipe asked for: reports are about these runs, and use its labels."""
-        body = {
-            "title": title,
-            "recipe": recipe,
-            "command": command,
-            "runs": [run_id(run) for run in runs],
-            "labels": dict(labels),
-        }
+    def write_plan(self, runs: list[Run], about: Mapping[str, object]) -> None:
+        """Note what the last recipe asked for: reports are about these runs, and say what is about them."""
+        body = {**about, "runs": [run_id(run) for run in runs]}
         write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
+
+    def plan(self) -> dict[str, Any]:
+        """Return what the last recipe asked for; empty where nothing is known of it."""
+        try:
+            body = json.loads((self.root / PLAN).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return body if isinstance(body, dict) else {}
 
     def precision(self, device: str, measure: Callable[[], str]) -> str:
         """Return the precision that pays on a device, measured when its first run is made here.

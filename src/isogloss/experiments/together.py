@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from isogloss.core.progress import Tell, silent
 from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Pretrain, Run
-from isogloss.experiments.engine import Announce, Outcome, excusable, run_serially
+from isogloss.experiments.engine import Announce, excusable, run_serially
 from isogloss.experiments.execute import help_make
 from isogloss.experiments.running import Planned, precision_here
+from isogloss.experiments.store import Outcome
 from isogloss.experiments.workshop import Workshop
 from isogloss.training.processes import first_alone, is_first, wait_for_all
 

@@ -8,10 +8,11 @@ from typing import Any
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.progress import Tell, silent
-from isogloss.core.records import Row
-from isogloss.core.runs import Pretrained, Run
+from isogloss.core.records import Record, Row
+from isogloss.core.runs import Pretrained, Run, Translate
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.sources import Sources
+from isogloss.experiments.labels import translator_label
 from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.running import Planned, make
 from isogloss.experiments.store import Store
@@ -84,7 +85,19 @@ def translate_split(
     for key, message in outcome.failed.items():
         raise StorageError(f"translation {key}: {message}")
     record = planned.store.record(run)
-    return SplitTranslated(record.rows[0], record.warnings, planned.store.folder(run) / EXAMPLES)
+    return SplitTranslated(_row(run, record), record.warnings, planned.store.folder(run) / EXAMPLES)
+
+
+def _row(run: Translate, record: Record) -> Row:
+    """Say what was translated, by whom, and what it came to; no score where there is none."""
+    (found,) = record.rows
+    return {
+        "corpus": run.corpus,
+        "languages": run.languages,
+        "split": run.split,
+        "translator": translator_label([run]),
+        **{name: value for name, value in found.items() if value is not None},
+    }
 
 
 def line_translator(

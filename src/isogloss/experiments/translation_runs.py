@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from isogloss.aligners import AlignSetting
 from isogloss.core.errors import RunError
-from isogloss.core.records import Row, Value
+from isogloss.core.rows import TranslatedSplit, as_row
 from isogloss.core.runs import TrainTranslator, Translate
 from isogloss.data.carrying import AnswerSearch, Carried, Way, translate_examples
 from isogloss.data.corpora import Split
@@ -15,7 +15,6 @@ from isogloss.data.example_lines import read_examples, write_examples
 from isogloss.data.examples import Example, Translation
 from isogloss.data.translated_text import Translated
 from isogloss.encoders import save_model
-from isogloss.experiments.labels import translator_label
 from isogloss.experiments.translations import code_read, last_step
 from isogloss.experiments.workshop import WORK, Made, Workshop
 from isogloss.metrics.chrf import chrf
@@ -63,7 +62,7 @@ def translate(shop: Workshop, run: Translate) -> Made:
             f"again in the translation. Try other ways (translate.answers), or another translator."
         )
     write_examples(shop.store.folder(run) / EXAMPLES, carried.examples)
-    return Made([_row(run, originals, carried)], tuple(_warnings(run, originals, carried)))
+    return Made([as_row(_row(originals, carried))], tuple(_warnings(run, originals, carried)))
 
 
 def translated_examples(shop: Workshop, run: Translate) -> list[Example]:
@@ -120,22 +119,18 @@ def _links(
     return (one.links for one in aligner.align(setting))
 
 
-def _row(run: Translate, originals: Sequence[Example], carried: Carried) -> Row:
-    row: dict[str, Value] = {
-        "corpus": run.corpus,
-        "languages": run.languages,
-        "split": run.split,
-        "translator": translator_label([run]),
-        "examples": len(originals),
-        "translated": len(carried.examples),
-        "lost": len(carried.lost),
-        "cuts": carried.cuts,
-    }
+def _row(originals: Sequence[Example], carried: Carried) -> TranslatedSplit:
+    row = TranslatedSplit(
+        examples=len(originals),
+        translated=len(carried.examples),
+        lost=len(carried.lost),
+        cuts=carried.cuts,
+    )
     references = [one.second for one in originals if isinstance(one, Translation)]
     if not references:
         return row
     written = [one.second for one in carried.examples if isinstance(one, Translation)]
-    return {**row, "metric": "chrf", "score": chrf(references, written)}
+    return replace(row, metric="chrf", score=chrf(references, written))
 
 
 def _warnings(run: Translate, originals: Sequence[Example], carried: Carried) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Would other examples AND other seeds show it? One test that crosses both: min F′.
 
-Clark (1973), "The language-as-fixed-effect fallacy": where every seed saw every example, a mean difference has
-an error from the choice of seeds and one from the choice of examples. Their squares added are the error of
+Clark (1973), "The language-as-fixed-effect fallacy": where every seed saw every example, a mean difference
+has an error from the choice of seeds and one from that of examples. Their squares added are the error of
 both, a little too large, since what neither explains is counted twice; so the test is on the safe side. Its
 degrees of freedom are Satterthwaite's (1946): few seeds keep few of them, however many examples there are. A
 bootstrap that draws examples and seeds anew calls chance a finding far too often with three seeds.

@@ -12,7 +12,17 @@ import numpy.typing as npt
 
 from isogloss.core.records import Row
 from isogloss.metrics.spread import spread
-from isogloss.oldreports.drawing import MARK, Figure, Words, axis_labels, drawn, half_steps, head, legend, panels
+from isogloss.oldreports.drawing import (
+    MARK,
+    Figure,
+    Words,
+    axis_labels,
+    drawn,
+    half_steps,
+    head,
+    legend,
+    panels,
+)
 from isogloss.oldreports.paths import DIGITS, grouped
 from isogloss.oldreports.rows import PlanePoint
 from isogloss.oldreports.words import count, joined, slug

@@ -5,8 +5,10 @@ and a star ask for more, namely that other seeds would show it too (``metrics.cr
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +18,10 @@ from isogloss.metrics.over_languages import error_over_languages, verdict_over_l
 from isogloss.metrics.paired import Array, Pair, System, cohens_d, per_example
 from isogloss.metrics.significance import holm, paired_test
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import name_systems
 
 PLACE = ["corpus", "treebank", "task", "source", "split", "metric"]
-"""Columns that say which test sets belong into one table; inputs in two languages make another (``mixed``)."""
+"""Columns that say which test sets belong into one table; inputs in two languages make another."""
 
 SYSTEM = ["encoder", "way", "inputs", "inputs.translator"]
 """Columns that say which system: the encoder (its seeds together), how it was trained, how inputs come."""
@@ -87,22 +90,23 @@ def compare(
     Rows are of frame "scores", by one metric. Only units with all of these languages count, and of those
     only the ones both systems have; None where there are none.
     """
-    ours, theirs = spoken_for(ours), spoken_for(theirs)
-    languages = sorted({*ours["language"]} & {*theirs["language"]})
-    tables = [_by_unit(rows, unit).reindex(columns=languages).dropna() for rows in (ours, theirs)]
-    units = tables[0].index.intersection(tables[1].index)
-    if not languages or units.empty:
+    sides = [_by_unit(spoken_for(rows), unit) for rows in (ours, theirs)]
+    there = [{language for own in side.values() for language in own} for side in sides]
+    languages = sorted(there[0] & there[1])
+    both = sides[0].keys() & sides[1].keys()
+    units = sorted(one for one in both if all(own in side[one] for side in sides for own in languages))
+    if not languages or not units:
         return None
-    mine, yours = (table.loc[units].mean(axis=1) for table in tables)
-    values = tuple(float(value) for value in mine - yours)
+    mine, yours = ([_mean(side[one], languages) for one in units] for side in sides)
+    values = tuple(a - b for a, b in zip(mine, yours, strict=True))
     found = Comparison(
         languages=tuple(languages),
-        score=float(mine.mean()),
-        baseline_score=float(yours.mean()),
+        score=fmean(mine),
+        baseline_score=fmean(yours),
         values=values,
         estimate=crossed(values),
     )
-    pairs = _pairs(m, (ours, theirs), languages, (unit, list(units)))
+    pairs = _pairs(m, [[side[one] for one in units] for side in sides], languages)
     return _with_examples(found, pairs) if pairs else found
 
 
@@ -117,6 +121,20 @@ def spoken_for(scores: pd.DataFrame) -> pd.DataFrame:
         )
     ]
     return scores[keep]
+
+
+def alike(rows: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
+    """Return a text for each row, the same for rows alike in these columns, missing values being alike."""
+    found = pd.Series("", index=rows.index, dtype=object)
+    for name in columns:
+        found += "\n" + rows[name].astype(object).map(str)
+    return found
+
+
+def where(rows: pd.DataFrame, holds: Callable[..., bool], *columns: str) -> pd.DataFrame:
+    """Keep the rows for whose values in these columns something holds."""
+    keep = [holds(*values) for values in zip(*(rows[name] for name in columns), strict=True)]
+    return rows[np.array(keep, dtype=bool)]
 
 
 def corrected(tests: Mapping[object, Comparison]) -> dict[object, Comparison]:
@@ -135,10 +153,26 @@ def _holm(p_values: Mapping[object, float]) -> dict[object, float]:
 
 
 def unit_of(*frames: pd.DataFrame) -> str:
-    """Return what replicates a comparison: the encoders' seeds where these were pretrained here, else seeds."""
+    """Return what replicates a comparison: encoders' seeds where they were pretrained here, else seeds."""
     kinds = {kind for frame in frames for kind in frame["encoder.kind"].unique()}
     several = {encoder for frame in frames for encoder in frame["encoder"].unique()}
     return "encoder.seed" if kinds == {"pretrain"} and len(several) > 1 else "seed"
+
+
+def boards(m: Measurements, rows: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Give the rows that belong together, in the order of ``by``, with words for what tells them apart.
+
+    Rows have the names of ``names.name_systems`` added.
+    """
+    if rows.empty:
+        return
+    named = name_systems(rows, m.labels)
+    shown = {"task": "task", "source": "source", "encoder": "encoder.label"}
+    shown |= {name: name for name in ("corpus", "treebank", "split", "metric")}
+    own = [shown[name] for name in shown if name in by]
+    telling = [name for name in own if name in ("task", "source") or named[name].nunique() > 1]
+    for _, group in named.groupby(list(by), dropna=False):
+        yield " ".join(str(group[name].iloc[0]) for name in telling if group[name].iloc[0]), group
 
 
 def best_split(frame: pd.DataFrame) -> pd.DataFrame:
@@ -147,9 +181,25 @@ def best_split(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[order == order.groupby([frame["corpus"], frame["task"]]).transform("min")]
 
 
-def _by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
-    """Return scores [unit language], averaged over the models of a unit."""
-    return rows.groupby([unit, "language"])["score"].mean().unstack("language")
+Model = tuple[str, str, str, float]
+"""One model on one language: its score run, the language, the metric and the score."""
+
+Scored = dict[str, list[Model]]
+"""The models of one unit, by language."""
+
+
+def _by_unit(rows: pd.DataFrame, unit: str) -> dict[Any, Scored]:
+    """Return the scores of each unit; a loop, as a report asks this of many small frames."""
+    found: dict[Any, Scored] = {}
+    columns = [rows[name] for name in (unit, "run", "language", "metric", "score")]
+    for one, *scored in zip(*columns, strict=True):
+        if not pd.isna(one):
+            found.setdefault(one, {}).setdefault(scored[1], []).append((*scored,))
+    return found
+
+
+def _mean(scored: Scored, languages: Sequence[str]) -> float:
+    return fmean(fmean(one[-1] for one in scored[language]) for language in languages)
 
 
 Contribution = tuple[Sequence[str], Array, Array]
@@ -157,10 +207,7 @@ Contribution = tuple[Sequence[str], Array, Array]
 
 
 def _pairs(
-    m: Measurements,
-    rows: tuple[pd.DataFrame, pd.DataFrame],
-    languages: Iterable[str],
-    units: tuple[str, list[object]],
+    m: Measurements, sides: Sequence[Sequence[Scored]], languages: Iterable[str]
 ) -> dict[str, tuple[Sequence[str], Pair]]:
     """Return by language what both systems predicted, [unit example]; nothing where any of it is lacking."""
     found: dict[str, tuple[Sequence[str], Pair]] = {}
@@ -168,7 +215,7 @@ def _pairs(
         sides, ids = [], []
         for side in rows:
             own = side[side["language"] == language]
-            by_unit = {unit: group for unit, group in own.groupby(units[0])}
+            by_unit = dict(iter(own.groupby(units[0])))
             seeds = [_kept(m, by_unit[unit]) for unit in units[1]]
             if any(one is None for one in seeds):
                 return {}
@@ -180,16 +227,18 @@ def _pairs(
     return found
 
 
-def _kept(m: Measurements, rows: pd.DataFrame) -> Contribution | None:
+def _kept(m: Measurements, models: Sequence[Model]) -> Contribution | None:
     """Return what the models of one unit add to the measure, averaged over them."""
     found: list[Contribution] = []
-    for run, language, metric in zip(rows["run"], rows["language"], rows["metric"], strict=True):
+    for run, language, metric, _ in models:
         kept = m.predictions(run, language)
         if kept is None or metric not in kept.measures:
             return None
         found.append((kept.ids, *kept.measures[metric]))
     if len({one[0] for one in found}) != 1:
         return None
+    if len(found) == 1:
+        return found[0]
     part, whole = np.mean([one[1] for one in found], axis=0), np.mean([one[2] for one in found], axis=0)
     return found[0][0], part, whole
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.identity import identity
+from isogloss.core.plain_text import plain
 from isogloss.core.records import MADE, RECORD, Record, read_record
 from isogloss.core.rows import ROWS, kind_of
 from isogloss.data.prediction_table import PREDICTIONS, Kept, read_predictions
@@ -164,11 +165,11 @@ class Measurements:
         columns = [one.name for one in fields(FRAMES[name])]
         rows = pd.DataFrame(self._rows.get(name, []), columns=["run", *columns])
         ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
-        if ids:
-            rows = rows.drop_duplicates(columns, ignore_index=True)
-        about = [tested(self._by_id[run].record) for run in rows["run"]] if len(rows) else []
-        own = pd.DataFrame(about, columns=[*TESTED])
+        about = {run: tested(self._by_id[run].record) for run in rows["run"].unique()}
+        own = pd.DataFrame([about[run] for run in rows["run"]], columns=[*TESTED])
         rows = pd.concat([rows, own.drop(columns=rows.columns.intersection(own.columns))], axis=1)
+        if ids:  # Equal scores of one model on inputs that came otherwise are two.
+            rows = rows.drop_duplicates([*columns, *TESTED], ignore_index=True)
         facts = self.models[[one for one in self.models if one not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
@@ -198,7 +199,7 @@ def read_measurements(out: Path) -> Measurements:
         title=without_folders(str(plan.get("title") or "Runs without a plan")),
         recipe=without_folders(str(plan.get("recipe", ""))),
         command=without_folders(str(plan.get("command", ""))),
-        labels=dict(labels) if isinstance(labels, dict) else {},
+        labels={key: plain(str(label)) for key, label in labels.items()} if isinstance(labels, dict) else {},
         notes=tuple(map(without_folders, notes)),
     )
 
@@ -262,7 +263,7 @@ def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
         "encoder.seed": own.get("seed"),
         "encoder.kind": base["kind"],
         "encoder.original": identity(_seedless(base)),
-        "encoder.name": PurePath(str(own.get("source", ""))).name,
+        "encoder.name": plain(PurePath(str(own.get("source", ""))).name),
     }
     if base["kind"] == "pretrain":
         found |= {f"encoder.{one}": "+".join(own.get(one) or ()) for one in ("languages", "text")}
@@ -363,7 +364,8 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def without_folders(text: str) -> str:
-    """Return a text without the folders of absolute paths: they belong to one machine."""
+    """Return a text, safe to show, without the folders of absolute paths: they belong to one machine."""
+    text = plain(text)
     if "/" not in text and "\\" not in text:
         return text
     return "\n".join(" ".join(map(_last_part, line.split(" "))) for line in text.split("\n"))

@@ -30,6 +30,7 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     ways, encoders = way_names(rows), encoder_names(rows, labels)
     inputs = rows["inputs"] if "inputs" in rows else pd.Series("", index=rows.index)
     readers = rows["inputs.translator"] if "inputs.translator" in rows else inputs.where(False, "")
+    readers = readers.where(rows["translator"] == "", "")  # Who translated for training also did for testing.
     by = _translators(readers)
     system = rows["way"].map(ways) + inputs.map(lambda how: HOW.get(how, f" · {how}")) + readers.map(by)
     label = rows["encoder"].map(encoders)
@@ -109,10 +110,8 @@ def _told_apart(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
 
 
 def _short(name: object) -> str:
-    first, _, last = str(name).rpartition(".")
-    return (
-        f"{first.split('.')[-1]} {last}" if first.startswith(("after", "translator")) else last or str(name)
-    )
+    last = str(name).rpartition(".")[2]
+    return f"after {last}" if str(name).startswith("after.") else last
 
 
 def _text(value: Any) -> str:
@@ -141,7 +140,7 @@ def told_by(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
 
 def percent(value: float) -> str:
     """Write a score of 0 to 1 in percent with one decimal."""
-    return f"{100 * value:.1f}"
+    return f"{100 * value:.1f}".replace("-", "−")
 
 
 def plus_minus(mean: float, std: float, *, scale: float = 100, digits: int = 1) -> str:

@@ -8,8 +8,8 @@ all checks of a claim.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from isogloss.metrics.crossed import LEVEL, Estimate, crossed
@@ -25,6 +25,22 @@ PAPERS = {
     3: "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer",
     4: "On Negative Interference in Multilingual Models",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A number that is no mean over units (a correlation, say): it brings its own interval and test."""
+
+    mean: float
+    low: float
+    high: float
+    test: Callable[[float], float]
+    """The two-sided p of the true number being a bound."""
+    smallest_seen: float
+
+    def p_value(self, bound: float = 0.0) -> float:
+        """Return the p of this bound."""
+        return self.test(bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +61,16 @@ class Check:
     digits: int = 1
     comparison: Comparison | None = None
     """Where the values are differences of scores: it knows the examples too."""
+    found: Found | None = None
+    """Where the number is not the values' mean; they only say how many units there are."""
+    beside: str = ""
+    """What was found besides, and decides nothing."""
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> Estimate | Found:
         """The mean with its error."""
+        if self.found:
+            return self.found
         return self.comparison.estimate if self.comparison else crossed(self.values)
 
     @property
@@ -72,11 +94,28 @@ class Check:
         return self.estimate.mean > end if end == self.above else self.estimate.mean < end
 
 
-def check_of(comparison: Comparison | None, about: str, **bounds: float) -> Check:
+def check_of(comparison: Comparison | None, about: str, *, unit: str = "seed", **bounds: float) -> Check:
     """Return the check that a comparison stands for; without one, that it was not measured."""
     if comparison is None:
         return Check(about=f"{about}: not measured")
-    return Check(about=about, values=comparison.values, comparison=comparison, **bounds)  # type: ignore[arg-type]
+    found = Check(about=about, values=comparison.values, unit=unit, comparison=comparison)
+    return replace(found, **bounds)  # type: ignore[arg-type]
+
+
+def check_over(about: str, values: Iterable[float], *, unit: str = "seed", **bounds: float) -> list[Check]:
+    """Return the check of plain numbers, one for each unit, told with two decimals; none without any."""
+    one = Check(about=about, values=[float(value) for value in values], unit=unit, scale=1, digits=2)
+    return [replace(one, **bounds)] if one.values else []  # type: ignore[arg-type]
+
+
+def missing(what: str) -> list[Check]:
+    """Return the check of what was not measured."""
+    return [Check(about=f"{what}: not measured")]
+
+
+def with_beside(checks: Sequence[Check], beside: Sequence[str]) -> list[Check]:
+    """Say with the last check what was found besides, and decides nothing."""
+    return [*checks[:-1], replace(checks[-1], beside="; ".join(beside))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +159,10 @@ def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
     return Outcome(
         claim=claim,
         verdict=next(one for one in order if one in verdicts),
-        found="; ".join(said),
+        found="; ".join(
+            f"{text} (beside, it decides nothing: {one.beside})" if one.beside else text
+            for text, one in zip(said, checks, strict=True)
+        ),
         checks=checks,
     )
 

@@ -12,7 +12,7 @@ from isogloss.encoders.mixup import SETTINGS, WEIGHTS
 from isogloss.encoders.module_files import FILE as MODULES_FILE
 from isogloss.encoders.module_places import COPIES
 from isogloss.training.mixup_tasks import mixup_task
-from isogloss.using.model import Model
+from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.origin import SCORE_COLUMNS, Origin
 
 LOADING = {
@@ -115,7 +115,7 @@ isogloss.load_model("FOLDER").predict(inputs, language="LANGUAGE")
 """What is said of a model whose encoder has language modules."""
 
 
-def card(model: Model, *, onnx: bool) -> str:
+def card(model: FineTuned, *, onnx: bool) -> str:
     """Return the text of README.md."""
     origin = model.origin
     parts = [
@@ -134,7 +134,7 @@ def card(model: Model, *, onnx: bool) -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def _front(model: Model, origin: Origin) -> str:
+def _front(model: FineTuned, origin: Origin) -> str:
     """Return the lines that model hubs read."""
     real = [code for code in origin.languages if not is_built_in(code)]
     lines = [
@@ -147,7 +147,7 @@ def _front(model: Model, origin: Origin) -> str:
     return "\n".join(("---", *lines, "---"))
 
 
-def _about(model: Model, origin: Origin) -> str:
+def _about(model: FineTuned, origin: Origin) -> str:
     return "\n".join(
         [
             f"A model for task **{origin.task}**, made by isogloss {VERSION}.",
@@ -172,7 +172,7 @@ def _named(codes: Iterable[str]) -> str:
     )
 
 
-def _loading(model: Model, origin: Origin, *, onnx: bool) -> str:
+def _loading(model: FineTuned, origin: Origin, *, onnx: bool) -> str:
     text = LOADING[model.kind.auto_class]
     text = text.replace("LIMIT", str(model.longest)).replace("OVERLAP", str(origin.overlap))
     if onnx:
@@ -185,7 +185,7 @@ def _loading(model: Model, origin: Origin, *, onnx: bool) -> str:
     return text + _mapped(model) + _modular(model) + _mixed(model)
 
 
-def _mapped(model: Model) -> str:
+def _mapped(model: FineTuned) -> str:
     maps = language_maps_of(model.network)
     if maps is None:
         return ""
@@ -194,7 +194,7 @@ def _mapped(model: Model) -> str:
     return text.replace("SOURCE", _named((maps.source,))).replace("FILE", FILE)
 
 
-def _mixed(model: Model) -> str:
+def _mixed(model: FineTuned) -> str:
     if model.mixup is None:
         return ""
     averaged = mixup_task(model.task.name).one_answer
@@ -211,7 +211,7 @@ def _mixed(model: Model) -> str:
     return text
 
 
-def _modular(model: Model) -> str:
+def _modular(model: FineTuned) -> str:
     about = modules_of(model.network)
     if about is None:
         return ""

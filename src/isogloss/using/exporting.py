@@ -13,7 +13,7 @@ from isogloss.encoders import save_model
 from isogloss.encoders.mixup import save_mixup
 from isogloss.encoders.words import needs_spaces
 from isogloss.using.card import card
-from isogloss.using.model import Model
+from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.origin import CONFIG, ENTRY, entry_of, exported_entry
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -25,7 +25,7 @@ LEFT_BEHIND = ("is_local", "local_files_only")
 """What transformers notes of how a tokenizer was loaded here; elsewhere it is wrong."""
 
 
-def export(model: Model, folder: Path, *, onnx: bool = False, force: bool = False) -> Path:
+def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = False) -> Path:
     """Write the model to a folder, which is there whole or not at all, and return it.
 
     StorageError where the folder holds anything but an earlier export, unless ``force`` lets it be replaced.
@@ -77,7 +77,7 @@ def _is_more(folder: Path) -> bool:
     return here or (folder / RECORD).exists() or any(folder.glob(f"*/{RECORD}"))
 
 
-def _complete(place: Path, model: Model) -> None:
+def _complete(place: Path, model: FineTuned) -> None:
     """Say in the config where the model comes from, and in the tokenizer how long its inputs are."""
     _change(place / CONFIG, {ENTRY: entry_of(model.origin)})
     changes = {

@@ -12,7 +12,7 @@ from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
-from isogloss.data.sources import Treebanks
+from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.mixup import Mixup, load_mixup
@@ -23,17 +23,17 @@ from isogloss.training.paired_evaluation import PairedEvaluation, beside_transla
 from isogloss.training.precision import device
 from isogloss.using.beside import Warn, beside, python_warning, telling_of_unmixed
 from isogloss.using.certainty import certainty_of
+from isogloss.using.exporting import export
+from isogloss.using.fine_tuned import Translations
 from isogloss.using.formats import Entry, Kind, Prediction
 from isogloss.using.kinds import KINDS
 from isogloss.using.origin import Origin, origin_of
+from isogloss.using.scoring import Wanted, evaluate
 
 TOGETHER = 256
 """Examples predicted together: enough for full batches, few enough for any memory."""
 
 One = TypeVar("One")
-
-Translations = Sequence[Example | None] | None
-"""Of each example, in the source language, None for one that has none; None where the model does not mix."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +156,6 @@ class Model:
         ``inputs`` are those of recipes: "paired" for a model that mixes, "translated" for translate-test.
         ``data`` is the folder with the corpora; the built-in languages need none.
         """
-        from isogloss.data.sources import Sources
-        from isogloss.using.scoring import Wanted, evaluate
-
         wanted = Wanted(
             corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks, inputs=inputs
         )
@@ -166,8 +163,6 @@ class Model:
 
     def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
         """Write a folder that transformers loads without isogloss; see docs/use.md."""
-        from isogloss.using.exporting import export
-
         return export(self, Path(folder), onnx=onnx, force=force)
 
     def check_languages(self, languages: Iterable[str]) -> None:

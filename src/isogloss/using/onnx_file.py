@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.encoders import family_of
 from isogloss.encoders.language_modules import modules_of
-from isogloss.using.model import Model
+from isogloss.using.fine_tuned import FineTuned
 
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
 
@@ -36,7 +36,7 @@ EXAMPLE = (2, 7)
 """Batch and length of the inputs the model is followed with."""
 
 
-def check_possible(model: Model) -> None:
+def check_possible(model: FineTuned) -> None:
     """Raise ConfigError unless the model can be written and everything that this needs is installed."""
     if model.kind.auto_class not in OUTPUTS:
         raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx away.")
@@ -52,7 +52,7 @@ def check_possible(model: Model) -> None:
         )
 
 
-def write_onnx(model: Model, path: Path) -> float:
+def write_onnx(model: FineTuned, path: Path) -> float:
     """Write the file and return the largest difference to the model; RunError where it is too large."""
     kind = model.kind.auto_class
     network = deepcopy(model.network).cpu().float().eval()

@@ -135,7 +135,16 @@ def _measured_scores(record: Record, store: Path) -> Iterator[Row]:
             continue  # A damaged neighbour is no reason not to use this model.
         of_it_alone = other.kind == "measure" and tuple(other.needs) == (record.id,)
         if of_it_alone and other.run["diagnostic"]["kind"] == "scores":
-            yield from map(_score, other.rows)
+            corpus = _test_set(other.run)
+            yield from (_score({**row, "corpus": corpus}) for row in other.rows if row.get("main"))
+
+
+def _test_set(run: Mapping[str, Any]) -> str:
+    """Name what a measurement read: the corpus, its treebank if one is named for all, how inputs came."""
+    named = {dict(run["treebanks"]).get(language, "") for language in run["languages"]}
+    treebank = named.pop() if len(named) == 1 else ""
+    by = "+".join(dict.fromkeys(one["translator"]["kind"] for one in run.get("translated", ())))
+    return " ".join(filter(None, (run["corpus"], treebank, run.get("inputs", ""), by and f"by {by}")))
 
 
 def _score(row: Row) -> Row:

@@ -24,8 +24,8 @@ from isogloss.training.inputs import (
     language_read,
 )
 from isogloss.using.beside import Warn, python_warning
+from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Prediction
-from isogloss.using.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Wanted:
 
 
 def evaluate(
-    model: Model,
+    model: FineTuned,
     wanted: Wanted,
     sources: Sources,
     *,
@@ -80,7 +80,7 @@ def evaluate(
     return rows
 
 
-def check_wanted(model: Model, wanted: Wanted, sources: Sources) -> None:
+def check_wanted(model: FineTuned, wanted: Wanted, sources: Sources) -> None:
     """Raise ConfigError where a model cannot be scored on what is wanted."""
     sources.needs(wanted.corpus, model.task.name)
     check_inputs(wanted.inputs, model.task.name, "--inputs")
@@ -94,7 +94,7 @@ def check_wanted(model: Model, wanted: Wanted, sources: Sources) -> None:
     model.check_languages(_read(model, wanted, language) for language in wanted.languages)
 
 
-def _warn_of_unmixed(model: Model, wanted: Wanted, warn: Warn) -> None:
+def _warn_of_unmixed(model: FineTuned, wanted: Wanted, warn: Warn) -> None:
     if model.mixup is not None and not wanted.inputs and set(wanted.languages) - set(model.origin.source):
         warn(
             f"{model.origin.run} mixes each input with its translation into {model.into}, and was scored "
@@ -103,7 +103,7 @@ def _warn_of_unmixed(model: Model, wanted: Wanted, warn: Warn) -> None:
 
 
 def _prepared(
-    model: Model, wanted: Wanted, sources: Sources, language: str
+    model: FineTuned, wanted: Wanted, sources: Sources, language: str
 ) -> tuple[Scorer, tuple[str, ...]]:
     """Encode a language's examples, with their inputs as they are wanted; warn of what these lack."""
     source = model.origin.source
@@ -117,7 +117,7 @@ def _prepared(
     return paired, paired.warnings
 
 
-def _read(model: Model, wanted: Wanted, language: str) -> str:
+def _read(model: FineTuned, wanted: Wanted, language: str) -> str:
     """Return the language, pair or both languages that the model reads as a language's inputs."""
     return language_read(_own_inputs(wanted), language, model.origin.source)
 
@@ -128,7 +128,7 @@ def _own_inputs(wanted: Wanted) -> str:
 
 
 def write_predictions(
-    model: Model,
+    model: FineTuned,
     wanted: Wanted,
     language: str,
     examples: Sequence[Example],
@@ -149,7 +149,7 @@ def write_predictions(
     return path
 
 
-def _as_answers(model: Model, examples: Iterable[Example], predicted: Iterable[Any]) -> Iterable[str]:
+def _as_answers(model: FineTuned, examples: Iterable[Example], predicted: Iterable[Any]) -> Iterable[str]:
     """Write answers in the format that the kind's own files are answered in."""
     write = next(one.write for one in model.kind.formats if one.write is not None)
     entries = (
@@ -159,7 +159,7 @@ def _as_answers(model: Model, examples: Iterable[Example], predicted: Iterable[A
     return write(entries)
 
 
-def _row(model: Model, wanted: Wanted, language: str, measures: dict[str, float]) -> dict[str, Value]:
+def _row(model: FineTuned, wanted: Wanted, language: str, measures: dict[str, float]) -> dict[str, Value]:
     metric, *_ = measures
     return {
         "run": model.origin.run,
@@ -175,7 +175,7 @@ def _row(model: Model, wanted: Wanted, language: str, measures: dict[str, float]
 
 
 def _baseline(
-    model: Model, wanted: Wanted, sources: Sources, language: str, examples: Sequence[Example]
+    model: FineTuned, wanted: Wanted, sources: Sources, language: str, examples: Sequence[Example]
 ) -> float | None:
     """Score the commonest label of the corpus's train split: in the model's training languages, else here.
 

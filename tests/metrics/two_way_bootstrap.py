@@ -1,4 +1,4 @@
-"""How sure is a difference? An interval by drawing examples AND seeds anew.
+"""The interval that decided before: by drawing examples AND seeds anew.
 
 Efron & Tibshirani (1993), Chapter 13 (percentile interval). Examples and seeds are crossed: every seed saw
 every example, so each is drawn with replacement on its own. With few seeds the interval is somewhat too

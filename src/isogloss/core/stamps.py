@@ -1,0 +1,49 @@
+"""Stamps of files: a digest of their names, sizes and times of change, to see cheaply whether any changed."""
+
+import os
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+from isogloss.core.version import VERSION
+
+
+def stamp(paths: Iterable[Path]) -> str:
+    """Return the stamp of files and of all that is in folders; one that is not there is part of it too."""
+    digest = sha256()
+    for path in sorted(paths):
+        for seen in _seen(path):
+            digest.update("\0".join(map(str, seen)).encode(errors="surrogateescape") + b"\n")
+    return digest.hexdigest()[:16]
+
+
+def package_stamp() -> str:
+    """Return the stamp of the package: of its version, and of its files, which may be under development."""
+    root = Path(str(files("isogloss")))
+    inside = [path for path in root.rglob("*") if path.suffix != ".pyc" and path.is_file()]
+    return f"{VERSION}-{stamp(inside)}"
+
+
+def _seen(path: Path) -> Iterator[tuple[str, int, int, int]]:
+    """Give name, size and times of change of a file or of each in a folder, links followed."""
+    if not path.is_dir():
+        yield _file(path)
+        return
+    been: set[str] = set()
+    for folder, folders, names in os.walk(path, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in been:  # a link that leads back
+            folders.clear()
+            continue
+        been.add(real)
+        folders.sort()
+        yield from (_file(Path(folder, name)) for name in sorted(names))
+
+
+def _file(path: Path) -> tuple[str, int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), -1, -1, -1
+    return str(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns

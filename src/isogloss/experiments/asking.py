@@ -1,0 +1,127 @@
+"""What was asked for: a recipe's text and the changes to it, known without importing what makes runs.
+
+``request`` is a digest of all that a plan is made from. Where a folder was finished for the same request,
+nothing has to be planned again.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.stamps import package_stamp, stamp
+
+_WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
+"""What --set takes as text although it has no quotes: a name or a path."""
+
+NET = "hub"
+"""What ``--data`` says for datasets on the net, of which no file here tells whether they changed."""
+
+
+def recipe_text(name: str) -> tuple[str, str]:
+    """Return the text of a recipe (a file, or the name of a packaged one) and what messages call it."""
+    packaged = packaged_recipes()
+    if name in packaged:
+        return packaged[name], name
+    if Path(name).suffix or Path(name).exists() or len(Path(name).parts) > 1:
+        return _file_text(Path(name)), Path(name).name
+    raise unknown_name("run", "recipe", name, packaged)
+
+
+def packaged_recipes() -> dict[str, str]:
+    """Return the recipes that come with the package, by name."""
+    folder = files("isogloss") / "recipes"
+    found = {
+        path.name.removesuffix(".toml"): path for path in folder.iterdir() if path.name.endswith(".toml")
+    }
+    return {name: path.read_text(encoding="utf-8") for name, path in sorted(found.items())}
+
+
+def folder_for(name: str, out: str | Path | None) -> Path:
+    """Return the folder of a recipe's runs: the one named, or one called after the recipe."""
+    return Path(out) if out else Path("runs") / Path(name).stem
+
+
+def parse_change(text: str) -> tuple[str, Any]:
+    """Read one --set key=value; the value is TOML, or a plain word."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {text}: expected key=value, as in --set grid.seeds=[0,1].")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        if not _WORD.fullmatch(value.strip()):
+            raise ConfigError(
+                f"--set {text}: the value is no TOML ({error}). Texts in lists and tables stand in quotes: "
+                f"--set 'grid.targets=[\"qab\"]'."
+            ) from error
+        return key.strip(), value.strip()
+
+
+def request(
+    text: str, *, changes: Mapping[str, Any] | None = None, scale: str = "", data: str | Path | None = None
+) -> str:
+    """Return a digest of a recipe, what is asked beside it, the package, and every file and folder named.
+
+    Empty where it cannot be known whether something changed: data on the net, a recipe that is no TOML.
+    """
+    named = str(data or "")
+    if named == NET:
+        return ""
+    try:
+        texts = [named, *_texts(tomllib.loads(text)), *_texts(dict(changes or {}))]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return ""
+    # "bitext:FOLDER" and "hub:FOLDER" name what stands behind the colon.
+    names = {part for one in texts for part in (one, one.partition(":")[2]) if part.strip()}
+    paths = {name: Path(name).expanduser() for name in sorted(names) if _could_be_path(name)}
+    there = [path.absolute() for path in paths.values() if path.exists()]
+    asked = [text, named, scale, repr(changes or {}), str(Path.cwd()), package_stamp(), stamp(there)]
+    return sha256(json.dumps(asked).encode()).hexdigest()[:16]
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Give every text in a recipe, or in changes to it."""
+    if isinstance(value, Path | str):
+        yield str(value)
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
+
+
+LONGEST_NAME = 255
+"""Bytes that a file's name can have: a longer one is a sentence."""
+
+
+def _could_be_path(name: str) -> bool:
+    return "\0" not in name and all(len(part.encode()) <= LONGEST_NAME for part in name.split("/"))
+
+
+def _file_text(path: Path) -> str:
+    if path.is_dir():
+        inside = sorted(other.name for other in path.glob("*.toml"))
+        raise ConfigError(
+            f"{path}: this is a folder, not a recipe. Give a TOML file"
+            f"{', such as one of those in it: ' + ', '.join(inside[:6]) if inside else ''}."
+        )
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
+        raise ConfigError(
+            f"{path}: there is no such recipe.{near} Give a TOML file or the name of a packaged one."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: byte {error.start + 1} is no UTF-8, so this is no recipe. Give a TOML file."
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from error

@@ -1,0 +1,163 @@
+"""One self-contained HTML page: readable offline, on a telephone, in the dark and on paper.
+
+Every text from data is escaped by the template engine, figures are images (an SVG in an image runs
+nothing), and the page forbids scripts altogether.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+
+import pandas as pd
+
+from isogloss.core.plain_text import plain
+from isogloss.core.version import VERSION
+from isogloss.reports.drawing import Figure
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import count, joined, slug
+from isogloss.reports.sections import Shown
+from isogloss.reports.tables import Cell, Table, cells, plain_table, plain_text
+from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
+
+SUBJECTS = {1: "transfer", 2: "x-mixup", 3: "adjustment", 4: "interference"}
+"""How the tables of each paper's claims are called."""
+
+VERDICTS: tuple[Verdict, ...] = ("supported", "contradicted", "undecided", "not tested")
+
+STATES = {"finished": "finished", "failed": "failed", "damaged": "damaged record", "missing": "not run yet"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a page shows."""
+
+    m: Measurements
+    found: str
+    outcomes: Sequence[Outcome]
+    sections: Sequence[Shown]
+    runs: Table
+    raw: Mapping[str, pd.DataFrame]
+    """Rows as recorded, by the name of their CSV."""
+
+    @cached_property
+    def claims(self) -> list[tuple[Table, list[Outcome]]]:
+        """The claims of each paper that has some, with their table; the page shows them as a list."""
+        papers = sorted({one.claim.paper for one in self.outcomes})
+        own = {paper: [one for one in self.outcomes if one.claim.paper == paper] for paper in papers}
+        return [(claim_table(paper, outcomes), outcomes) for paper, outcomes in own.items()]
+
+    @property
+    def tables(self) -> list[Table]:
+        """All tables there are."""
+        claims = [table for table, _ in self.claims]
+        return [*claims, *(one for part in self.sections for one in part.tables), self.runs]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """All figures there are."""
+        return [one for part in self.sections for one in part.figures]
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML: self-contained, every text from data escaped, without scripts."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    here = files("isogloss.reports")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string((here / "page.html").read_text(encoding="utf-8"))
+    scores = next((part.tables for part in page.sections if part.section.id == "scores"), ())
+    seen = [part for part in page.sections if part.tables or part.figures]
+    text = template.render(
+        page=page,
+        first=scores[:1],
+        seen=[_without(part, scores[:1]) for part in seen],
+        absent=[part.section.title for part in page.sections if not (part.tables or part.figures)],
+        counted=counted(page.outcomes),
+        css=Markup((here / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
+        as_image=_as_image,
+        numbers=numbers_of,
+        version=VERSION,
+    )
+    return plain(text)
+
+
+def _without(part: Shown, tables: Sequence[Table]) -> Shown:
+    """Leave out tables that stand elsewhere on the page."""
+    names = [table.name for table in tables]
+    return replace(part, tables=[one for one in part.tables if one.name not in names])
+
+
+def _as_image(svg: str) -> str:
+    """Return an SVG as the address of an image; one in an image runs nothing."""
+    return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
+
+
+def numbers_of(figure: Figure) -> Table:
+    """Return the first numbers of a figure, without the columns in which all are alike."""
+    data = figure.data
+    differ = [name for name in data if data[name].astype(str).nunique() > 1]
+    return plain_table(figure.name, "Its numbers", data[differ] if differ else data)
+
+
+def counted(outcomes: Sequence[Outcome]) -> str:
+    """Write how many claims have which verdict."""
+    verdicts = [one.verdict for one in outcomes]
+    parts = [f"{verdicts.count(one)} {one}" for one in VERDICTS if one in verdicts]
+    return (
+        f"Of {count(len(verdicts), 'claim')}, {joined(parts)}."
+        if parts
+        else "None of the papers' claims is about these runs."
+    )
+
+
+def claim_table(paper: int, outcomes: Sequence[Outcome]) -> Table:
+    """Return a paper's claims with verdict, what was found, and the rule."""
+    rows = [(o.claim.id, o.claim.says, o.claim.where, o.verdict, o.found, o.claim.rule) for o in outcomes]
+    head = ("claim", "says", "where", "verdict", "found", "rule")
+    return Table(
+        name=slug("claims", SUBJECTS[paper]),
+        title=PAPERS[paper],
+        caption="Each verdict follows from these runs alone, by its rule.",
+        header=cells(*head),
+        align="l" * len(head),
+        rows=tuple(cells(*row) for row in rows),
+        data=pd.DataFrame(rows, columns=list(head)),
+    )
+
+
+def run_table(m: Measurements) -> Table:
+    """Return every run of the plan with how it ended, where, and in what time."""
+    epochs = m.frame("epochs")
+    kept = epochs[epochs["chosen"].eq(True)].groupby("run")["epoch"].first()
+    rows = pd.DataFrame(
+        {
+            "run": run.id,
+            "title": run.record.title if run.record else "",
+            "kind": run.kind,
+            "state": STATES[run.state],
+            **{name: run.made.get(name) for name in ("seconds", "device", "threads", "precision")},
+            "epoch": kept.get(run.id),
+            "remarks": "; ".join(filter(None, (run.error, *(run.record.warnings if run.record else ())))),
+        }
+        for run in m.runs
+    )
+    finished = sum(run.state == "finished" for run in m.runs)
+    head = ("run", "title", "kind", "state", "seconds", "device", "epoch", "remarks")
+    return Table(
+        name="runs",
+        title=f"Every run of the plan ({finished} of {len(m.runs)} finished)",
+        caption="Seconds and device as written beside the record; epoch: the one that was kept.",
+        header=cells(*head),
+        align="llllrlrl",
+        rows=tuple(
+            tuple(Cell(plain_text(row[name]), run.state if name == "state" else "") for name in head)
+            for run, row in zip(m.runs, rows.to_dict("records"), strict=True)
+        ),
+        data=rows,
+        folded=len(rows) > 12,
+    )

@@ -1,0 +1,45 @@
+"""Each kind of row is declared once and told from the others by its fields."""
+
+from dataclasses import MISSING, fields
+
+import pytest
+
+from isogloss.core.rows import ROWS, as_row, kind_of
+from isogloss.diagnostics import DIAGNOSTICS
+
+KINDS = list(dict.fromkeys(kind for kinds in ROWS.values() for kind in kinds))
+
+
+def instance(kind, *, whole):
+    """Make a row; a whole one has values in the fields that may be left out too."""
+    return kind(**{one.name: 1 for one in fields(kind) if whole or one.default is MISSING})
+
+
+def test_every_kind_has_a_frame_of_its_own():
+    assert len({kind.frame for kind in KINDS}) == len(KINDS)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("name", ROWS)
+def test_no_row_is_taken_for_one_of_another_kind(name, whole):
+    for kind in ROWS[name]:
+        row = as_row(instance(kind, whole=whole))
+        assert kind_of(frozenset(row), ROWS[name]) is kind
+        needed = {field for field in row if row[field] == 1}
+        assert kind_of(frozenset(needed), ROWS[name]) is kind
+
+
+def test_what_is_no_row_of_these_has_no_kind():
+    assert kind_of(frozenset({"step", "second_term"}), ROWS["pretrain"]) is None
+
+
+def test_rows_of_every_diagnostic_are_declared():
+    assert DIAGNOSTICS.keys() <= ROWS.keys()
+
+
+@pytest.mark.parametrize("name", DIAGNOSTICS)
+def test_rows_of_diagnostics_hold_ids_and_no_names(name):
+    for kind in ROWS[name]:
+        names = {one.name for one in fields(kind)}
+        assert names & {"model", "models", "start", "origin"}
+        assert not names & {"corpus", "task", "encoder", "method", "source", "target", "seed", "label"}

@@ -1,0 +1,111 @@
+"""compare: whom names mean, and what is refused."""
+
+import pytest
+
+from isogloss.cli.comparing import print_comparisons
+from isogloss.core.errors import ConfigError
+from isogloss.metrics.significance import holm
+from isogloss.reports.compared_runs import Request, compare_runs
+
+
+@pytest.fixture(scope="session")
+def compared(study):
+    """Compare the runs of a study, or those named, with a baseline."""
+
+    def compare(name, against, *runs, **asked):
+        folder = study(name).runs[0].folder.parent
+        return compare_runs(Request(runs=runs or [str(folder)], folder=folder, against=against, **asked))[0]
+
+    return compare
+
+
+def pairs(found):
+    return {
+        (
+            (one.system["encoder.label"], one.system["system"]),
+            (one.baseline["encoder.label"], one.baseline["system"]),
+        )
+        for one in found
+    }
+
+
+def test_a_method_is_each_encoders_own(compared):
+    found = pairs(compared("interference", "source-only"))
+    assert found == {
+        ((one, "target-only"), (one, "source-only")) for one in ("joint", "ffn", "adapter", "meta-adapter")
+    }
+
+
+def test_an_encoder_is_each_methods_own(compared):
+    found = pairs(compared("interference", "joint"))
+    assert {baseline for _, (baseline, _) in found} == {"joint"}
+    assert all(ours[1] == theirs[1] for ours, theirs in found)
+    assert len(found) == 7
+
+
+def test_encoder_and_method_are_one_system_for_all(compared):
+    found = pairs(compared("interference", "joint / source-only"))
+    assert {baseline for _, baseline in found} == {("joint", "source-only")}
+    assert {system for system, _ in found} >= {("joint", "target-only"), ("mono-qaa", "source-only")}
+
+
+def test_a_run_and_a_model_stand_for_their_system(compared, study):
+    scores = study("transfer").frame("scores").query("method == 'bilingual'")
+    for name in (scores["run"].iloc[0], scores["model"].iloc[0]):
+        assert pairs(compared("transfer", name)) == pairs(compared("transfer", "bilingual"))
+        one = pairs(compared("transfer", "source-only", name))
+        assert one == {(("shipped", "bilingual"), ("shipped", "source-only"))}
+
+
+def test_holm_is_over_all_that_is_compared_on_a_test_set(compared):
+    found = compared("transfer", "source-only")
+    expected = holm([one.comparison.p_value for one in found])
+    assert [one.comparison.p_holm for one in found] == pytest.approx(expected)
+    assert len(found) == 7
+
+
+def test_a_measure_beside_the_tasks_own_is_compared_when_asked_for(compared):
+    found = compared("transfer", "source-only", measure="seqeval_f1")
+    assert {one.where.about["metric"] for one in found} == {"seqeval_f1"}
+    assert {one.where.about["metric"] for one in compared("transfer", "source-only")} == {"accuracy"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            {"against": "bilinguall"},
+            "no method, encoder, system or run 'bilinguall'. Did you mean 'bilingual'",
+        ),
+        ({"against": "bilingual", "measure": "accurracy"}, "Did you mean 'accuracy'"),
+        ({"against": "bilingual", "split": "tset"}, "Did you mean 'test'"),
+        ({"against": "bilingual", "runs": ("nothing",)}, "no folder or scored run 'nothing'"),
+        ({"against": ""}, "no method, encoder, system or run ''"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_the_nearest(compared, asked, message):
+    runs = asked.pop("runs", ())
+    with pytest.raises(ConfigError, match=message):
+        compared("transfer", asked.pop("against"), *runs, **asked)
+
+
+def test_the_beginning_of_several_systems_runs_is_refused(compared, study):
+    runs = study("mixup").frame("scores").drop_duplicates("way")["run"]
+    first = runs.str[0].mode()[0]
+    with pytest.raises(ConfigError, match="systems begin with"):
+        compared("mixup", first)
+
+
+def test_it_is_printed_with_every_p(study, capsys):
+    folder = study("transfer").runs[0].folder.parent
+    request = Request(runs=[str(folder)], folder=folder, against="source-only")
+    print_comparisons(request, points=1.0, as_json=False)
+    printed = capsys.readouterr()
+    text = " ".join(printed.out.split())
+    for said in (
+        "95 % interval",
+        "ud upos, shipped, source qaa: bilingual against source-only, accuracy on test",
+    ):
+        assert said in text
+    assert "would see a difference of 1 point with 80 % power" in text
+    assert printed.err == ""

@@ -1,0 +1,474 @@
+"""The table of scores: who stands in it, what is averaged, held against what, and marked when."""
+
+import gzip
+import json
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isogloss.data.prediction_table import Kept
+from isogloss.metrics.significance import holm
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.scored_sets import reference_of, scored_sets
+from isogloss.reports.scores import BITEXT_SIZE, GAP, INTERFERENCE, score_tables, values_of
+
+EXAMPLES = 60
+
+PLAIN = {
+    **{"split": "test", "metric": "accuracy", "main": True, "baseline": 0.25, "examples": EXAMPLES},
+    **{"corpus": "xnli", "treebank": "", "inputs": "", "inputs.translator": "", "task": "nli"},
+    **{"source": "en", "target": "", "seed": 0, "method": "source-only", "way": "", "translator": ""},
+    **{"after.method": "", "encoder": "mini", "encoder.run": "", "encoder.seed": pd.NA},
+    **{"encoder.kind": "pretrained", "encoder.name": "", "encoder.languages": "", "encoder.method": ""},
+    **{"encoder.modules": "", "encoder.adjusted": "", "encoder.pairs": "", "encoder.size": pd.NA},
+    **{"encoder.original": "", "encoder.depth": pd.NA, "optimization.learning_rate": 0.1, "gain": 0.0},
+}
+
+JOINT = {
+    "encoder": "joint",
+    "encoder.kind": "pretrain",
+    "encoder.languages": "en+de+fr",
+    "encoder.method": "masked-language-modelling",
+}
+
+
+def models(languages="en de fr", seeds=3, **facts):
+    """Return the scores of one system with each seed on each language, drawn anew for each."""
+    own = {**PLAIN, **facts}
+    own["way"] = own["way"] or f"way of {own['method']}"
+    own["encoder.name"] = own["encoder.name"] or own["encoder"]
+    own["encoder.original"] = own["encoder.original"] or own["encoder"]
+    found = []
+    for seed in range(seeds):
+        pretrained = seed if own["encoder.kind"] == "pretrain" else pd.NA
+        parts = ("encoder", "way", "source", "target", "corpus", "task")
+        model = "-".join([*(own[part] for part in parts), str(seed)])
+        about = {**own, "seed": seed, "encoder.seed": pretrained, "encoder.run": own["encoder"] + str(seed)}
+        run = f"{model}-{own['inputs']}-{own['inputs.translator']}-{own['split']}-{own['metric']}"
+        found += [{**about, "model": model, "run": run, "language": one} for one in languages.split()]
+    return found
+
+
+def measured(*systems, kept=True, labels=None):
+    """Return measurements of these scores, and of what was right of each example."""
+    rows = [dict(row) for system in systems for row in system]
+    predictions = {}
+    for row in rows:
+        rng = np.random.default_rng(zlib.crc32(f"{row['run']} {row['language']}".encode()))
+        right = (rng.random(EXAMPLES) < 0.5 + row.pop("gain")).astype(float)
+        row["score"] = float(right.mean())
+        ids = tuple(map(str, range(EXAMPLES)))
+        one = Kept(ids=ids, measures={row["metric"]: (right, np.ones(EXAMPLES))})
+        predictions.setdefault(row["run"], {})[row["language"]] = one
+    frame = pd.DataFrame(rows).astype(dict.fromkeys(["seed", "encoder.seed", "encoder.size"], "Int64"))
+    return Measurements(
+        runs=[],
+        labels=labels or {},
+        _frames={"scores": frame},
+        _predictions=predictions if kept else {},
+    )
+
+
+def tables(m):
+    return {table.name: table for table in score_tables(m)}
+
+
+def data(m):
+    return pd.concat([one.data for name, one in tables(m).items() if name != "significance"])
+
+
+def texts(table):
+    return [[cell.text for cell in row] for row in (table.header, *table.rows)]
+
+
+def numbers(frame):
+    """Return what was measured and tested, without names and without what depends on the family."""
+    named = ["name", "against", "encoder.label", "system", "p_holm", "p_examples_holm", "mark"]
+    return frame.drop(columns=named).reset_index(drop=True)
+
+
+@pytest.fixture
+def several():
+    return [
+        models(),
+        models(method="bilingual", target="de", languages="en de fr", gain=0.1),
+        models(method="bilingual", target="fr", languages="en de fr", gain=0.1),
+        models(method="target-only", source="", target="de", languages="en de"),
+        models(encoder="large", gain=0.2),
+        models(corpus="pawsx", task="paraphrase"),
+        models(metric="f1", main=False),
+        models(split="dev"),
+    ]
+
+
+def test_rows_in_another_order_give_the_same_tables(several):
+    first = measured(*several)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        frame = first.frame("scores").iloc[rng.permutation(len(first.frame("scores")))]
+        other = Measurements(runs=[], _frames={"scores": frame}, _predictions=first._predictions)
+        pairs = list(zip(score_tables(first), score_tables(other), strict=True))
+        for one, two in pairs:
+            assert (one.name, one.title, one.caption, one.rows) == (
+                two.name,
+                two.title,
+                two.caption,
+                two.rows,
+            )
+            pd.testing.assert_frame_equal(one.data, two.data)
+        assert len(pairs) == 5
+
+
+def test_every_number_is_that_of_its_own_models(several):
+    m = measured(*several)
+    scores, found = m.frame("scores"), data(m)
+    checked = 0
+    for row in found[found["column"].isin(["en", "de", "fr"])].to_dict("records"):
+        same = [name for name in ("corpus", "task", "split", "metric", "encoder", "way") if name in row]
+        own = scores[np.logical_and.reduce([scores[name] == row[name] for name in same])]
+        own = own[own["language"] == row["column"]]
+        own = own[(own["target"] == "") | (own["target"] == row["column"]) | (row["column"] == own["source"])]
+        by_seed = own.groupby("seed")["score"].mean()
+        assert (row["mean"], row["std"]) == pytest.approx((by_seed.mean(), by_seed.std()))
+        assert row["units"] == len(by_seed) == 3
+        checked += 1
+    assert checked == 19
+
+
+def test_a_model_does_not_count_on_another_target():
+    good = models(method="bilingual", target="de", languages="de fr", gain=0.4)
+    poor = models(method="bilingual", target="fr", languages="de fr", gain=-0.4)
+    found = data(measured(models(), good, poor)).query("method == 'bilingual'").set_index("column")["mean"]
+    assert found["de"] > 0.8
+    assert found["fr"] < 0.2
+
+
+def test_on_languages_nobody_was_made_for_all_models_of_a_system_count():
+    for_de = models(method="bilingual", target="de", languages="de sw", gain=0.4)
+    for_fr = models(method="bilingual", target="fr", languages="fr sw", gain=-0.4)
+    m = measured(models("en de fr sw"), for_de, for_fr)
+    own = m.frame("scores").query("method == 'bilingual' and language == 'sw'")
+    found = data(m).query("method == 'bilingual' and column == 'sw'").iloc[0]
+    assert found["mean"] == pytest.approx(own["score"].mean())
+    assert found["std"] == pytest.approx(own.groupby("seed")["score"].mean().std())
+
+
+def test_models_of_one_seed_are_averaged_on_the_source_first():
+    pair = [models(method="bilingual", target=one, languages="en de fr") for one in ("de", "fr")]
+    m = measured(models(), *pair)
+    own = m.frame("scores").query("method == 'bilingual' and language == 'en'")
+    found = data(m).query("method == 'bilingual' and column == 'en'").iloc[0]
+    assert found["units"] == 3
+    assert found["std"] == pytest.approx(own.groupby("seed")["score"].mean().std())
+
+
+def test_mean_gap_and_unseen_are_means_of_the_columns():
+    m = measured(
+        models("en de fr sw ur"),
+        models("en de fr sw ur", method="x-mixup", target="de+fr"),
+        models("en", encoder="large"),
+    )
+    (where,) = scored_sets(m)
+    found = values_of(where)
+    assert list(found) == ["en", "de", "fr", "sw", "ur", "mean of targets", "gap", "unseen"]
+    assert found["mean of targets"].to_numpy() == pytest.approx(
+        (found["de"] + found["fr"]).to_numpy() / 2, nan_ok=True
+    )
+    assert found[GAP].to_numpy() == pytest.approx(
+        (found["en"] - found["mean of targets"]).to_numpy(), nan_ok=True
+    )
+    assert found["unseen"].to_numpy() == pytest.approx(
+        (found["sw"] + found["ur"]).to_numpy() / 2, nan_ok=True
+    )
+    assert found["gap"].isna().sum() == 3
+
+
+def test_another_corpus_changes_no_table(several):
+    before, after = tables(measured(*several)), tables(measured(*several, models(corpus="other", gain=0.3)))
+    assert len(after) == len(before) + 1
+    for name, table in before.items():
+        if name != "significance":
+            assert after[name].rows == table.rows
+            pd.testing.assert_frame_equal(after[name].data, table.data)
+
+
+def test_another_encoder_changes_no_other_line_but_by_holm():
+    systems = [models(), models(method="bilingual", target="de", languages="en de")]
+    before, after = data(measured(*systems)), data(measured(*systems, models(encoder="zed", gain=0.3)))
+    own = after[after["encoder"] != "zed"]
+    pd.testing.assert_frame_equal(numbers(before), numbers(own), check_dtype=False)
+    assert set(before["against"].dropna()) == {"source-only"}
+    assert set(own["against"].dropna()) == {"mini / source-only"}
+
+
+def test_labels_change_names_alone(several):
+    first = measured(*several)
+    labels = {f"mini{seed}": "source-only" for seed in range(3)}
+    renamed = Measurements(
+        runs=[], labels=labels, _frames={"scores": first.frame("scores")}, _predictions=first._predictions
+    )
+    other = data(renamed)
+    assert "source-only" in set(other["encoder.label"])
+    keys = ["corpus", "metric", "split", "encoder", "way", "column"]
+    sides = [one.sort_values(keys) for one in (data(first), other)]
+    pd.testing.assert_frame_equal(*map(numbers, sides))
+
+
+def test_holm_is_over_the_whole_table(several):
+    checked = 0
+    for name, table in tables(measured(*several)).items():
+        own = table.data[table.data["p_value"].notna()] if name != "significance" else table.data.head(0)
+        if len(own):
+            assert list(own["p_holm"]) == pytest.approx(holm(list(own["p_value"])))
+            assert list(own["p_examples_holm"]) == pytest.approx(holm(list(own["p_examples"])))
+            checked += len(own)
+    assert checked == 5
+
+
+def test_a_star_needs_seeds():
+    def found(seeds, kept=True):
+        m = measured(models(seeds=seeds), models(method="bilingual", seeds=seeds, gain=0.4), kept=kept)
+        return tables(m)["scores-xnli-nli-en-test-accuracy"]
+
+    marks = [{*found(seeds).data["mark"].dropna()} for seeds in (1, 5)]
+    assert marks == [{"°"}, {"*"}]
+    assert "No * is possible: one seed says nothing about others." in found(1).caption
+    assert "stands on seeds and examples" in found(5).caption
+    assert {*found(1, kept=False).data["mark"].dropna()} == {""}
+    assert "No predictions were kept" in found(5, kept=False).caption
+
+
+def test_a_mark_stands_where_holm_says_so(several):
+    m = measured(*several, models(method="target-only", source="", target="fr", languages="fr", gain=0.45))
+    table = tables(m)["scores-xnli-nli-en-test-accuracy"]
+    shown = Counter(
+        cell.text.split()[-1] for row in table.rows for cell in row if cell.text[-1:] in ("*", "°")
+    )
+    assert shown == Counter(table.data["mark"].dropna()) - Counter({"": 99})
+    assert sum(shown.values()) > 1
+    for row in table.data.dropna(subset=["mark"]).to_dict("records"):
+        expected = "*" if row["p_holm"] < 0.05 else "°" if row["p_examples_holm"] < 0.05 else ""
+        assert row["mark"] == expected
+
+
+def test_encoders_made_here_scatter_over_pretraining_seeds():
+    mono = {**JOINT, "encoder": "mono", "encoder.languages": "en"}
+    table = tables(measured(models(**JOINT), models("en", **mono), labels={"joint0": "joint"}))[
+        "scores-xnli-nli-en-test-accuracy"
+    ]
+    assert "3 pretraining seeds" in table.caption
+    assert set(table.data["against"].dropna()) == {"joint / source-only"}
+
+
+def test_a_model_without_source_stands_in_the_table_of_every_source():
+    own = models(method="target-only", source="", target="de", languages="de")
+    both = tables(measured(models(), models(source="fr"), own))
+    assert [name for name in both if "nli-en" in name or "nli-fr" in name] == list(both)[:2]
+    for name in list(both)[:2]:
+        assert "target-only" in {*both[name].data["method"]}
+    alone = tables(measured(own))
+    assert list(alone) == ["scores-xnli-nli-test-accuracy"]
+
+
+def test_inputs_in_translation_stand_together_and_mixed_ones_apart():
+    m = measured(
+        models(),
+        models(inputs="translated"),
+        models(method="x-mixup", inputs="paired", target="de"),
+        models(inputs="mixed"),
+        models(inputs="mixed-question"),
+    )
+    found = tables(m)
+    inputs = {name: {*one.data["inputs"]} for name, one in found.items() if name != "significance"}
+    assert list(inputs.values()) == [{"", "translated", "paired"}, {"mixed"}, {"mixed-question"}]
+
+
+def test_only_the_tasks_own_measure_on_the_best_split_lies_open(several):
+    found = {name: table.folded for name, table in tables(measured(*several)).items()}
+    assert [name for name, folded in found.items() if not folded] == [
+        "scores-pawsx-paraphrase-en-test-accuracy",
+        "scores-xnli-nli-en-test-accuracy",
+    ]
+    assert len(found) == 5
+
+
+def test_the_best_of_a_column_is_bold_and_the_majority_is_below():
+    table = tables(measured(models(), models(method="bilingual", gain=0.4)))[
+        "scores-xnli-nli-en-test-accuracy"
+    ]
+    bold = [row[0].text for row in table.rows for cell in row if cell.mark == "best"]
+    assert Counter(bold) == {"bilingual": 4}
+    assert [cell.text for cell in table.rows[-1]] == ["majority", "25.0", "25.0", "25.0", "–", "–", ""]
+
+
+def systems_of(*systems):
+    (where,) = scored_sets(measured(*systems))
+    return where.systems
+
+
+def against(systems, **facts):
+    """Return which system the one with these facts is held against."""
+    (own,) = [one for one in systems if all(one[name] == value for name, value in facts.items())]
+    found = reference_of(own, systems)
+    return found and (found["encoder"], found["way"], found["inputs"])
+
+
+def test_what_reads_translations_is_held_against_translate_train_by_the_same_translator():
+    by = {"translator": "seq2seq", "target": "de"}
+    read = '{"translator": "seq2seq", "translator.model": "back"}'
+    systems = systems_of(
+        models(),
+        models(method="translate-train", way="files", target="de"),
+        models(method="translate-train", way="made", **by, **{"translator.model": "there"}),
+        models(method="translate-train", way="slow", **by, **{"optimization.learning_rate": 0.2}),
+        models(method="x-mixup", way="mix", target="de"),
+        models(method="x-mixup", way="mix made", **by, **{"optimization.learning_rate": 0.2}),
+        models(method="x-mixup", way="mix", target="de", inputs="paired"),
+        models(way="way of source-only", inputs="translated", **{"inputs.translator": read}),
+        models(method="consistency", way="other", translator="other", target="de"),
+    )
+    assert against(systems, way="mix", inputs="") == ("mini", "files", "")
+    assert against(systems, way="mix", inputs="paired") == ("mini", "files", "")
+    assert against(systems, way="mix made") == ("mini", "slow", "")
+    assert against(systems, inputs="translated")[1] in ("made", "slow")
+    assert against(systems, way="other") == ("mini", "way of source-only", "")
+    assert against(systems, way="files") == ("mini", "way of source-only", "")
+    assert against(systems, way="way of source-only", inputs="") is None
+
+
+def test_adjusted_encoders_are_held_against_their_original_and_continual_against_its_own():
+    made = {"encoder": "aligned", "encoder.original": "mini", "encoder.adjusted": "contrastive-alignment"}
+    systems = systems_of(
+        models(),
+        models(method="x-mixup", target="de"),
+        models(**made),
+        models(method="x-mixup", target="de", **made),
+        models(method="continual", target="de"),
+        models(method="continual", target="de", **made),
+        models(encoder="other"),
+    )
+    assert against(systems, encoder="aligned", method="source-only") == ("mini", "way of source-only", "")
+    assert against(systems, encoder="aligned", method="x-mixup") == ("mini", "way of x-mixup", "")
+    assert against(systems, encoder="aligned", method="continual") == ("aligned", "way of source-only", "")
+    assert against(systems, encoder="mini", method="continual") == ("mini", "way of source-only", "")
+    assert against(systems, encoder="other") is None
+
+
+def test_encoders_made_here_are_held_against_the_joint_one():
+    modules = {**JOINT, "encoder": "modules", "encoder.modules": "adapter"}
+    two = {**JOINT, "encoder": "two", "encoder.languages": "en+de"}
+    systems = systems_of(
+        models(**JOINT),
+        models(**modules),
+        models(**two),
+        models("en", **{**JOINT, "encoder": "mono", "encoder.languages": "en"}),
+        models(method="target-only", target="de", source="", **JOINT),
+        models(method="target-only", target="de", source="", **modules),
+    )
+    for encoder in ("two", "mono"):
+        assert against(systems, encoder=encoder) == ("joint", "way of source-only", "")
+    for method in ("source-only", "target-only"):
+        assert against(systems, encoder="modules", method=method) == ("joint", f"way of {method}", "")
+    assert against(systems, encoder="joint", method="source-only") is None
+    assert against(systems, encoder="joint", method="target-only") == ("joint", "way of source-only", "")
+
+
+def test_the_csv_has_a_row_a_system_and_column_with_both_p_values(several):
+    found = data(measured(*several))
+    assert not found.duplicated(
+        ["corpus", "task", "split", "metric", "encoder", "way", "inputs", "column"]
+    ).any()
+    own = found[found["difference"].notna()]
+    assert own[["p_units", "p_examples", "p_value", "low", "high"]].notna().all().all()
+    assert len(tables(measured(*several))["significance"].rows) == len(own)
+
+
+def test_nothing_measured_is_no_table():
+    assert score_tables(Measurements(runs=[])) == []
+
+
+# What the reports said before, of the same runs.
+
+
+@pytest.fixture
+def golden():
+    folder = Path(__file__).parent / "studies"
+    return lambda name: json.loads(gzip.decompress((folder / f"{name}.golden.json.gz").read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"), [("transfer", 16), ("mixup", 123), ("adjustment", 128), ("interference", 57)]
+)
+def test_means_and_spreads_are_those_of_before(study, golden, name, rows):
+    found, checked = data(study(name)), 0
+    of_targets = {MEAN_BEFORE: _means_of_all_targets(study(name))}
+    for table in _before(golden(name)):
+        for row in table:
+            own = of_targets[MEAN_BEFORE] if row["language"] == MEAN_BEFORE else found
+            own = own[own["column"] == row["language"]]
+            own = own if row.get("what") == "within" else own[own["source"] == row["source"]]
+            own = own[(own["task"] == row["task"]) & (own["metric"] == row.get("metric", row.get("measure")))]
+            how = own["corpus"].where(own["inputs"] == "", own["corpus"] + " " + own["inputs"])
+            own = own[((own["corpus"] == row["corpus"]) | (how == row["corpus"]))]
+            own = own[own["method"] == row["method"].split(" ")[0]]
+            own = own[own["encoder.label"] == row["encoder"]] if name == "interference" else own
+            near = np.isclose(own["mean"], row["mean"], atol=1e-8)
+            near &= np.isclose(own["std"], row["std"], atol=1e-8) & (own["units"] == row["seeds"])
+            assert near.any(), row
+            checked += 1
+    assert checked == rows
+
+
+MEAN_BEFORE = "mean of targets"
+
+
+def _before(golden):
+    """Return the rows of scores; those of perplexities and parameters are others' concern."""
+    for name, table in golden["tables"].items():
+        if name.split("-")[0] in ("scores", "systems", "ways", "interference"):
+            yield [row for row in table["data"] if row.get("what", "within") in ("within", "zero-shot")]
+
+
+def _means_of_all_targets(m):
+    """Return means over all languages but the source: now only those that something was made for count."""
+    found = []
+    for where in scored_sets(m):
+        values = values_of(where)
+        codes = [code for code in (*where.targets, *where.unseen) if code in values]
+        wide = values[codes].mean(axis=1, skipna=False).rename("score").reset_index()
+        for key, own in wide.groupby(["encoder", "way", "inputs", "inputs.translator"]):
+            facts = where.rows[(where.rows["encoder"] == key[0]) & (where.rows["way"] == key[1])].iloc[0]
+            numbers = {"mean": own["score"].mean(), "std": own["score"].std(), "units": own["score"].count()}
+            names = {"method": facts["method"], "encoder.label": facts["encoder.label"], "inputs": key[2]}
+            found.append({**where.about, **names, **numbers, "column": MEAN_BEFORE})
+    return pd.DataFrame(found)
+
+
+def test_interference_is_one_line_an_encoder(study, golden):
+    (table,) = INTERFERENCE.tables(study("interference"))
+    assert [cell.text for cell in table.header] == [
+        *("encoder", "upos qaa within", "upos qad within", "upos qaa → qad", "seeds"),
+    ]
+    before = {row["encoder"] for rows in _before(golden("interference")) for row in rows}
+    assert {row[0].text for row in table.rows} == before
+    assert INTERFERENCE.tables(study("transfer")) == []
+
+
+def test_bitext_sizes_are_those_of_before(study, golden):
+    (table,) = BITEXT_SIZE.tables(study("adjustment"))
+    before = {}
+    for row in golden("adjustment")["tables"]["bitext-size"]["data"]:
+        text = f"{100 * row['mean']:.1f} ± {100 * row['std']:.1f}"
+        before.setdefault((row["corpus"], row["language"]), {})[str(row["translations"] or "original")] = text
+    heads = [cell.text for cell in table.header]
+    found = {
+        (row[0].text, row[3].text): dict(zip(heads[4:-1], (cell.text for cell in row[4:-1]), strict=True))
+        for row in table.rows
+    }
+    assert found.keys() <= before.keys()
+    assert all(found[key] == before[key] for key in found)
+    assert len(found) == 6
