@@ -44,7 +44,9 @@ def the_same(
     for key, row in theirs.items():
         for name, other in values.items():
             there = None if pd.isna(mine[key][name]) else mine[key][name]
-            assert there == (None if row[other] is None else pytest.approx(row[other], rel=1e-6, abs=1e-9)), key
+            assert there == (None if row[other] is None else pytest.approx(row[other], rel=1e-6, abs=1e-9)), (
+                key
+            )
     return len(theirs)
 
 

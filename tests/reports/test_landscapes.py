@@ -12,7 +12,11 @@ from isogloss.reports.measurements import Measurements
 Study = Callable[[str], Measurements]
 
 AGGREGATED = {**plain("source", "role", "alpha"), "start.name": "start"}
-ALONG = {**plain("source", "target", "part", "language", "role", "alpha"), "start.name": "start", "end.name": "end"}
+ALONG = {
+    **plain("source", "target", "part", "language", "role", "alpha"),
+    "start.name": "start",
+    "end.name": "end",
+}
 
 
 def figure(figures: list, name: str):
@@ -21,15 +25,36 @@ def figure(figures: list, name: str):
 
 
 def path(start="source-only", end="bilingual", *, scores=(0.5, 1.0), **facts) -> list[dict]:
-    about = {"source": "aa", "target": "bb", "task": "upos", "corpus": "ud", "split": "dev", "metric": "accuracy"}
+    about = {
+        "source": "aa",
+        "target": "bb",
+        "task": "upos",
+        "corpus": "ud",
+        "split": "dev",
+        "metric": "accuracy",
+    }
     about |= {"part": "all", "role": "target", "language": "bb", "seed": 0, "method": end, "way": end}
     about |= {"start.method": start, "start.way": start, "start": f"{start} 0", "end": f"{end} 0", **facts}
     return [{**about, "alpha": float(alpha), "score": score} for alpha, score in enumerate(scores)]
 
 
 def plane(first="source-only", second="target-only", *, score=0.5, **facts) -> list[dict]:
-    about = {"source": "aa", "target": "bb", "task": "upos", "corpus": "ud", "split": "dev", "metric": "accuracy"}
-    about |= {"part": "all", "role": "target", "language": "bb", "origin": "o", "method": "bilingual", "way": "b"}
+    about = {
+        "source": "aa",
+        "target": "bb",
+        "task": "upos",
+        "corpus": "ud",
+        "split": "dev",
+        "metric": "accuracy",
+    }
+    about |= {
+        "part": "all",
+        "role": "target",
+        "language": "bb",
+        "origin": "o",
+        "method": "bilingual",
+        "way": "b",
+    }
     about |= {"first": first, "second": second, "first.way": first, "second.way": second, **facts}
     about |= {"first.method": first, "second.method": second}
     grid = [(x, y) for x in (0.0, 1.0) for y in (0.0, 1.0)]
@@ -82,7 +107,8 @@ def test_deltas_are_as_they_were(study: Study) -> None:
 def test_an_aggregate_never_mixes_paths_of_other_models_or_splits(other: dict) -> None:
     two = [*path(), *path(target="cc", language="cc")]
     alone, beside = (
-        path_figures(measured(interpolation=rows)) for rows in (two, [*two, *path(scores=(0.9, 0.3), **other)])
+        path_figures(measured(interpolation=rows))
+        for rows in (two, [*two, *path(scores=(0.9, 0.3), **other)])
     )
     old, new = (figure(one, "path-aggregate").data for one in (alone, beside))
     names = [name for name in old if name != "inputs"]
@@ -131,7 +157,13 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     one = {"origin": "o", "method": "bilingual", "way": "b", "part": "all", "source": "aa", "target": "bb"}
     one |= {"norm_first": 1.0, "norm_second": 2.0, "ratio": 0.5, "angle": 50.0, "first": "f", "second": "s"}
     rows = [
-        {**one, "first.way": way, "first.method": way, "second.way": "target-only", "second.method": "target-only"}
+        {
+            **one,
+            "first.way": way,
+            "first.method": way,
+            "second.way": "target-only",
+            "second.method": "target-only",
+        }
         for way in ("source-only", "few-shot")
     ]
     m = measured(deltas=rows)

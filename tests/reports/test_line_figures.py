@@ -23,17 +23,50 @@ def same_rows(new: pd.DataFrame, old: pd.DataFrame, names: list[str]) -> int:
 
 
 def score(language: str, value: float, size: int | None = None, **facts) -> dict:
-    about = {"model": "m", "language": language, "split": "test", "metric": "accuracy", "main": True, "score": value}
-    about |= {"method": "source-only", "way": "w", "source": "aa", "task": "upos", "corpus": "ud", "encoder.depth": 1}
+    about = {
+        "model": "m",
+        "language": language,
+        "split": "test",
+        "metric": "accuracy",
+        "main": True,
+        "score": value,
+    }
+    about |= {
+        "method": "source-only",
+        "way": "w",
+        "source": "aa",
+        "task": "upos",
+        "corpus": "ud",
+        "encoder.depth": 1,
+    }
     if size:
-        about |= {"encoder": f"e{size}", "encoder.run": f"e{size}", "encoder.original": "enc", "encoder.size": size}
+        about |= {
+            "encoder": f"e{size}",
+            "encoder.run": f"e{size}",
+            "encoder.original": "enc",
+            "encoder.size": size,
+        }
         about |= {"encoder.adjusted": "cross-lingual-adjustment", "encoder.pairs": "aa-bb"}
     return {**about, **facts}
 
 
 def epoch(number: int, value: float, **facts) -> dict:
-    about = {"epoch": number, "step": 10 * number, "language": "aa", "split": "dev", "metric": "accuracy", "score": value}
-    about |= {"chosen": False, "corpus": "ud", "task": "upos", "source": "aa", "method": "source-only", "way": "w"}
+    about = {
+        "epoch": number,
+        "step": 10 * number,
+        "language": "aa",
+        "split": "dev",
+        "metric": "accuracy",
+        "score": value,
+    }
+    about |= {
+        "chosen": False,
+        "corpus": "ud",
+        "task": "upos",
+        "source": "aa",
+        "method": "source-only",
+        "way": "w",
+    }
     return {**about, **facts}
 
 
@@ -65,7 +98,9 @@ def test_losses_of_adjustments_are_as_they_were(study: Study) -> None:
     assert checked == 3
 
 
-@pytest.mark.parametrize(("name", "rows"), [("transfer", 21), ("mixup", 30), ("adjustment", 30), ("interference", 27)])
+@pytest.mark.parametrize(
+    ("name", "rows"), [("transfer", 21), ("mixup", 30), ("adjustment", 30), ("interference", 27)]
+)
 def test_dev_scores_by_epoch_are_as_they_were(study: Study, name: str, rows: int) -> None:
     before = pd.DataFrame(golden(name)["figures"]["fine-tuning-1"]["data"])
     before = before[before["epoch"].notna()].assign(chosen=lambda data: data["chosen"].astype(bool))
@@ -75,7 +110,9 @@ def test_dev_scores_by_epoch_are_as_they_were(study: Study, name: str, rows: int
 
 def test_sweeps_are_as_they_were(study: Study) -> None:
     old, checked = golden("mixup")["figures"], 0
-    for drawn, name in zip(figures(study("mixup"), "mixup-sweep"), ("ud-paired-upos", "xnli-paired-nli"), strict=True):
+    for drawn, name in zip(
+        figures(study("mixup"), "mixup-sweep"), ("ud-paired-upos", "xnli-paired-nli"), strict=True
+    ):
         before = pd.DataFrame(old[f"mixup-sweep-{name}-shipped-test-accuracy"]["data"])
         swept = drawn.data[drawn.data["line"] != "as trained"]
         checked += same_rows(swept, before, ["language", "layer", "ratio", "trained", "score"])
@@ -84,14 +121,19 @@ def test_sweeps_are_as_they_were(study: Study) -> None:
 
 
 def test_scores_by_size_of_bitext_are_as_they_were(study: Study) -> None:
-    (drawn,) = figures(study("adjustment"), "bitext-size-cross") or figures(study("adjustment"), "bitext-size")
+    (drawn,) = figures(study("adjustment"), "bitext-size-cross") or figures(
+        study("adjustment"), "bitext-size"
+    )
     rows = drawn.data.assign(
         translations=drawn.data["translations"].where(drawn.data["line"] != "original encoder", 0),
         of=(drawn.data["corpus"] + " " + drawn.data["inputs"]).str.strip(),
     )
     means = rows.groupby(["of", "language", "translations"])["score"].mean().reset_index()
     before = golden("adjustment")["figures"]["bitext-size-shipped-cross-lingual-adjustment-1"]["data"]
-    assert the_same(means, before, {"of": "corpus", **plain("language", "translations")}, {"score": "mean"}) == 27
+    assert (
+        the_same(means, before, {"of": "corpus", **plain("language", "translations")}, {"score": "mean"})
+        == 27
+    )
 
 
 def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
@@ -102,8 +144,13 @@ def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
 
 
 def test_adjustments_of_other_fields_never_share_a_line() -> None:
-    rows = [score(code, 0.5, size, **{"encoder.adjusted.stay": stay, "seed": seed})
-            for code in ("aa", "cc") for size in (100, 200) for stay in (0.0, 1.0) for seed in (0, 1)]  # fmt: skip
+    rows = [
+        score(code, 0.5, size, **{"encoder.adjusted.stay": stay, "seed": seed})
+        for code in ("aa", "cc")
+        for size in (100, 200)
+        for stay in (0.0, 1.0)
+        for seed in (0, 1)
+    ]
     (drawn,) = figures(measured(scores=rows), "bitext-size")
     assert sorted(drawn.data["panel"].unique()) == ["0.0", "1.0"]
     assert set(drawn.data.groupby("language")["line"].unique().map(tuple)) == {("",), ("not adjusted to",)}
@@ -121,8 +168,12 @@ def test_one_size_of_bitext_makes_no_curve_and_a_size_of_all_is_what_was_read() 
 
 
 def test_a_thousand_runs_are_drawn_as_averages_in_a_figure_of_few_panels() -> None:
-    rows = [epoch(at, seed / 100, seed=seed, run=f"{target} {seed}", target=target)
-            for target in map(str, range(40)) for seed in range(25) for at in (1, 2)]  # fmt: skip
+    rows = [
+        epoch(at, seed / 100, seed=seed, run=f"{target} {seed}", target=target)
+        for target in map(str, range(40))
+        for seed in range(25)
+        for at in (1, 2)
+    ]
     (drawn,) = figures(measured(epochs=rows), "fine-tuning")
     assert "the first 24 of 40 panels" in drawn.caption
     assert len(drawn.data) == 2000

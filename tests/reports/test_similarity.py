@@ -32,8 +32,23 @@ SEED = {"encoder": "joint", "encoder.run": "j", "encoder.kind": "pretrain", "kin
 
 
 def conflict(first: str, second: str, cosine: float, **facts) -> dict:
-    about = {**SEED, "model": "m", "first": first, "second": second, "layer": None, "module": "all", "batch": 8}
-    return {**about, "draw": 0, "cosine": cosine, "encoder.languages": "aa+bb", "encoder.family": "bert", **facts}
+    about = {
+        **SEED,
+        "model": "m",
+        "first": first,
+        "second": second,
+        "layer": None,
+        "module": "all",
+        "batch": 8,
+    }
+    return {
+        **about,
+        "draw": 0,
+        "cosine": cosine,
+        "encoder.languages": "aa+bb",
+        "encoder.family": "bert",
+        **facts,
+    }
 
 
 def test_conflict_is_corrected_as_it_was(study: Study) -> None:
@@ -63,7 +78,9 @@ def test_gates_are_as_alike_as_they_were_on_average_over_seeds(study: Study) -> 
 def test_perplexity_under_masks_and_specific_gates_are_as_they_were(study: Study) -> None:
     m, old = study("interference"), golden("interference")["tables"]
     perplexity, kept, specific = (table for one in GATE_TABLES for table in one.tables(m))
-    before = pd.DataFrame(old["gates-perplexity-joint"]["data"]).groupby(["language", "mask"])["perplexity"].mean()
+    before = (
+        pd.DataFrame(old["gates-perplexity-joint"]["data"]).groupby(["language", "mask"])["perplexity"].mean()
+    )
     after = perplexity.data.groupby(["language", "mask"])["perplexity"].mean()
     assert after.to_dict() == pytest.approx(before.to_dict())
     assert len(after) == 6
@@ -78,7 +95,9 @@ def test_conflict_in_training_is_as_it_was(study: Study) -> None:
     (drawn,) = [one for one in similarity_figures(study("interference")) if one.name.endswith("pretraining")]
     before = golden("interference")["figures"]["gradient-conflict-pretraining"]["data"]
     before = [row for row in before if row["module"] == "all" and row["layer"] is None]
-    assert the_same(drawn.data, before, plain("run", "step", "first", "second"), plain("cosine", "batch")) == 36
+    assert (
+        the_same(drawn.data, before, plain("run", "step", "first", "second"), plain("cosine", "batch")) == 36
+    )
 
 
 @pytest.mark.parametrize("task", ["upos", "nli"])
@@ -89,7 +108,10 @@ def test_cka_is_as_it_was(study: Study, task: str) -> None:
         row["method"] = row["method"].split(" ")[0]
         row["seed"] = "" if row["seed"] is None else row["seed"]
     data = drawn.data.assign(seed=drawn.data["seed"].astype(object).where(drawn.data["seed"].notna(), ""))
-    assert the_same(data, before, plain("method", "seed", "first", "second", "layer"), plain("cka", "debiased")) == 60
+    assert (
+        the_same(data, before, plain("method", "seed", "first", "second", "layer"), plain("cka", "debiased"))
+        == 60
+    )
     (table,) = CKA_TABLE.tables(study("mixup"))
     assert (table.data["second"] != "mean").sum() == 114
 
@@ -99,7 +121,9 @@ def test_correlations_of_cka_and_transfer_are_as_they_were(study: Study) -> None
     keys = {**plain("corpus", "task", "source", "states", "layer", "languages"), "way": "method"}
     (table,) = CORRELATION_TABLE.tables(study("mixup"))
     rows = transfer_correlations(study("mixup")).assign(way="source-only")
-    assert the_same(rows, before, keys, plain("points", "rho", "p_value", "low", "high")) == len(table.rows) == 8
+    assert (
+        the_same(rows, before, keys, plain("points", "rho", "p_value", "low", "high")) == len(table.rows) == 8
+    )
 
 
 def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> None:
@@ -129,11 +153,19 @@ def test_seeds_of_an_encoder_are_averaged_whatever_their_order() -> None:
         table = similarity_tables(measured(gradient_conflict=rows))[0]
         texts.append([[cell.text for cell in line] for line in table.rows])
         assert "over 2 seeds" in table.caption
-    assert texts[0] == texts[1] == [["aa", "0.50 ± 0.00", "0.25 ± 0.21 (0.50)"], ["bb", "0.25 ± 0.21 (0.50)", "0.50 ± 0.00"]]
+    assert (
+        texts[0]
+        == texts[1]
+        == [["aa", "0.50 ± 0.00", "0.25 ± 0.21 (0.50)"], ["bb", "0.25 ± 0.21 (0.50)", "0.50 ± 0.00"]]
+    )
 
 
 def test_models_of_other_batches_or_tasks_have_tables_of_their_own() -> None:
-    rows = [conflict("aa", "bb", 0.1), conflict("aa", "bb", 0.2, batch=16), conflict("aa", "bb", 0.3, corpus="other")]
+    rows = [
+        conflict("aa", "bb", 0.1),
+        conflict("aa", "bb", 0.2, batch=16),
+        conflict("aa", "bb", 0.3, corpus="other"),
+    ]
     m = measured(gradient_conflict=[{**row, "run": str(at)} for at, row in enumerate(rows)])
     assert [len(table.data) for table in similarity_tables(m)] == [1] * 6
 

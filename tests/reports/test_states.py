@@ -31,7 +31,10 @@ def test_aucs_are_as_they_were_stage_by_stage(study: Study, kind: str) -> None:
     (table,) = AUC_TABLE.tables(study("adjustment"))
     rows = table.data[table.data["distance"] == kind].groupby(["stage", "pair"])
     rows = rows.agg(auc=("auc", "mean"), change=("change", "mean"), models=("auc", "count")).reset_index()
-    before = [{**row, "stage": row["stage"].split(" (bitext")[0]} for row in golden("adjustment")["tables"][OLD[kind]]["data"]]
+    before = [
+        {**row, "stage": row["stage"].split(" (bitext")[0]}
+        for row in golden("adjustment")["tables"][OLD[kind]]["data"]
+    ]
     assert the_same(rows, before, plain("stage", "pair"), plain("auc", "change", "models")) == 17
 
 
@@ -53,19 +56,30 @@ def test_maps_are_as_they_were(study: Study, task: str) -> None:
     for at, row in enumerate(before):
         row |= {"method": row["method"].split(" ")[0], "at": at}
     data = drawn.data.assign(at=range(99))
-    assert the_same(data, before, plain("at", "method", "what", "language"), plain("x", "y", "between", "layer")) == 99
+    assert (
+        the_same(data, before, plain("at", "method", "what", "language"), plain("x", "y", "between", "layer"))
+        == 99
+    )
     (table,) = MAP_TABLE.tables(study("mixup"))
     assert len(table.rows) == 5
 
 
 def test_an_adjusted_encoder_counts_for_its_own_pairs_only() -> None:
-    rows = [distance(), distance(second="cc"), distance(**adjusted("aa-bb")), distance(second="cc", **adjusted("aa-bb"))]
+    rows = [
+        distance(),
+        distance(second="cc"),
+        distance(**adjusted("aa-bb")),
+        distance(second="cc", **adjusted("aa-bb")),
+    ]
     rows += [distance(task="nli", method="source-only", way="w", **adjusted("bb-aa", encoder="turned"))]
     m = measured(word_distance=rows)
     found = staged(m, m.frame("word-distance"))
     assert list(zip(found["stage"], found["pair"], strict=True)) == [
-        ("original", "aa–bb"), ("original", "aa–cc"), ("adjusted", "aa–bb"), ("nli: adjusted + fine-tuned", "aa–bb"),
-    ]  # fmt: skip
+        ("original", "aa–bb"),
+        ("original", "aa–cc"),
+        ("adjusted", "aa–bb"),
+        ("nli: adjusted + fine-tuned", "aa–bb"),
+    ]
     assert set(found["base"]) == {"mini"}
 
 
@@ -79,17 +93,32 @@ def test_adjustments_that_differ_in_size_or_otherwise_are_stages_of_their_own() 
 
 def test_models_are_pooled_with_equal_weight_whatever_their_bins() -> None:
     rows = pd.DataFrame(
-        [("a", 0.0, 2.0, 1.0), ("b", 0.0, 1.0, 0.0), ("b", 1.0, 2.0, 1.0)], columns=["model", "low", "high", "related"]
+        [("a", 0.0, 2.0, 1.0), ("b", 0.0, 1.0, 0.0), ("b", 1.0, 2.0, 1.0)],
+        columns=["model", "low", "high", "related"],
     ).assign(run="r")
     assert list(pooled(rows, "related", np.array([0.0, 1.0, 2.0]))) == pytest.approx([0.25, 0.75])
 
 
 def test_all_maps_of_a_task_have_the_same_scale() -> None:
     points = [
-        {"model": way, "way": way, "method": way, "task": "upos", "layer": 4, "sentences": 2, "what": "centroid",
-         "language": code, "x": far, "y": -far, "explained_x": 0.5, "explained_y": 0.2, "between": 0.3}
-        for way, far in (("source-only", 10.0), ("x-mixup", 1.0)) for code in ("aa", "bb")
-    ]  # fmt: skip
+        {
+            "model": way,
+            "way": way,
+            "method": way,
+            "task": "upos",
+            "layer": 4,
+            "sentences": 2,
+            "what": "centroid",
+            "language": code,
+            "x": far,
+            "y": -far,
+            "explained_x": 0.5,
+            "explained_y": 0.2,
+            "between": 0.3,
+        }
+        for way, far in (("source-only", 10.0), ("x-mixup", 1.0))
+        for code in ("aa", "bb")
+    ]
     (drawn,) = map_figures(measured(representation_map=points))
     assert len(drawn.data) == 4
     assert "one scale" in " ".join(drawn.caption.split())

@@ -8,19 +8,43 @@ from hand_made import golden, measured, plain, the_same
 
 from isogloss.reports.landscapes import delta_tables
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.summaries import SUMMARIES, gaps, last_and_lowest, made, parameter_counts, spreads, sweep_ends
+from isogloss.reports.summaries import (
+    SUMMARIES,
+    gaps,
+    last_and_lowest,
+    made,
+    parameter_counts,
+    spreads,
+    sweep_ends,
+)
 
 Study = Callable[[str], Measurements]
 
 
 def table(m: Measurements, name: str):
-    (found,) = [made_ for one in SUMMARIES for made_ in one.tables(m) if made_.name == name]
+    (found,) = [table for one in SUMMARIES for table in one.tables(m) if table.name == name]
     return found
 
 
 def score(language: str, value: float, **facts) -> dict:
-    about = {"model": "m", "language": language, "split": "test", "metric": "accuracy", "main": True, "score": value}
-    return {**about, "method": "source-only", "way": "w", "source": "aa", "task": "upos", "corpus": "ud", "seed": 0, **facts}
+    about = {
+        "model": "m",
+        "language": language,
+        "split": "test",
+        "metric": "accuracy",
+        "main": True,
+        "score": value,
+    }
+    return {
+        **about,
+        "method": "source-only",
+        "way": "w",
+        "source": "aa",
+        "task": "upos",
+        "corpus": "ud",
+        "seed": 0,
+        **facts,
+    }
 
 
 def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
@@ -49,7 +73,10 @@ def test_transfer_gaps_are_as_they_were(study: Study, name: str, models: int) ->
 def test_retrieval_is_as_it_was(study: Study, name: str, rows: int) -> None:
     numbers = ["accuracy_forward", "accuracy_backward", "chance"]
     names = ["second", "layer", "centred", "similarity", "candidates", "task", *numbers]
-    new, old = table(study(name), "retrieval-by-layer").data, golden(name)["tables"]["retrieval-by-layer"]["data"]
+    new, old = (
+        table(study(name), "retrieval-by-layer").data,
+        golden(name)["tables"]["retrieval-by-layer"]["data"],
+    )
     one, other = (data[names].sort_values(names).reset_index(drop=True) for data in (new, pd.DataFrame(old)))
     pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
     assert len(one) == rows
@@ -90,8 +117,10 @@ def test_word_alignments_are_as_they_were(study: Study) -> None:
 
 def test_a_gap_is_of_one_model_and_of_its_own_targets() -> None:
     rows = [score("aa", 0.9), score("bb", 0.5), score("cc", 0.1)]
-    rows += [score(code, value, model="b", method="bilingual", way="b", target="bb") for code, value in
-             (("aa", 0.8), ("bb", 0.7), ("cc", 0.0))]  # fmt: skip
+    rows += [
+        score(code, value, model="b", method="bilingual", way="b", target="bb")
+        for code, value in (("aa", 0.8), ("bb", 0.7), ("cc", 0.0))
+    ]
     rows += [score("bb", 0.4, model="t", method="target-only", way="t", source="", target="bb")]
     found = gaps(measured(scores=rows)).set_index("model")["gap"]
     assert found.to_dict() == pytest.approx({"m": 0.6, "b": 0.1})
@@ -106,10 +135,20 @@ def test_dev_scores_do_not_enter_where_there_are_test_scores() -> None:
 
 
 def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:
-    one = {"first": "aa", "second": "bb", "layer": 1, "centred": True, "similarity": "cosine", "candidates": 9}
+    one = {
+        "first": "aa",
+        "second": "bb",
+        "layer": 1,
+        "centred": True,
+        "similarity": "cosine",
+        "candidates": 9,
+    }
     one |= {"accuracy_forward": 0.5, "accuracy_backward": 0.5, "chance": 0.1, "method": "source-only"}
     rows = [{**one, "model": way, "way": way} for way in ("w1", "w2")]
-    assert [line[-1].text for line in table(measured(retrieval=rows), "retrieval-by-layer").rows] == ["1", "1"]
+    assert [line[-1].text for line in table(measured(retrieval=rows), "retrieval-by-layer").rows] == [
+        "1",
+        "1",
+    ]
 
 
 def test_without_rows_there_is_nothing() -> None:

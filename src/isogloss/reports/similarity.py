@@ -7,7 +7,6 @@ itself, then seeds are averaged.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -35,34 +34,22 @@ ABOUT = [*PLACE, "task", "source", "target", "encoder", "way", "name"]
 """What the seeds of one system share."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measure:
-    """A similarity of two languages in each part of a model, by a column of a frame."""
+Measure = tuple[str, str, str, str]
+"""Frame, column, and what it is called, in a title and at length."""
 
-    frame: str
-    column: str
-    title: str
-    how: str
-
-
-MEASURES = (
-    Measure(
-        frame="gradient-conflict",
-        column="cosine",
-        title="Cosine of gradients",
-        how="Cosine of the gradients of two batches",
+MEASURES: tuple[Measure, ...] = (
+    ("gradient-conflict", "cosine", "Cosine of gradients", "Cosine of the gradients of two batches"),
+    (
+        "language-gates",
+        "cosine",
+        "Cosine of masks",
+        "Cosine of the parameters π (log α) of two languages' gates",
     ),
-    Measure(
-        frame="language-gates",
-        column="cosine",
-        title="Cosine of masks",
-        how="Cosine of the parameters π (log α) of two languages' gates",
-    ),
-    Measure(
-        frame="language-gates",
-        column="correlation",
-        title="Correlation of masks",
-        how="Correlation of the parameters π of two languages' gates (each mask's mean is taken off)",
+    (
+        "language-gates",
+        "correlation",
+        "Correlation of masks",
+        "Cosine of π after each mask's mean is taken off",
     ),
 )
 
@@ -107,9 +94,9 @@ def similarity_figures(m: Measurements) -> list[Figure]:
 def _systems(m: Measurements) -> list[tuple[Measure, pd.DataFrame]]:
     found = []
     for measure in MEASURES:
-        rows = m.frame(measure.frame).dropna(subset=[measure.column])
+        rows = m.frame(measure[0]).dropna(subset=[measure[1]])
         if len(rows):
-            named = corrected(name_systems(rows, m.labels), measure.column)
+            named = corrected(name_systems(rows, m.labels), measure[1])
             by = [*ABOUT, *(["batch"] if "batch" in named else [])]
             found += [(measure, own) for _, own in named.groupby(by, sort=False, dropna=False)]
     return found
@@ -123,7 +110,7 @@ def _called(measure: Measure, rows: pd.DataFrame) -> tuple[str, str]:
         about += [first[name] for name in ("task", "source", "target", "corpus", "treebank", "inputs")]
     text = " ".join(filter(None, about))
     batch = first["batch"] if "batch" in rows else ""
-    return slug(measure.frame, measure.column, text, batch), f"{measure.title}, {text}"
+    return slug(measure[0], measure[1], text, batch), f"{measure[2]}, {text}"
 
 
 def _languages_table(measure: Measure, rows: pd.DataFrame) -> Table:
@@ -134,8 +121,9 @@ def _languages_table(measure: Measure, rows: pd.DataFrame) -> Table:
     codes = list(whole[["first", "second"]].stack().drop_duplicates())
     texts = _texts(both, measure, ["first"], "second").reindex(index=codes, columns=codes)
     caption = (
-        f"{measure.how}, of all parameters, {_over(rows)}. On the diagonal one language twice: what noise leaves "
-        f"of 1. In brackets, divided by the geometric mean of the two languages' own: corrected for noise."
+        f"{measure[3]}, of all parameters, {_over(rows)}. On the diagonal one language twice: what noise "
+        "leaves of 1. In brackets, divided by the geometric mean of the two languages' own: corrected for "
+        "noise."
     )
     return _matrix(Words(name=name, title=title, caption=caption, alt=""), texts.rename_axis(""), rows)
 
@@ -158,16 +146,12 @@ def _texts(rows: pd.DataFrame, measure: Measure, down: list[str], across: str) -
     """Write mean ± deviation, over models where there are several, else over draws; corrected in brackets."""
     found = []
     for key, own in rows.groupby([*down, across], sort=False):
-        std = own[measure.column].std() if len(own) > 1 else own["std"].mean()
-        text = plus_minus(own[measure.column].mean(), std, scale=1, digits=2)
+        std = own[measure[1]].std() if len(own) > 1 else own["std"].mean()
+        text = plus_minus(own[measure[1]].mean(), std, scale=1, digits=2)
         true = own["corrected"].mean()
         found.append((*key, text if pd.isna(true) else f"{text} ({_number(true)})"))
-    table = (
-        pd.DataFrame(found, columns=[*down, across, "text"])
-        .set_index([*down, across])["text"]
-        .unstack(sort=False)
-    )
-    return table
+    texts = pd.DataFrame(found, columns=[*down, across, "text"]).set_index([*down, across])["text"]
+    return texts.unstack(sort=False)
 
 
 def _matrix(words: Words, texts: pd.DataFrame, data: pd.DataFrame, *, folded: bool = False) -> Table:
@@ -199,15 +183,15 @@ def _layers_figure(measure: Measure, rows: pd.DataFrame) -> list[Figure]:
         name=slug(name, "layers"),
         title=f"{title}, by layer",
         caption=(
-            f"{measure.how} (solid), and the mean of the two languages' own (dashed), which is what noise leaves of "
-            f"1; {_over(rows)}. The farther solid lies below dashed, the less the layer is shared."
+            f"{measure[3]} (solid), and the mean of the two languages' own (dashed), which is what noise "
+            f"leaves of 1; {_over(rows)}. The farther solid lies below dashed, the less the layer is shared."
         ),
-        alt=f"Line plots by layer; mean over layers: {_told(over, ['pair', 'module'], measure.column)}.",
+        alt=f"Line plots by layer; mean over layers: {_told(over, ['pair', 'module'], measure[1])}.",
     )
-    lines = [over.assign(y=over[measure.column], line=""), over.assign(y=over["own"], line="within")]
+    lines = [over.assign(y=over[measure[1]], line=""), over.assign(y=over["own"], line="within")]
     how = Lines(
         x="layer", y="y", panel="pair", color="module", dash="line", band=True, whole=True, marker="o",
-        labels=("layer", measure.column)
+        labels=("layer", measure[1])
     )  # fmt: skip
     return line_figure(words, pd.concat(lines), how)
 
@@ -233,9 +217,9 @@ def _training_figure(name: str, rows: pd.DataFrame) -> list[Figure]:
         name=slug("gradient-conflict", name),
         title=f"Cosine of gradients while {name}",
         caption=(
-            "Cosine between the gradients of two batches, of two languages (solid) and of one language (dashed), "
-            f"all parameters; smoothed over a {WINDOWS}th of the points, mean over seeds, the band one standard "
-            "deviation. Solid below dashed: the languages pull the weights apart."
+            "Cosine between the gradients of two batches, of two languages (solid) and of one language "
+            f"(dashed), all parameters; smoothed over a {WINDOWS}th of the points, mean over seeds, the band "
+            "one standard deviation. Solid below dashed: the languages pull the weights apart."
         ),
         alt=f"Line plots; mean over steps: {_told(rows, ['panel', 'pair'], 'cosine')}.",
     )
@@ -274,9 +258,10 @@ GATE_TABLES = (
         frame="language-gates-perplexity",
         title="Perplexity under masks",
         caption=(
-            "Perplexity of masked language modelling on held-out text of each language, mean over draws, ± standard "
-            "deviation over seeds: whole (no mask), and of what each language's mask keeps. A language that suffers "
-            "more under another's mask than under its own needs parameters that the other does not."
+            "Perplexity of masked language modelling on held-out text of each language, mean over draws, ± "
+            "standard deviation over seeds: whole (no mask), and of what each language's mask keeps. A "
+            "language that suffers more under another's mask than under its own needs parameters that the "
+            "other does not."
         ),
         by=heads("encoder.label", "corpus", "mask"),
         keep=("mask",),
@@ -288,7 +273,7 @@ GATE_TABLES = (
     Summary(
         frame="language-gates-kept",
         title="What masks keep",
-        caption="Percent of the parameters with gates that a mask keeps, and that it keeps on average by its π.",
+        caption="Percent of the parameters with gates that a mask keeps, and that its π keep on average.",
         by=heads("encoder.label", "corpus", "mask"),
         keep=("mask",),
         values=percents(kept="kept", expected="expected"),
@@ -300,8 +285,9 @@ GATE_TABLES = (
         frame="language-gates-specific",
         title="Gates that only one language keeps",
         caption=(
-            "Gates that every mask of the one language keeps and every mask of the other prunes, percent of all, and "
-            "the parameters they have; mean ± standard deviation over seeds. The file of masks says which they are."
+            "Gates that every mask of the one language keeps and every mask of the other prunes, percent of "
+            "all, and the parameters they have; mean ± standard deviation over seeds. The file of masks says "
+            "which they are."
         ),
         by=heads("encoder.label", "corpus", "keeps", "prunes", "module"),
         keep=("keeps", "prunes", "module"),
@@ -324,9 +310,9 @@ CKA_TABLE = Summary(
     frame="cka",
     title="CKA of languages' sentence states",
     caption=(
-        "Linear CKA of the mean-pooled states of sentences and of their translations, by layer (0: the embeddings); "
-        "mean ± standard deviation over seeds. 1: equal up to rotation and scale. With fewer sentences than "
-        "dimensions it comes out too high; the CSV has the debiased form beside it."
+        "Linear CKA of the mean-pooled states of sentences and of their translations, by layer (0: the "
+        "embeddings); mean ± standard deviation over seeds. 1: equal up to rotation and scale. With fewer "
+        "sentences than dimensions it comes out too high; the CSV has the debiased form beside it."
     ),
     by=heads("corpus", "first", "task", "name", "target", "layer", "sentences"),
     keep=("first", "name", "layer"),
@@ -338,7 +324,7 @@ CKA_TABLE = Summary(
 
 
 def cka_figures(m: Measurements) -> list[Figure]:
-    """Draw CKA by layer, a panel for each pair of languages and a line for each system, per task and encoder."""
+    """Draw CKA by layer, a panel for each pair of languages, a line for each system, per task and encoder."""
     rows = m.frame("cka").dropna(subset=["cka"])
     if rows["layer"].nunique() < 2:
         return []
@@ -361,11 +347,11 @@ def _cka_figure(about: Sequence[str], rows: pd.DataFrame) -> list[Figure]:
         name=slug("cka", *about),
         title=f"CKA by layer: {' '.join(filter(None, about))}",
         caption=(
-            "Linear CKA of sentences and their translations, mean over seeds, the band one standard deviation, for "
-            "each layer; 0 is the embeddings. Dashed: the encoder before fine-tuning. Higher: the two languages' "
-            "states are more alike, up to rotation and scale."
+            "Linear CKA of sentences and their translations, mean over seeds, the band one standard "
+            "deviation, for each layer; 0 is the embeddings. Dashed: the encoder before fine-tuning. Higher: "
+            "the two languages' states are more alike, up to rotation and scale."
         ),
-        alt=f"Line plot by layer; at the last layer, over languages: {_told(last, ['stage', 'system'], 'cka')}.",
+        alt=f"Line plot by layer; at the last: {_told(last, ['stage', 'system'], 'cka')}.",
     )
     how = Lines(
         x="layer", y="cka", panel="pair", color="system", dash="stage", band=True, whole=True, marker="o",
@@ -421,10 +407,10 @@ CORRELATION_TABLE = Summary(
     name="likeness-and-transfer",
     title="Does CKA go with transfer?",
     caption=(
-        "Spearman's ρ of CKA with the source language and the score over the target languages, each a mean over "
-        "seeds; the source itself, whose CKA is 1, is left out. States: of the encoder before fine-tuning, or within "
-        "the model. p: two-sided, exact up to 7 languages, not corrected for the number of layers. From, to: 95 %, "
-        "bootstrap over languages; rough with few."
+        "Spearman's ρ of CKA with the source language and the score over the target languages, each a mean "
+        "over seeds; the source itself, whose CKA is 1, is left out. States: of the encoder before "
+        "fine-tuning, or within the model. p: two-sided, exact up to 7 languages, not corrected for the "
+        "number of layers. From, to: 95 %, bootstrap over languages; rough with few."
     ),
     by=heads("corpus", "inputs", "task", "encoder.label", "system", "states", "layer", "points"),
     keep=("states", "layer", "points"),

@@ -50,7 +50,16 @@ class Number:
 
 POINTS = {"scale": 100, "digits": 1}
 
-HEADS = {"encoder.label": "encoder", "name": "model", "first": "from", "second": "to"}
+HEADS = {
+    "encoder.label": "encoder",
+    "name": "model",
+    "base": "encoder",
+    "origin.name": "origin",
+    "first.name": "to",
+    "second.name": "and to",
+    "first": "from",
+    "second": "to",
+}
 """What stands above columns that are called otherwise."""
 
 
@@ -64,7 +73,7 @@ def percents(**columns: str) -> dict[str, Number]:
     return {head: Number(column=name, scale=100, digits=1) for head, name in columns.items()}
 
 
-def numbers(digits: int = 2, **columns: str) -> dict[str, Number]:
+def numbers(digits: int = 2, /, **columns: str) -> dict[str, Number]:
     """Return columns with so many digits, by their heads."""
     return {head: Number(column=name, digits=digits) for head, name in columns.items()}
 
