@@ -236,10 +236,9 @@ LINE_FIGURES = (
 
 def seed_figures(m: Measurements) -> list[Figure]:
     """Draw the standard deviation over seeds of every system and language, source and target apart."""
-    rows = spreads(m)
+    rows = name_systems(spreads(m), m.labels)
     if rows.empty:
         return []
-    rows = name_systems(rows, m.labels)
     rows = rows.assign(panel=told_by(rows, ["corpus", "treebank", "task", "encoder.label", "metric"]))
     found, names = list(rows.groupby("panel", sort=False)), list(dict.fromkeys(rows["system"]))
 

@@ -148,10 +148,6 @@ def pooled(rows: pd.DataFrame, name: str, edges: "np.ndarray[Any, Any]") -> "np.
 
     Each model's own bins are taken to be evenly filled.
     """
-    return drawing.drawn(capped(_map_words(about, maps), len(maps)), rows, paint)
-
-
-def _map_words(about: list[str], maps: list[tuple[str, pd.DataFrame]]) -> Words:
     shares = []
     for _, own in rows.groupby(["run", "model"], sort=False):
         ordered = own.sort_values("low")
@@ -252,6 +248,10 @@ def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
         drawing.axis_labels(canvas, "first principal component", "second")
         return canvas
 
+    return drawing.drawn(capped(_map_words(about, maps), len(maps)), rows, paint)
+
+
+def _map_words(about: list[str], maps: list[tuple[str, pd.DataFrame]]) -> Words:
     shares = [
         f"{name} {percent(own['between'].dropna().iloc[0])}"
         for name, own in maps
