@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,17 @@ def measured(**frames: Rows) -> Measurements:
         for name, kind in FRAMES.items()
     }
     return Measurements(runs=[], _frames={**empty, **given})
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Outcomes by id, each claim being judged when it is asked for."""
+
+    claims: tuple[Claim, ...]
+    m: Measurements
+
+    def __getitem__(self, name: str) -> Outcome:
+        return judge([one for one in self.claims if one.id == name], self.m)[0]
 
 
 def outcomes(claims: Iterable[Claim], m: Measurements) -> dict[str, Outcome]:

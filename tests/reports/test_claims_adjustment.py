@@ -7,6 +7,7 @@ from made_up_studies import (
     FLAT,
     NOISY,
     UP,
+    Judged,
     Rows,
     adjusted,
     distances,
@@ -110,7 +111,7 @@ CASES = [
 
 @pytest.mark.parametrize(("claim", "frames", "verdict"), CASES)
 def test_each_claim_is_judged_by_its_rule(claim: str, frames: dict[str, Rows], verdict: str) -> None:
-    assert outcomes(CLAIMS, measured(**frames))[claim].verdict == verdict
+    assert Judged(CLAIMS, measured(**frames))[claim].verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -126,41 +127,41 @@ def test_fine_tuning_draws_words_together_where_both_distances_fall(
     change: tuple[float, ...], tasks: tuple[str, ...], verdict: str
 ) -> None:
     m = measured(scores=helped(UP, UP), word_distance=fine_tuned(change, tasks))
-    assert outcomes(CLAIMS, m)["3c"].verdict == verdict
+    assert Judged(CLAIMS, m)["3c"].verdict == verdict
 
 
 def test_part_of_speech_tags_decide_nothing_about_distances() -> None:
     rows = [*fine_tuned(DOWN), *distances("upos", UP)]
-    found = outcomes(CLAIMS, measured(scores=helped(UP, UP), word_distance=rows))["3c"]
+    found = Judged(CLAIMS, measured(scores=helped(UP, UP), word_distance=rows))["3c"]
     assert found.verdict == "supported"
     assert "upos: related words 5.00 → 5.05" in found.checks[-1].beside
 
 
 def test_an_unmeasured_half_is_no_support() -> None:
-    found = outcomes(CLAIMS, measured(scores=helped(UP, UP, None)))["3a"]
+    found = Judged(CLAIMS, measured(scores=helped(UP, UP, None)))["3a"]
     assert (found.verdict, "qa: not measured" in found.found) == ("not tested", True)
 
 
 def test_an_unmeasured_half_saves_nothing_that_is_contradicted() -> None:
-    assert outcomes(CLAIMS, measured(scores=helped(UP, DOWN, None)))["3a"].verdict == "contradicted"
+    assert Judged(CLAIMS, measured(scores=helped(UP, DOWN, None)))["3a"].verdict == "contradicted"
 
 
 def test_no_significant_gain_is_not_yet_no_gain() -> None:
-    assert outcomes(CLAIMS, measured(scores=helped(UP, UP, NOISY)))["3a"].verdict == "undecided"
+    assert Judged(CLAIMS, measured(scores=helped(UP, UP, NOISY)))["3a"].verdict == "undecided"
 
 
 def test_a_loss_in_question_answering_is_no_help_either() -> None:
-    assert outcomes(CLAIMS, measured(scores=helped(UP, UP, DOWN)))["3a"].verdict == "supported"
+    assert Judged(CLAIMS, measured(scores=helped(UP, UP, DOWN)))["3a"].verdict == "supported"
 
 
 def test_a_small_gain_that_few_seeds_cannot_see_refutes_nothing() -> None:
     small = (0.017, 0.03, 0.002)
-    assert outcomes(CLAIMS, measured(scores=helped(small, UP[:3])))["3a"].verdict == "undecided"
+    assert Judged(CLAIMS, measured(scores=helped(small, UP[:3])))["3a"].verdict == "undecided"
 
 
 def test_holm_counts_every_check_of_a_claim() -> None:
     barely = (0.014, 0.03, 0.05, 0.002, 0.02)  # p = .04 by itself
-    found = outcomes(CLAIMS, measured(scores=helped(barely, barely)))["3a"]
+    found = Judged(CLAIMS, measured(scores=helped(barely, barely)))["3a"]
     assert found.checks[0].p_value < 0.05
     assert found.verdict == "undecided"
 
@@ -168,14 +169,14 @@ def test_holm_counts_every_check_of_a_claim() -> None:
 def test_continual_models_are_not_credited_with_the_adjustment() -> None:
     frames = continual(UP, FLAT, ("nli",))
     frames["scores"] += scores([-0.2] * 5)  # the original encoder is far worse than the adjusted one
-    found = outcomes(CLAIMS, measured(**frames))["3d"]
+    found = Judged(CLAIMS, measured(**frames))["3d"]
     assert found.verdict == "undecided"
     assert found.checks[-1].estimate.mean == pytest.approx(0.0)
 
 
 def test_continual_models_of_the_original_encoder_are_beside_the_claim() -> None:
     rows = [*gains("nli", UP), *scores(DOWN, **CONTINUAL)]
-    found = outcomes(CLAIMS, measured(scores=rows))["3d"]
+    found = Judged(CLAIMS, measured(scores=rows))["3d"]
     assert found.verdict == "not tested"
     assert "no continual model of an adjusted encoder" in found.found
     assert "nli made qad: continual − source-only −5.0" in found.checks[-1].beside
@@ -187,19 +188,19 @@ def test_continual_models_of_the_original_encoder_are_beside_the_claim() -> None
 def test_another_adjustment_than_the_papers_decides_nothing(other: dict[str, str]) -> None:
     theirs = {**adjusted(), "encoder": "other", "encoder.run": "other", **other}
     worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **theirs)]
-    assert outcomes(CLAIMS, measured(scores=[*helped(UP, UP), *worse]))["3a"].verdict == "supported"
+    assert Judged(CLAIMS, measured(scores=[*helped(UP, UP), *worse]))["3a"].verdict == "supported"
 
 
 def test_only_languages_adjusted_to_count() -> None:
     rows = [*helped(UP, UP), *gains("nli", DOWN, language="qab"), *gains("nli", DOWN, language="qaa")]
-    assert outcomes(CLAIMS, measured(scores=rows))["3a"].verdict == "supported"
+    assert Judged(CLAIMS, measured(scores=rows))["3a"].verdict == "supported"
 
 
 def test_each_language_is_scored_by_the_encoder_adjusted_to_it() -> None:
     other = {**adjusted(), "encoder": "to-qab", "encoder.run": "to-qab", "encoder.pairs": "qaa-qab"}
     rows = [*helped(UP, UP), *scores([0.0] * 5, language="qab")]
     rows += [*scores(UP, language="qab", **other), *scores(DOWN, **other)]
-    found = outcomes(CLAIMS, measured(scores=rows))["3a"]
+    found = Judged(CLAIMS, measured(scores=rows))["3a"]
     assert found.checks[0].comparison is not None
     assert found.checks[0].comparison.languages == ("qab", "qad")
     assert found.checks[0].estimate.mean == pytest.approx(0.05)
@@ -209,7 +210,7 @@ def test_settings_of_the_adjustment_are_judged_one_by_one() -> None:
     held = {**adjusted(), "encoder": "held", "encoder.run": "held"}
     rows = [{"encoder.adjusted.stay": 1.0, **row} for row in helped(UP, UP)]
     rows += [{**row, "encoder.adjusted.stay": 9.0} for row in scores(DOWN, **held)]
-    found = outcomes(CLAIMS, measured(scores=rows))["3a"]
+    found = Judged(CLAIMS, measured(scores=rows))["3a"]
     assert found.verdict == "contradicted"
     assert "stay 9.0" in found.found
 
@@ -218,27 +219,27 @@ def test_entities_are_judged_by_words_where_they_were_measured() -> None:
     spans = gains("ner", DOWN, metric="span_f1")
     words = [{**row, "main": False} for row in gains("ner", UP, metric="word_f1")]
     rows = [*gains("nli", UP), *spans, *words, *gains("qa", FLAT)]
-    assert outcomes(CLAIMS, measured(scores=rows))["3a"].verdict == "supported"
+    assert Judged(CLAIMS, measured(scores=rows))["3a"].verdict == "supported"
 
 
 def test_one_adjusted_encoder_for_all_seeds_is_said() -> None:
     rows = helped(UP, UP)
     several = [{**row, "encoder.run": f"{row['encoder']}-{row['seed']}"} for row in rows]
     words = "one adjusted encoder: its own variance is not in it"
-    said = [words in outcomes(CLAIMS, measured(scores=some))["3a"].found for some in (rows, several)]
+    said = [words in Judged(CLAIMS, measured(scores=some))["3a"].found for some in (rows, several)]
     assert said == [True, False]
 
 
 def test_two_sizes_have_no_rank_correlation_of_their_own() -> None:
     rows = [row for row in sized("nli", UP) + sized("ner", UP) if row["encoder.size"] != 30]
-    found = outcomes(CLAIMS, measured(scores=rows))["3b"]
+    found = Judged(CLAIMS, measured(scores=rows))["3b"]
     assert (found.verdict, "ρ" in found.found) == ("supported", False)
 
 
 def test_all_translations_are_more_than_any_number() -> None:
     rows = [*scores([0.0] * 5, **adjusted(250)), *scores(UP, **adjusted(None))]
     rows += [{**row, "task": "ner"} for row in rows]
-    assert outcomes(CLAIMS, measured(scores=rows))["3b"].verdict == "supported"
+    assert Judged(CLAIMS, measured(scores=rows))["3b"].verdict == "supported"
 
 
 def test_the_order_of_rows_changes_no_verdict() -> None:
@@ -260,7 +261,7 @@ def test_a_folder_without_adjustment_is_not_asked() -> None:
 
 
 def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
-    found = outcomes(CLAIMS, study("adjustment"))
+    found = Judged(CLAIMS, study("adjustment"))
     assert "nli: qad −1.7" in old_claim("adjustment", "f")
     assert [f"{100 * found[one].checks[0].estimate.mean:.1f}" for one in ("3a", "3b")] == ["-1.7", "-1.7"]
     told = old_claim("adjustment", "h")

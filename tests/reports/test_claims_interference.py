@@ -10,6 +10,7 @@ from made_up_studies import (
     NOISY,
     UP,
     WITHIN,
+    Judged,
     Rows,
     by_kind,
     golden,
@@ -147,7 +148,7 @@ CASES = [
 
 @pytest.mark.parametrize(("claim", "frames", "verdict"), CASES)
 def test_each_claim_is_judged_by_its_rule(claim: str, frames: dict[str, Rows], verdict: str) -> None:
-    assert outcomes(CLAIMS, measured(**frames))[claim].verdict == verdict
+    assert Judged(CLAIMS, measured(**frames))[claim].verdict == verdict
 
 
 def test_every_pretraining_seed_counts_once_however_many_draws_it_has() -> None:
@@ -176,7 +177,7 @@ def test_seeds_that_disagree_decide_nothing_though_every_sentence_test_is_sure()
     rows = [*halves(JOINT, [0.0] * 3, [0.0] * 3), *halves(meta(), UP[:3], (0.025, 0.41, 0.138))]
     kept = {row["run"]: right_or_wrong(row["score"]) for row in rows}
     frames = measured(scores=rows)._frames
-    found = outcomes(CLAIMS, Measurements(runs=[], _frames=frames, _predictions=kept))["4e"]
+    found = Judged(CLAIMS, Measurements(runs=[], _frames=frames, _predictions=kept))["4e"]
     zero_shot = found.checks[1].comparison
     assert zero_shot is not None
     assert zero_shot.examples == 400
@@ -187,14 +188,14 @@ def test_seeds_that_disagree_decide_nothing_though_every_sentence_test_is_sure()
 def test_one_pretraining_seed_supports_nothing_however_many_fine_tunings() -> None:
     rows = [row for row in mono(UP) if row["encoder.seed"] == 0]
     tuned = [{**row, "seed": seed, "score": row["score"] + seed / 1000} for row in rows for seed in range(9)]
-    found = outcomes(CLAIMS, measured(scores=tuned))["4a"]
+    found = Judged(CLAIMS, measured(scores=tuned))["4a"]
     assert (found.verdict, "one pretraining seed" in found.found) == ("undecided", True)
 
 
 def test_equal_steps_are_said_since_an_encoder_alone_saw_its_language_more_often() -> None:
     shorter = pretrained(languages="qaa", method__steps=50)
     said = [
-        outcomes(CLAIMS, measured(scores=rows))["4a"].found
+        Judged(CLAIMS, measured(scores=rows))["4a"].found
         for rows in (mono(UP), [*START, *seeds(shorter, UP, **WITHIN)])
     ]
     assert ["saw its language more often" in one for one in said] == [True, False]
@@ -204,14 +205,14 @@ def test_nearly_sure_with_three_seeds_is_undecided_not_contradicted() -> None:
     rows = two_pairs(0.5, 0.1)
     sides = (0.8 - 0.62, 0.8 - 0.30, 0.8 - 0.18)  # All below what one language has with itself.
     rows["training_conflict"] = conflicts(sides)
-    found = outcomes(CLAIMS, measured(**rows))["4b"]
+    found = Judged(CLAIMS, measured(**rows))["4b"]
     assert 0.05 < found.checks[0].p_value < 0.12
     assert found.verdict != "contradicted"
 
 
 def test_an_unmeasured_half_is_no_support() -> None:
     rows = [*START, *seeds(meta(), UP, **WITHIN)]
-    found = outcomes(CLAIMS, measured(scores=rows))["4e"]
+    found = Judged(CLAIMS, measured(scores=rows))["4e"]
     assert (found.verdict, "zero-shot: not measured" in found.found) == ("not tested", True)
 
 
@@ -228,17 +229,17 @@ def test_meta_learning_of_the_toolkits_own_changes_no_verdict(other: dict[str, s
 
 def test_kinds_of_modules_are_judged_one_by_one() -> None:
     rows = [*START, *halves(FFN, UP, DOWN), *halves(ATTENTION, DOWN, DOWN), *halves(ADAPTER, UP, DOWN)]
-    found = outcomes(CLAIMS, measured(scores=rows))["4d"]
+    found = Judged(CLAIMS, measured(scores=rows))["4d"]
     signs = [check.estimate.mean > 0 for check in found.checks]
     assert (found.verdict, signs) == ("contradicted", [True, False, False, False, True, False])
 
 
 def test_gradients_in_training_decide_and_those_of_the_finished_encoder_stand_beside() -> None:
     training, finished = conflicts((0.1, 0.12, 0.08)), conflicts((0.9, 0.92, 0.88))
-    first = outcomes(CLAIMS, measured(training_conflict=training, gradient_conflict=finished))["4b"]
+    first = Judged(CLAIMS, measured(training_conflict=training, gradient_conflict=finished))["4b"]
     assert first.checks[0].estimate.high < 0
     assert first.checks[-1].beside == "finished encoder: 0.90 between, 0.80 within"
-    only = outcomes(CLAIMS, measured(gradient_conflict=finished))["4b"]
+    only = Judged(CLAIMS, measured(gradient_conflict=finished))["4b"]
     assert (only.verdict, only.checks[0].values) == ("not tested", ())
 
 
@@ -247,13 +248,13 @@ def test_a_control_that_is_noise_is_no_zero() -> None:
         {**row, "cosine": -0.01 if row["first"] == row["second"] else -0.5}
         for row in conflicts((0.1, 0.2, 0.3))
     ]
-    assert outcomes(CLAIMS, measured(training_conflict=rows))["4b"].checks[0].values == ()
+    assert Judged(CLAIMS, measured(training_conflict=rows))["4b"].checks[0].values == ()
 
 
 def test_gates_are_judged_by_cosine_and_told_by_correlation() -> None:
     rows = [{**row, "correlation": -row["cosine"] if row["first"] != row["second"] else 0.8}
             for row in masks(FALLS, MORE)]  # fmt: skip
-    found = outcomes(CLAIMS, measured(language_gates=rows))["4f"]
+    found = Judged(CLAIMS, measured(language_gates=rows))["4f"]
     assert found.verdict == "supported"
     assert "by correlation, ρ of layer and similarity 1.00" in found.checks[-1].beside
 
@@ -299,7 +300,7 @@ def test_a_language_trained_and_tested_alone_is_within_whatever_the_method() -> 
         *halves(SHARED, UP, DOWN),
         *seeds(SHARED, UP, **target),
     ]
-    checks = outcomes(CLAIMS, measured(scores=rows))["4j"].checks
+    checks = Judged(CLAIMS, measured(scores=rows))["4j"].checks
     assert [check.comparison.languages for check in checks if check.comparison] == [("qaa", "qad"), ("qad",)]
 
 
@@ -321,7 +322,7 @@ def test_folders_about_something_else_are_not_asked() -> None:
 
 
 def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
-    found = outcomes(CLAIMS, study("interference"))
+    found = Judged(CLAIMS, study("interference"))
     assert "mono-qaa upos qaa +0.2" in old_claim("interference", "k")
     assert found["4a"].checks[0].written(found["4a"].checks[0].estimate.mean) == "0.2"
     assert "cosine 0.20 between, 0.58 within" in old_claim("interference", "l")
