@@ -35,7 +35,15 @@ ABOUT = {
 
 FACTS = (
     *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method"),
-    *("encoder", "encoder.seed", "encoder.kind", "encoder.name", "encoder.languages", "encoder.method"),
+    *(
+        "encoder",
+        "encoder.run",
+        "encoder.seed",
+        "encoder.kind",
+        "encoder.name",
+        "encoder.languages",
+        "encoder.method",
+    ),
     *("encoder.modules", "encoder.adjusted", "encoder.pairs", "encoder.size", "encoder.original"),
 )
 """Facts that every frame has a column of, known or not; the others (``method.mse`` …) as there are runs."""
