@@ -37,6 +37,7 @@ from isogloss.encoders.language_modules import parameter_counts
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
+from isogloss.experiments.fewer_examples import fewer_than_asked
 from isogloss.experiments.labels import described, translation_model_label, translator_label
 from isogloss.experiments.pretraining_text import PretrainingText
 from isogloss.experiments.raw_text import keep_tensors, masked_lm_of, text_of
@@ -69,7 +70,7 @@ def make(shop: Workshop, run: Run) -> Record:
         run=content(run),
         needs=tuple(run_id(needed) for needed in needs(run)),
         rows=made.rows,
-        warnings=made.warnings,
+        warnings=(*made.warnings, *dict.fromkeys(fewer_than_asked(run, shop.sources))),
     )
     shop.store.finish(record, _how(perf_counter() - start, shop, run))
     shop.store.remove_leftovers(run, WORK)
