@@ -123,7 +123,7 @@ def cka_goes_with_transfer(m: Measurements) -> list[Check]:
     for about, own in boards(m, rows, [*PLACE, "encoder", "way"]):
         both = _both(_by_language(_cka_of(m, own)), _by_language(own))
         if len(both):
-            found.append(_correlation(f"{about}, {own['system'].iloc[0]}: ρ of CKA and score", both, above=0))
+            found.append(_correlation(f"{about}: ρ of CKA and score", both, above=0))
     return found
 
 
