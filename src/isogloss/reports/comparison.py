@@ -167,7 +167,7 @@ def boards(m: Measurements, rows: pd.DataFrame, by: Sequence[str]) -> Iterator[t
     if rows.empty:
         return
     named = name_systems(rows, m.labels)
-    shown = {"task": "task", "source": "source", "encoder": "encoder.label"}
+    shown = {"task": "task", "source": "source", "encoder": "encoder.label", "way": "system"}
     shown |= {name: name for name in ("corpus", "treebank", "split", "metric")}
     own = [shown[name] for name in shown if name in by]
     telling = [name for name in own if name in ("task", "source") or named[name].nunique() > 1]
