@@ -132,7 +132,9 @@ class Measurements:
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
         numbers = ["seed", "encoder.seed", "encoder.size"]
         texts = [name for name in FACTS if name not in numbers]
-        return frame.astype(dict.fromkeys(numbers, "Int64")).fillna(dict.fromkeys(texts, ""))
+        # A fact that no model has is a column of nan, which takes no text before it is one of objects.
+        kinds = {**dict.fromkeys(numbers, "Int64"), **dict.fromkeys(texts, object)}
+        return frame.astype(kinds).fillna(dict.fromkeys(texts, "")).infer_objects()
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

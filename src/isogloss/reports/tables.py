@@ -93,7 +93,7 @@ class Summary:
                 header=cells(*(self.by[one] for one in by), *heads, self.over),
                 align="l" * len(by) + "r" * (len(heads) + 1),
                 rows=tuple(
-                    cells(*map(plain_text, key), *(one(group) for one in numbers), str(self._count(group)))
+                    cells(*map(_plain, key), *(one(group) for one in numbers), str(self._count(group)))
                     for key, group in lines
                 ),
                 data=rows,
@@ -129,7 +129,7 @@ def plain_table(name: str, title: str, rows: pd.DataFrame, *, shown: int = 200) 
         caption=f"Rows as recorded.{more}",
         header=cells(*map(str, rows.columns)),
         align="l" * len(rows.columns),
-        rows=tuple(cells(*map(plain_text, row)) for row in rows.head(shown).itertuples(index=False)),
+        rows=tuple(cells(*map(_plain, row)) for row in rows.head(shown).itertuples(index=False)),
         data=rows,
         folded=len(rows) > 12,
     )
@@ -161,8 +161,7 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def plain_text(value: object) -> str:
-    """Write a value of a row as it is; nothing for what is not there."""
+def _plain(value: object) -> str:
     if pd.isna(value):
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
