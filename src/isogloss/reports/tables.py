@@ -1,8 +1,10 @@
 """Tables as values: what a page shows, the same as LaTeX, and the numbers behind as CSV."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from isogloss.reports.measurements import Measurements
@@ -44,8 +46,11 @@ class Number:
 
     def of(self, rows: pd.DataFrame) -> str:
         """Write it; a dash where there is no number."""
-        values = pd.to_numeric(rows[self.column]).dropna()
-        return plus_minus(values.mean(), values.std(), scale=self.scale, digits=self.digits)
+        values = rows[self.column].to_numpy(dtype=float, na_value=math.nan)
+        values = values[~np.isnan(values)]
+        mean = float(values.mean()) if len(values) else math.nan
+        std = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        return plus_minus(mean, std, scale=self.scale, digits=self.digits)
 
 
 POINTS = {"scale": 100, "digits": 1}
@@ -107,7 +112,7 @@ class Summary:
         (number,) = self.values.values()
         names = list(rows[self.pivot].drop_duplicates())
         return [str(name) for name in names], [
-            lambda group, name=name: number.of(group[group[self.pivot] == name])  # type: ignore[misc]
+            lambda group, name=name: number.of(group[[number.column]][group[self.pivot] == name])  # type: ignore[misc]
             for name in names
         ]
 
