@@ -257,7 +257,7 @@ def whole_numbers(axes: Sequence["Axes"]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     for panel in axes:
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def half_steps(axes: Iterable["Axis"], values: Sequence[float]) -> None:

@@ -1,8 +1,8 @@
 """Scores along paths and planes between models, and how far apart these lie.
 
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 4, Figs 2 to 10. Mean and
-variance over seeds are divided by the mean score of the matching model at α = 1, which the paper takes for the
-bilingual one. Paths, planes and deltas of other models, weights or test sets never share a line.
+variance over seeds are divided by the mean score of the model at α = 1, in the paper the bilingual one.
+Paths, planes and deltas of other models, weights or test sets never share a line.
 """
 
 from collections.abc import Mapping
@@ -12,28 +12,11 @@ import numpy as np
 import pandas as pd
 
 from isogloss.metrics.spread import spread
-from isogloss.reports.drawing import (
-    FAINT,
-    MARK,
-    MARKERS,
-    MOST_PANELS,
-    SOURCE,
-    TARGET,
-    TINT,
-    Figure,
-    Words,
-    axis_labels,
-    capped,
-    colours,
-    drawn,
-    half_steps,
-    head,
-    legend,
-    panels,
-)
+from isogloss.reports import drawing
+from isogloss.reports.drawing import FAINT, MARK, MARKERS, MOST_PANELS, SOURCE, TARGET, TINT, Figure, Words
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, encoder_names, joined, slug, told_by, way_names
-from isogloss.reports.tables import Number, Summary, Table
+from isogloss.reports.tables import Summary, Table, heads, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,30 +46,27 @@ PATHS = ["encoder", "encoder.label", "split", "source", *ENDS]
 TRIPLE = ["way", "origin.name", "first.way", "first.name", "second.way", "second.name"]
 CORNERS = {"origin": "way", "first": "first.way", "second": "second.way"}
 
+PAIR = ("source", "target", "origin.name", "first.name", "second.name", "part")
+
 AGGREGATES = {
-    "normalised_mean": ("path-aggregate", "All pairs and tasks together", "mean over seeds", "score / end's"),
+    "normalised_mean": ("path-aggregate", "All pairs and tasks together", "mean over seeds"),
     "normalised_variance": (
-        *("path-variance", "Variance over seeds along the path", "unbiased variance over seeds"),
-        "variance / end's score",
+        "path-variance",
+        "Variance over seeds along the path",
+        "unbiased variance over seeds",
     ),
 }
 
 
 def path_figures(m: Measurements) -> list[Figure]:
-    """Draw the mean over pairs and tasks (Fig. 2), by task, the variance (Fig. 5), and each pair (Figs 6–9)."""
+    """Draw means over pairs and tasks (Fig. 2), by task, the variance (Fig. 5), each pair (Figs 6–9)."""
     along = curves(m)
     if along.empty:
         return []
     groups = [group for _, group in along.groupby(SETTING, sort=False, dropna=False)]
-    return [
-        *aggregate_figures(along),
-        *(_pair_figure(group, normalised=False) for group in groups),
-        *(
-            _pair_figure(own, normalised=True)
-            for own in (g.dropna(subset=["by"]) for g in groups)
-            if len(own)
-        ),
-    ]
+    divided = [group for group in (one.dropna(subset=["by"]) for one in groups) if len(group)]
+    raw = [_pair_figure(group, normalised=False) for group in groups]
+    return [*aggregate_figures(along), *raw, *(_pair_figure(group, normalised=True) for group in divided)]
 
 
 def curves(m: Measurements) -> pd.DataFrame:
@@ -99,9 +79,7 @@ def curves(m: Measurements) -> pd.DataFrame:
     found = over.agg(seeds="count", mean="mean", std="std").reset_index()
     ends = found["mean"].where((found["alpha"] == 1) & (found["mean"] > 0))
     by = ends.groupby([found[name] for name in CURVE], dropna=False).transform("max")
-    return found.assign(
-        by=by, normalised_mean=found["mean"] / by, normalised_variance=found["std"] ** 2 / by
-    ).drop(columns=[] if by.notna().any() else ["normalised_mean", "normalised_variance"])
+    return found.assign(by=by, normalised_mean=found["mean"] / by, normalised_variance=found["std"] ** 2 / by)
 
 
 def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
@@ -134,7 +112,7 @@ def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
 
 
 def _aggregate_figure(rows: pd.DataFrame, measure: str, *, by_task: bool) -> Figure:
-    name, title, what, label = AGGREGATES[measure]
+    name, title, what = AGGREGATES[measure]
     over = "pair" if by_task else "curve"
     each = "" if by_task else ", one for each pair and task"
     ends = _ends(rows, ["role", "start.name", "end.name", *(["task"] if by_task else [])], "mean", "{:.3g}")
@@ -143,18 +121,19 @@ def _aggregate_figure(rows: pd.DataFrame, measure: str, *, by_task: bool) -> Fig
         title=f"{title}, by task" if by_task else title,
         caption=(
             f"The {what} at each point of the paths of Eq. 1 and Eq. 2, divided by the mean score of the "
-            f"matching model at the end, then averaged over up to {count(int(rows['curves'].max()), over)}"
-            f"{each}; bands: 95 % interval of that mean (Student's t)."
+            "matching model at the end, then averaged over up to "
+            f"{count(int(rows['curves'].max()), over)}{each}; bands: 95 % interval of that mean (Student's "
+            "t)."
         ),
         alt=f"Line plot of the normalised {what}: {ends}.",
     )
-    drawing = rows.assign(
+    bands = rows.assign(
         panel=_path_names(rows, ["source", *TEST, "encoder.label", "split"] if by_task else PATHS),
         middle=rows["mean"],
         low=rows["low"].fillna(rows["mean"]),
         high=rows["high"].fillna(rows["mean"]),
     )
-    return _band_figure(words, rows, drawing, label)
+    return _band_figure(words, rows, bands, f"{what} / score at α 1")
 
 
 def _pair_figure(rows: pd.DataFrame, *, normalised: bool) -> Figure:
@@ -163,29 +142,33 @@ def _pair_figure(rows: pd.DataFrame, *, normalised: bool) -> Figure:
     first, kind = rows.iloc[0], "normalised" if normalised else "raw"
     scale = 1 / rows["by"] if normalised else pd.Series(100.0, rows.index)
     what = "divided by the mean score of the model at the end" if normalised else "in percent"
-    where = " ".join(filter(None, (first["corpus"], first["treebank"], first["inputs"], first["task"])))
     words = Words(
         name=slug("path", kind, *(first[name] for name in SETTING if name != "encoder")),
-        title=f"{where}, {first['encoder.label']}: {first['metric']} on {first['split']}, {kind}",
+        title=f"{_where(first)}: {first['metric']} on {first['split']}, {kind}",
         caption=(
-            f"Each panel walks straight from one model to another of the same seed (Eqs 1 and 2), "
+            "Each panel walks straight from one model to another of the same seed (Eqs 1 and 2), "
             f"{WEIGHTS.get(first['part'], first['part'])}. Lines: mean {first['metric']} on the "
             f"{first['split']} sets, {what}; bands: ± one standard deviation over "
-            f"{count(int(rows['seeds'].max()), 'seed')}. The tinted strip lies between the two models; outside "
-            f"it the path is prolonged."
+            f"{count(int(rows['seeds'].max()), 'seed')}. The tinted strip lies between the two models; "
+            "outside it the path is prolonged."
         ),
         alt=f"Line plot, means over the panels: {_ends(rows, ['role', 'start.name'], 'mean', '{:.1%}')}.",
     )
     middle, half = rows["mean"] * scale, rows["std"].fillna(0) * scale
     pair = (rows["source"] + " → " + rows["target"]).where(rows["target"] != "", rows["source"])
-    drawing = rows.assign(
+    bands = rows.assign(
         panel=pair + ", " + pd.Series(_path_names(rows, []), rows.index),
         middle=middle,
         low=middle - half,
         high=middle + half,
     )
-    label = f"{first['metric']} / end's" if normalised else f"{first['metric']}, percent"
-    return _band_figure(words, rows, drawing, label)
+    label = f"{first['metric']} / that at α 1" if normalised else f"{first['metric']}, percent"
+    return _band_figure(words, rows, bands, label)
+
+
+def _where(first: pd.Series) -> str:
+    about = [first[name] for name in ("corpus", "treebank", "inputs", "task") if first[name]]
+    return f"{' '.join(about)}, {first['encoder.label']}"
 
 
 def _path_names(rows: pd.DataFrame, others: list[str]) -> list[str]:
@@ -202,7 +185,7 @@ def _band_figure(words: Words, data: pd.DataFrame, rows: pd.DataFrame, label: st
     names = list(rows["panel"].drop_duplicates())
 
     def paint() -> "Canvas":
-        canvas, axes = panels(len(names[:MOST_PANELS]))
+        canvas, axes = drawing.panels(len(names[:MOST_PANELS]))
         for axis, name in zip(axes, names, strict=False):
             axis.axvspan(0, 1, color=TINT, linewidth=0, zorder=0)
             own = rows[rows["panel"] == name].sort_values("alpha", kind="stable")
@@ -212,13 +195,13 @@ def _band_figure(words: Words, data: pd.DataFrame, rows: pd.DataFrame, label: st
                 axis.fill_between(line["alpha"], line["low"], line["high"], color=colour, alpha=0.2, lw=0)
                 axis.plot(line["alpha"], line["middle"], color=colour, ls=dashes, label=f"{role} language")
             axis.margins(x=0.01)
-            head(axis, name)
-        legend(canvas, axes)
-        half_steps((axis.xaxis for axis in axes), list(rows["alpha"]))
-        axis_labels(canvas, ALPHA, label)
+            drawing.head(axis, name)
+        drawing.legend(canvas, axes)
+        drawing.half_steps((axis.xaxis for axis in axes), list(rows["alpha"]))
+        drawing.axis_labels(canvas, ALPHA, label)
         return canvas
 
-    return drawn(capped(words, len(names)), data, paint)
+    return drawing.drawn(drawing.capped(words, len(names)), data, paint)
 
 
 def _ends(rows: pd.DataFrame, by: list[str], value: str, form: str) -> str:
@@ -234,7 +217,7 @@ def _ends(rows: pd.DataFrame, by: list[str], value: str, form: str) -> str:
 
 
 def plane_figures(m: Measurements) -> list[Figure]:
-    """Draw lines of equal score in the plane through three models (Figs 3 and 10), a figure for each three."""
+    """Draw lines of equal score in the plane through each three models (Figs 3 and 10)."""
     rows = m.frame("plane")
     if rows.empty:
         return []
@@ -245,9 +228,7 @@ def plane_figures(m: Measurements) -> list[Figure]:
 
 def _surfaces(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the mean over seeds on the grid of each pair and language; what is no grid is left out."""
-    rows = rows.assign(
-        alpha_first=rows["alpha_first"].round(DIGITS), alpha_second=rows["alpha_second"].round(DIGITS)
-    )
+    rows = rows.assign(**rows[["alpha_first", "alpha_second"]].round(DIGITS))
     panel = ["source", "target", "language", "role"]
     keys = [*SETTING, *TRIPLE, *panel, "alpha_first", "alpha_second"]
     over = rows.groupby(keys, sort=False, dropna=False)
@@ -267,30 +248,27 @@ def _plane_figure(rows: pd.DataFrame) -> Figure:
     surfaces = [(key, own) for key, own in rows.groupby(keys, sort=False)][:MOST_PANELS]
 
     def paint() -> "Canvas":
-        canvas, axes = panels(len(surfaces), height=2.0)
+        canvas, axes = drawing.panels(len(surfaces), height=2.0)
         levels = _levels(rows["shown"])
         for axis, ((source, target, language, role), own) in zip(axes, surfaces, strict=True):
             _draw_plane(axis, own.pivot(index="alpha_second", columns="alpha_first", values="shown"), levels)
             for (x, y), name, marker in zip(((0, 0), (1, 0), (0, 1)), corners.values(), "os^", strict=True):
                 axis.plot(x, y, marker, color="white", mec=MARK, ms=6, label=f"{name} model")
             code = language if "+" in source + target else ""
-            head(axis, f"{source} → {target}, {role} language {code}".rstrip())
-        legend(canvas, axes[:1])
-        half_steps((axis.xaxis for axis in axes), list(rows["alpha_first"]))
-        half_steps((axis.yaxis for axis in axes), list(rows["alpha_second"]))
-        labels = [
-            f"{sign}: towards the {corners[one]} model" for sign, one in (("α₁", "first"), ("α₂", "second"))
-        ]
-        axis_labels(canvas, *labels)
+            drawing.head(axis, f"{source} → {target}, {role} language {code}".rstrip())
+        drawing.legend(canvas, axes[:1])
+        drawing.half_steps((axis.xaxis for axis in axes), list(rows["alpha_first"]))
+        drawing.half_steps((axis.yaxis for axis in axes), list(rows["alpha_second"]))
+        towards = [f"towards the {corners[one]} model" for one in ("first", "second")]
+        drawing.axis_labels(canvas, f"α₁: {towards[0]}", f"α₂: {towards[1]}")
         return canvas
 
-    words = capped(_plane_words(rows, corners), rows[keys].drop_duplicates().shape[0])
-    return drawn(words, rows.drop(columns="shown"), paint)
+    words = drawing.capped(_plane_words(rows, corners), rows[keys].drop_duplicates().shape[0])
+    return drawing.drawn(words, rows.drop(columns="shown"), paint)
 
 
 def _plane_words(rows: pd.DataFrame, corners: Mapping[str, str]) -> Words:
     first = rows.iloc[0]
-    where = " ".join(filter(None, (first["corpus"], first["treebank"], first["inputs"], first["task"])))
     places = {(0, 0): corners["origin"], (1, 0): corners["first"], (0, 1): corners["second"]}
     at = [
         f"{row['source']} → {row['target']} {row['role']} language {100 * row['mean']:.1f} at the "
@@ -301,12 +279,12 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[str, str]) -> Words:
     about = [first[name] for name in SETTING if name != "encoder"]
     return Words(
         name=slug("plane", *about, *corners.values()),
-        title=f"{where}, {first['encoder.label']}: the plane through {joined(corners.values())}",
+        title=f"{_where(first)}: the plane through {joined(corners.values())}",
         caption=(
             f"{first['metric']} on the {first['split']} sets of θ(α₁, α₂) = θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3, the "
             f"directions as they are; {WEIGHTS.get(first['part'], first['part'])}), mean over "
-            f"{count(int(rows['seeds'].max()), 'seed')}, divided by the score of the {corners['origin']} model. "
-            f"All panels share one scale; lines that lie close together mean a steep surface."
+            f"{count(int(rows['seeds'].max()), 'seed')}, divided by the score of the {corners['origin']} "
+            "model. All panels share one scale; lines that lie close together mean a steep surface."
         ),
         alt=f"Contour plots. {'; '.join(at) or 'No model lies on the grid'}.",
     )
@@ -339,7 +317,7 @@ def _light_map() -> "Colormap":
 
 
 def delta_figures(m: Measurements) -> list[Figure]:
-    """Draw the ratio of the two deltas' norms against the angle between them (Fig. 4), for each three models."""
+    """Draw the ratio of two deltas' norms against their angle (Fig. 4), for each three models."""
     rows = m.frame("deltas").dropna(subset=["ratio", "angle"])
     if rows.empty:
         return []
@@ -350,62 +328,57 @@ def delta_figures(m: Measurements) -> list[Figure]:
 def _delta_figure(rows: pd.DataFrame) -> Figure:
     test = (rows["corpus"] + " " + rows["task"]).str.strip()
     shape = pd.Series(told_by(rows, ["encoder.label", "part"]), rows.index)
-    colour, shapes = colours(test), list(dict.fromkeys(shape))
+    colour, shapes = drawing.colours(test), list(dict.fromkeys(shape))
 
     def paint() -> "Canvas":
         labels = sorted({f"{a}, {b}" for a, b in zip(test, shape, strict=True)})
-        canvas, (axis,) = panels(1, height=2.4, labels=labels)
+        canvas, (axis,) = drawing.panels(1, height=2.4, labels=labels)
         axis.axvspan(*ABOUT_EQUAL, color=TINT, linewidth=0, zorder=0)
         axis.axvline(1, color=FAINT, linewidth=0.8)
         axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
-        for (one, look), own in rows.groupby([test, shape], sort=False):
-            marker, label = MARKERS[shapes.index(look) % len(MARKERS)], f"{one}, {look}"
-            axis.scatter(own["ratio"], own["angle"], 20, colour[one], marker, alpha=0.75, label=label)
+        for (one, shaped), own in rows.groupby([test, shape], sort=False):
+            marker, label = MARKERS[shapes.index(shaped) % len(MARKERS)], f"{one}, {shaped}"
+            look: dict[str, Any] = {"color": colour[one], "marker": marker, "alpha": 0.75, "label": label}
+            axis.scatter(own["ratio"], own["angle"], s=20, **look)
         axis.set_xlim(0.95 * min(0.75, rows["ratio"].min()), 1.05 * max(1.3, rows["ratio"].max()))
         axis.set_ylim(0, max(95.0, rows["angle"].max() + 5))
-        legend(canvas, [axis])
-        axis_labels(canvas, "‖δ₁‖ / ‖δ₂‖", "angle in degrees")
+        drawing.legend(canvas, [axis])
+        drawing.axis_labels(canvas, "‖δ₁‖ / ‖δ₂‖", "angle in degrees")
         return canvas
 
+    return drawing.drawn(_delta_words(rows), rows, paint)
+
+
+def _delta_words(rows: pd.DataFrame) -> Words:
     first = rows.iloc[0]
     origin, one, other = (first[f"{name}.name"] for name in CORNERS)
-    words = Words(
+    return Words(
         name=slug("deltas", origin, one, other),
         title=f"Norm ratio against angle, {origin} to {one} and {other}",
         caption=(
-            f"Each mark is one pair and seed: ‖δ₁‖ / ‖δ₂‖ against the angle between δ₁, from the {origin} model "
-            f"to {one}, and δ₂, to {other} (Eq. 3). Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; "
-            f"tinted: ratios that count as about equal."
+            f"Each mark is one pair and seed: ‖δ₁‖ / ‖δ₂‖ against the angle between δ₁, from the {origin} "
+            f"model to {one}, and δ₂, to {other} (Eq. 3). Grey lines: equal norms, and the paper's "
+            f"{PAPER_ANGLE}°; tinted: ratios that count as about equal."
         ),
         alt=(
-            f"Scatter plot of {count(len(rows), 'mark')}: mean norm ratio {rows['ratio'].mean():.2f}, "
-            f"mean angle {rows['angle'].mean():.0f} degrees."
+            f"Scatter plot of {count(len(rows), 'mark')}: mean norm ratio {rows['ratio'].mean():.2f}, mean "
+            f"angle {rows['angle'].mean():.0f} degrees."
         ),
     )
-    return drawn(words, rows, paint)
 
 
 def delta_tables(m: Measurements) -> list[Table]:
     """Return norms, ratio and angle of each pair, over seeds."""
-    heads = {
-        "corpus": "corpus",
-        "task": "task",
-        "encoder.label": "encoder",
-        "source": "source",
-        "target": "target",
-    }
-    heads |= {"origin.name": "origin", "first.name": "to", "second.name": "and to", "part": "part"}
-    numbers = {"‖δ₁‖": "norm_first", "‖δ₂‖": "norm_second", "ratio": "ratio"}
     summary = Summary(
         frame="deltas",
         name="deltas-by-pair",
         title="Lengths and angle, pair by pair",
         caption="Mean ± standard deviation over seeds of ‖δ₁‖, ‖δ₂‖, their ratio and the angle in degrees.",
-        by=heads,
-        keep=("source", "target", "origin.name", "first.name", "second.name", "part"),
+        by=heads("corpus", "task", "encoder.label", *PAIR),
+        keep=PAIR,
         values={
-            **{name: Number(column=it) for name, it in numbers.items()},
-            "angle": Number(column="angle", digits=1),
+            **numbers(**{"‖δ₁‖": "norm_first", "‖δ₂‖": "norm_second", "ratio": "ratio"}),
+            **numbers(1, angle="angle"),
         },
         choose=lambda rows: _named(m, rows, CORNERS),
         apart=("treebank", "encoder", *CORNERS.values()),
@@ -417,8 +390,8 @@ def _named(m: Measurements, rows: pd.DataFrame, ways: Mapping[str, str]) -> pd.D
     """Add the name of the way each model was trained (``start.name`` …), and ``encoder.label``."""
     seen = pd.unique(rows[list(ways.values())].to_numpy().ravel())
     known = way_names(m.models[m.models["way"].isin(seen)])
+    methods = {way: rows[way.replace("way", "method")] for way in ways.values()}
     names = {
-        f"{model}.name": rows[way].map(known).fillna(rows[way.replace("way", "method")])
-        for model, way in ways.items()
+        f"{one}.name": rows[way].map(known).astype(object).fillna(methods[way]) for one, way in ways.items()
     }
     return rows.assign(**names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, m.labels))})

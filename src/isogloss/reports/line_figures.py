@@ -1,13 +1,13 @@
-"""Figures of one frame each, as values: lines over steps, epochs, layers, ratios and sizes, and seeds' spread."""
+"""Figures of one frame each, as values: lines over steps, epochs, layers, ratios, sizes; seeds' spread."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from isogloss.reports import drawing
-from isogloss.reports.comparison import best_split
+from isogloss.reports.comparison import PLACE, best_split
 from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines, Words
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, joined, language, name_systems, slug, told_by
@@ -34,23 +34,22 @@ class LineFigure:
     panels: tuple[str, ...]
     """Columns that name the panels, by those that differ."""
     lines: Lines
-    choose: Callable[[pd.DataFrame, Measurements], pd.DataFrame]
+    choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame]
     """Gives the rows that are drawn, with columns added."""
     apart: tuple[str, ...] = ()
 
     def figures(self, m: Measurements) -> list[Figure]:
         """Draw it; nothing where nothing was measured."""
         rows = m.frame(self.frame)
-        rows = self.choose(rows, m) if len(rows) else rows
+        rows = self.choose(m, rows) if len(rows) else rows
         if rows.empty:
             return []
         rows = name_systems(rows, m.labels)
         groups = rows.groupby(list(self.apart), sort=False, dropna=False) if self.apart else [((), rows)]
-        return [
-            figure for key, own in groups for figure in self._figure([str(part) for part in key if part], own)
-        ]
+        return [figure for key, own in groups for figure in self._figure(key, own)]
 
-    def _figure(self, about: list[str], rows: pd.DataFrame) -> list[Figure]:
+    def _figure(self, key: tuple[object, ...], rows: pd.DataFrame) -> list[Figure]:
+        about = [str(part) for part in key if part]
         rows = rows.assign(panel=told_by(rows, self.panels))
         words = Words(
             name=slug(self.name, *about),
@@ -72,7 +71,7 @@ class LineFigure:
         return joined([*told[:MOST_TOLD], *more])
 
 
-def _by_layer(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG001
+def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Keep one similarity, and draw what chance finds beside it; nothing for a single layer."""
     best = rows[rows["centred"].astype(bool) & (rows["similarity"] == "cosine")]
     rows = best if len(best) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
@@ -83,16 +82,12 @@ def _by_layer(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG
     return pd.concat([rows, chance], ignore_index=True) if place.nunique() > 1 else rows[:0]
 
 
-def _pretraining(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG001
+def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] == "")]
-    return rows.assign(whose=rows["language"].replace("", "all languages"))
+    return rows.assign(whose=rows["language"].fillna("").replace("", "all languages"))
 
 
-def _adjusting(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG001
-    return rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")]
-
-
-def _sweep(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG001
+def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Mark what was trained with a line of its own; nothing where no ratio was changed."""
     rows = rows.assign(line="layer " + rows["layer"].astype(str))
     keys = ["corpus", "inputs", "inputs.translator", "task", "encoder", "split", "metric"]
@@ -101,8 +96,8 @@ def _sweep(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:  # noqa: ARG001
     return pd.concat([rows, trained.assign(line="as trained")], ignore_index=True)
 
 
-def bitext_sizes(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:
-    """Return scores by translations of adjustments that came in several sizes, and beside them the original's.
+def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return scores by translations of adjustments in several sizes, and beside them the original's.
 
     An adjustment to all translations has the number that it read.
     """
@@ -113,17 +108,7 @@ def bitext_sizes(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:
         "" if code in {one for pair in pairs.split("+") for one in pair.split("-")} else "not adjusted to"
         for code, pairs in zip(rows["language"], rows["encoder.pairs"], strict=True)
     ]
-    test = [
-        "corpus",
-        "treebank",
-        "inputs",
-        "inputs.translator",
-        "task",
-        "source",
-        "split",
-        "metric",
-        "language",
-    ]
+    test = [*PLACE, "way", "inputs", "inputs.translator", "language"]
     original = rows[rows["encoder.adjusted"] == ""].groupby(["encoder", *test], dropna=False)["score"].mean()
     fields = [name for name in rows if name.startswith("encoder.adjusted.")]
     series = ["encoder.original", "encoder.adjusted", "encoder.pairs", "encoder.depth", *fields]
@@ -136,12 +121,10 @@ def bitext_sizes(rows: pd.DataFrame, m: Measurements) -> pd.DataFrame:
         if own["translations"].nunique() > 1
     ]
     adjusted = pd.concat(found) if found else rows[:0]
-    before = adjusted.join(original.rename("before"), on=["encoder.original", *test]).dropna(
-        subset=["before"]
+    known = (
+        adjusted.drop(columns="score").join(original, on=["encoder.original", *test]).dropna(subset=["score"])
     )
-    return pd.concat(
-        [adjusted, before.assign(score=before["before"], line="original encoder")], ignore_index=True
-    )
+    return pd.concat([adjusted, known.assign(line="original encoder")], ignore_index=True)
 
 
 LINE_FIGURES = (
@@ -150,11 +133,11 @@ LINE_FIGURES = (
         name="retrieval",
         title="Translation retrieval by layer",
         caption=(
-            "How often the nearest sentence of the other language (cosine, each language centred, where that was "
-            "measured) is the translation, mean of both directions and over seeds, for each layer; a last layer "
-            "whose number is not known stands one to the right."
+            "How often the nearest sentence of the other language (cosine, each language centred, where that "
+            "was measured) is the translation, mean of both directions and over seeds, for each layer; a "
+            "last layer whose number is not known stands one to the right."
         ),
-        panels=("corpus", "name", "task", "target"),
+        panels=("corpus", "name", "task", "source", "target"),
         lines=Lines(
             x="place", y="accuracy", panel="panel", color="pair", labels=("layer", "accuracy, percent"),
             scale=100, height=1.9, whole=True, marker="o",
@@ -165,10 +148,11 @@ LINE_FIGURES = (
         frame="training-steps",
         name="pretraining",
         title="Pretraining",
-        caption="Loss (mean cross-entropy in nats per masked subword) by step, mean over seeds; band: one deviation.",
+        caption="Loss (nats per masked subword) by step, mean over seeds; band: one standard deviation.",
         panels=("encoder.label",),
         lines=Lines(
-            x="step", y="loss", panel="panel", color="whose", band=True, labels=("step", "loss"), height=1.9
+            x="step", y="loss", panel="panel", color="whose", band=True, labels=("step", "loss"), height=1.9,
+            marker=".",
         ),
         choose=_pretraining,
     ),
@@ -177,15 +161,15 @@ LINE_FIGURES = (
         name="perplexity",
         title="Perplexity on held-out text",
         caption=(
-            "Perplexity of masked subwords (logarithmic) by epoch, a line for each encoder, mean over seeds; band: "
-            f"one standard deviation. {COMPARABLE}"
+            "Perplexity of masked subwords (logarithmic) by epoch, a line for each encoder, mean over seeds; "
+            f"band: one standard deviation. {COMPARABLE}"
         ),
         panels=("whose",),
         lines=Lines(
-            x="epoch", y="score", panel="panel", color="encoder.label", band=True, labels=("epoch", "perplexity"),
-            whole=True, marker=".", log="y",
+            x="epoch", y="score", panel="panel", color="encoder.label", band=True,
+            labels=("epoch", "perplexity"), whole=True, marker=".", log="y",
         ),
-        choose=lambda rows, m: rows.assign(whose=rows["language"].map(language)),
+        choose=lambda _, rows: rows.assign(whose=rows["language"].map(language)),
     ),
     LineFigure(
         frame="training-steps",
@@ -197,7 +181,7 @@ LINE_FIGURES = (
             x="step", y="loss", panel="panel", color="encoder.label", labels=("step", "loss"), height=2.1,
             marker=".", log="x",
         ),
-        choose=_adjusting,
+        choose=lambda _, rows: rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")],
         apart=("encoder.adjusted",),
     ),
     LineFigure(
@@ -213,19 +197,20 @@ LINE_FIGURES = (
             x="epoch", y="score", panel="panel", color="system", dash="whose", band=True,
             labels=("epoch", "dev score, percent"), scale=100, height=1.2, whole=True, marker=".",
         ),
-        choose=lambda rows, m: with_role(rows).assign(whose=lambda r: r["role"].replace("source", "")),
+        choose=lambda _, rows: with_role(rows).assign(whose=lambda r: r["role"].replace("source", "")),
     ),
     LineFigure(
         frame="mixup-sweep",
         name="mixup-sweep",
         title="Mixing at inference",
         caption=(
-            "Score of trained models whose largest mixing ratio λ₀, or layer, is changed at inference, mean over "
-            "seeds; nothing is trained again. At 0 nothing is mixed."
+            "Score of trained models whose largest mixing ratio λ₀, or layer, is changed at inference, mean "
+            "over seeds; nothing is trained again. At 0 nothing is mixed."
         ),
         panels=("system", "source", "target", "language"),
         lines=Lines(
-            x="ratio", y="score", panel="panel", color="line", labels=("λ₀", "score, percent"), scale=100, marker="o"
+            x="ratio", y="score", panel="panel", color="line", labels=("λ₀", "score, percent"), scale=100,
+            marker="o",
         ),
         choose=_sweep,
         apart=TEST,
@@ -235,10 +220,10 @@ LINE_FIGURES = (
         name="bitext-size",
         title="Scores by the size of the bitext",
         caption=(
-            "Source-only models on adjusted encoders by the number of translations (logarithmic); mean over seeds, "
-            "the band one standard deviation. Solid: languages it was adjusted to."
+            "Source-only models on adjusted encoders by the number of translations (logarithmic); mean over "
+            "seeds, the band one standard deviation. Solid: languages it was adjusted to."
         ),
-        panels=("corpus", "treebank", "inputs", "task", "source", "encoder.name", "encoder.languages", "how"),
+        panels=("corpus", "treebank", "task", "system", "source", "encoder.name", "encoder.languages", "how"),
         lines=Lines(
             x="translations", y="score", panel="panel", color="language", dash="line", band=True,
             labels=("translations", "score, percent"), scale=100, height=2.1, marker="o", log="x",
@@ -255,9 +240,7 @@ def seed_figures(m: Measurements) -> list[Figure]:
     if rows.empty:
         return []
     rows = name_systems(rows, m.labels)
-    rows = rows.assign(
-        panel=told_by(rows, ["corpus", "treebank", "inputs", "task", "encoder.label", "metric"])
-    )
+    rows = rows.assign(panel=told_by(rows, ["corpus", "treebank", "task", "encoder.label", "metric"]))
     found, names = list(rows.groupby("panel", sort=False)), list(dict.fromkeys(rows["system"]))
 
     def paint() -> "Canvas":
@@ -267,9 +250,13 @@ def seed_figures(m: Measurements) -> list[Figure]:
             for (system, role), marks in own.groupby(["system", "role"], sort=False):
                 colour, marker, lower = (SOURCE, "o", -0.17) if role == "source" else (TARGET, "D", 0.17)
                 values, height = 100 * marks["std"], names.index(system) + lower
-                axis.scatter(
-                    values, [height] * len(values), 14, colour, marker, alpha=0.75, label=f"{role} language"
-                )
+                look: dict[str, Any] = {
+                    "color": colour,
+                    "marker": marker,
+                    "alpha": 0.75,
+                    "label": f"{role} language",
+                }
+                axis.scatter(values, [height] * len(values), s=14, **look)
                 axis.vlines(values.mean(), height - 0.14, height + 0.14, color=colour)
             drawing.head(axis, name)
             axis.set_yticks(range(len(names)), names)
@@ -278,16 +265,19 @@ def seed_figures(m: Measurements) -> list[Figure]:
         drawing.axis_labels(canvas, "standard deviation over seeds, percentage points", "")
         return canvas
 
+    return [drawing.drawn(drawing.capped(_seed_words(rows), len(found)), rows, paint)]
+
+
+def _seed_words(rows: pd.DataFrame) -> Words:
     means = rows.groupby(["system", "role"], sort=False)["std"].mean()
     told = [f"{system}, {role} language {100 * value:.1f}" for (system, role), value in means.items()]
-    words = Words(
+    return Words(
         name="seeds",
         title="Spread over seeds",
         caption=(
-            f"Unbiased standard deviation over up to {count(int(rows['seeds'].max()), 'seed')} of the score, in "
-            f"percentage points. One mark per model and language: circles are the source language, diamonds the "
-            f"targets; the bar is the mean of each."
+            f"Unbiased standard deviation over up to {count(int(rows['seeds'].max()), 'seed')} of the score, "
+            "in percentage points. One mark per model and language: circles are the source language, "
+            "diamonds the targets; the bar is the mean of each."
         ),
         alt=f"Dot plot. Mean standard deviation in points: {'; '.join(told)}.",
     )
-    return [drawing.drawn(drawing.capped(words, len(found)), rows, paint)]

@@ -13,7 +13,7 @@ from isogloss.reports import drawing
 from isogloss.reports.drawing import MARK, MARKERS, MOST_PANELS, PALETTE, Figure, Words, capped
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, encoder_names, joined, name_systems, percent, slug, told_by
-from isogloss.reports.tables import POINTS, Number, Summary
+from isogloss.reports.tables import Summary, heads, numbers, percents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,18 +114,23 @@ def _histograms(rows: pd.DataFrame, aucs: pd.Series, first: int) -> Figure:
         drawing.axis_labels(canvas, f"{KIND.get(kind, kind)} of two words", "share of pairs (highest bin: 1)")
         return canvas
 
+    words = _distance_words((base, layer, kind), aucs, first)
+    return drawing.drawn(capped(words, len(stages)), rows, paint)
+
+
+def _distance_words(key: tuple[str, int, str], aucs: pd.Series, first: int) -> Words:
+    base, layer, kind = key
     told = [f"{' '.join(key)} AUC {value:.3f}" for key, value in aucs.items()]
-    words = Words(
+    return Words(
         name=slug("word-distance", base, layer, kind, first // PAIRS + 1),
         title=f"{KIND.get(kind, kind)} of related and unrelated words, {base}, {layer_name(layer)}",
         caption=(
-            "Related words translate each other (aligned); unrelated ones are the same words, paired at random "
-            "between sentences that are no translations. AUC: how often a related pair lies nearer together than "
-            "an unrelated one; 1 is apart, 0.5 not told apart. Mean over seeds."
+            "Related words translate each other (aligned); unrelated ones are the same words, paired at "
+            "random between sentences that are no translations. AUC: how often a related pair lies nearer "
+            "together than an unrelated one; 1 is apart, 0.5 not told apart. Mean over seeds."
         ),
         alt=f"Histograms: {'; '.join(told) or 'no AUC was recorded'}.",
     )
-    return drawing.drawn(capped(words, len(stages)), rows, paint)
 
 
 def _draw_histogram(axis: "Axes", rows: pd.DataFrame, edges: "np.ndarray[Any, Any]") -> None:
@@ -143,6 +148,10 @@ def pooled(rows: pd.DataFrame, name: str, edges: "np.ndarray[Any, Any]") -> "np.
 
     Each model's own bins are taken to be evenly filled.
     """
+    return drawing.drawn(capped(_map_words(about, maps), len(maps)), rows, paint)
+
+
+def _map_words(about: list[str], maps: list[tuple[str, pd.DataFrame]]) -> Words:
     shares = []
     for _, own in rows.groupby(["run", "model"], sort=False):
         ordered = own.sort_values("low")
@@ -174,17 +183,15 @@ AUC_TABLE = Summary(
     name="word-distance-auc",
     title="Distances of related and unrelated words",
     caption=(
-        "AUC: how often a related pair of words lies nearer together than an unrelated one; its change against "
-        "the original encoder; mean distances. Mean ± standard deviation over models. Adjusted encoders stand "
-        "with the pair they were adjusted to."
+        "AUC: how often a related pair of words lies nearer together than an unrelated one; its change "
+        "against the original encoder; mean distances. Mean ± standard deviation over models. Adjusted "
+        "encoders stand with the pair they were adjusted to."
     ),
-    by={"base": "encoder", "distance": "distance", "layer": "layer", "pair": "pair", "stage": "stage"},
+    by=heads("base", "distance", "layer", "pair", "stage"),
     keep=("distance", "pair", "stage"),
     values={
-        "AUC": Number(column="auc", digits=3),
-        "change": Number(column="change", digits=3),
-        "related": Number(column="related_mean"),
-        "unrelated": Number(column="unrelated_mean"),
+        **numbers(3, AUC="auc", change="change"),
+        **numbers(related="related_mean", unrelated="unrelated_mean"),
     },
     over="models",
 )
@@ -193,20 +200,16 @@ MAP_TABLE = Summary(
     frame="representation-map",
     title="How much the language moves a sentence",
     caption=(
-        "Between: share of the variance of sentence states that lies between the languages' centroids, in percent, "
-        "over all dimensions; 0 where translations do not differ on average. First, second: share of the variance "
-        "along the two axes of the map. Mean ± standard deviation over seeds."
+        "Between: share of the variance of sentence states that lies between the languages' centroids, in "
+        "percent, over all dimensions; 0 where translations do not differ on average. First, second: share "
+        "of the variance along the two axes of the map. Mean ± standard deviation over seeds."
     ),
-    by={"corpus": "corpus", "task": "task", "name": "model", "target": "target", "layer": "layer", "sentences": "sentences"},
+    by=heads("corpus", "task", "name", "target", "layer", "sentences"),
     keep=("name", "layer"),
-    values={
-        "between": Number(column="between", **POINTS),
-        "first": Number(column="explained_x", **POINTS),
-        "second": Number(column="explained_y", **POINTS),
-    },
+    values=percents(between="between", first="explained_x", second="explained_y"),
     choose=lambda rows: rows.dropna(subset=["between"]).drop_duplicates(["run", "model", "layer"]),
     apart=("encoder", "way", "source"),
-)  # fmt: skip
+)
 
 
 def map_figures(m: Measurements) -> list[Figure]:
@@ -254,17 +257,16 @@ def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
         for name, own in maps
         if own["between"].notna().any()
     ]
-    words = Words(
+    return Words(
         name=slug("map", *about),
         title=f"Map of sentences: {' '.join(filter(None, about))}",
         caption=(
-            "Mean-pooled states of parallel sentences on their first two principal components, one mark for a "
-            "sentence, the large ones the languages' centroids; the first seed of each method. All maps have one "
-            "scale, so how far centroids lie apart compares; directions, found for each map, do not."
+            "Mean-pooled states of parallel sentences on their first two principal components, one mark for "
+            "a sentence, the large ones the languages' centroids; the first seed of each method. All maps "
+            "have one scale, so how far centroids lie apart compares; directions, found for each map, do not."
         ),
         alt=(
-            f"Scatter plots ({count(len(maps), 'map')}) of sentences by language. Percent of the variance between "
-            f"languages: {joined(shares) or 'not recorded'}."
+            f"Scatter plots ({count(len(maps), 'map')}) of sentences by language. Percent of the variance "
+            f"between languages: {joined(shares) or 'not recorded'}."
         ),
     )
-    return drawing.drawn(capped(words, len(maps)), rows, paint)

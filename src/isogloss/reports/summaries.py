@@ -8,19 +8,13 @@ from isogloss.metrics.transfer_gap import transfer_gap
 from isogloss.reports.comparison import PLACE, SYSTEM, best_split, spoken_for
 from isogloss.reports.measurements import Measurements, fields_of
 from isogloss.reports.names import told_by
-from isogloss.reports.tables import POINTS, Number, Summary
+from isogloss.reports.tables import Summary, heads, numbers, percents
 
-TEST = {"corpus": "corpus", "treebank": "treebank", "inputs": "inputs", "task": "task"}
-MODEL = {"name": "model", "source": "source", "target": "target"}
+TEST = ("corpus", "treebank", "inputs", "task")
+MODEL = ("name", "source", "target")
 WHERE = ("inputs.translator", "split", "metric", *SYSTEM)
 ONE_MODEL = ["model", *PLACE, "inputs", "inputs.translator"]
-PAIR = {"first": "from", "second": "to", "layer": "layer"}
 COMPARABLE = "It is per subword: only encoders with one vocabulary can be compared."
-
-
-def percents(**columns: str) -> dict[str, Number]:
-    """Return columns that are shown in percent."""
-    return {head: Number(column=column, **POINTS) for head, column in columns.items()}
 
 
 def with_role(scores: pd.DataFrame) -> pd.DataFrame:
@@ -30,7 +24,7 @@ def with_role(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def spreads(m: Measurements) -> pd.DataFrame:
-    """Return mean and unbiased standard deviation over seeds of each system's main score, language by language."""
+    """Return mean and standard deviation over seeds of each system's main score, by language."""
     scores = m.frame("scores")
     scores = with_role(best_split(scores[scores["main"].astype(bool)]))
     keys = [*PLACE, *SYSTEM, "target", "language"]
@@ -48,10 +42,8 @@ def gaps(m: Measurements) -> pd.DataFrame:
     for _, rows in scores.groupby(ONE_MODEL, sort=False):
         own, others = (rows.loc[rows["role"] == role, "score"] for role in ("source", "target"))
         if len(own) and len(others):
-            gap = transfer_gap(own.mean(), list(others))
-            found.append(
-                {**rows.iloc[0], "source_score": own.mean(), "target_mean": own.mean() - gap, "gap": gap}
-            )
+            told = {"source_score": own.mean(), "target_mean": others.mean()}
+            found.append({**rows.iloc[0], **told, "gap": transfer_gap(own.mean(), list(others))})
     return pd.DataFrame(found)
 
 
@@ -75,20 +67,8 @@ def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each model's score with nothing mixed, as trained, and at the λ₀ whose mean over seeds is highest."""
-    keys = [
-        "corpus",
-        "inputs",
-        "task",
-        "encoder",
-        "way",
-        "source",
-        "target",
-        "language",
-        "layer",
-        "split",
-        "metric",
-    ]
+    """Return each model's score with nothing mixed, as trained, and at the λ₀ best over seeds."""
+    keys = [*PLACE, *SYSTEM, "target", "language", "layer"]
     means = rows.groupby([*keys, "ratio"])["score"].mean()
     best = means.groupby(level=keys).idxmax().map(lambda key: key[-1]).rename("at")
     rows = rows.join(best, on=keys)
@@ -115,10 +95,8 @@ def made(m: Measurements, kind: str, part: str) -> pd.DataFrame:
         facts.append({"run": run.id, **plain, part: (own.get(part) or {}).get("kind", ""), **settings})
     about = pd.DataFrame(facts)
     about["settings"] = told_by(about, [name for name in about if name.startswith(f"{part}.")] or [part])
-    numbers = rows[["run", *rows.columns.difference(about.columns, sort=False)]]
-    return numbers.merge(about.rename(columns={"examples": "asked"}), on="run").sort_values(
-        "languages", kind="stable"
-    )
+    about = about.rename(columns={"examples": "asked"}).sort_values("languages", kind="stable")
+    return about.merge(rows[["run", *rows.columns.difference(about.columns, sort=False)]], on="run")
 
 
 SUMMARIES = (
@@ -127,7 +105,7 @@ SUMMARIES = (
         name="seed-spread",
         title="Spread over seeds, model by model",
         caption="Mean score in percent and unbiased standard deviation over seeds in percentage points.",
-        by={**TEST, **MODEL, "language": "language", "role": "role", "split": "split", "metric": "metric", "seeds": "seeds"},
+        by=heads(*TEST, *MODEL, "language", "role", "split", "metric", "seeds"),
         keep=("name", "language", "role", "seeds"),
         values=percents(mean="mean", std="std"),
         over="lines",
@@ -138,10 +116,11 @@ SUMMARIES = (
         name="transfer-gap",
         title="Transfer gap",
         caption=(
-            "Source score minus the mean score over the target languages, in percentage points; mean ± standard "
-            "deviation over seeds. 0 is perfect transfer. A model made for some targets counts on these alone."
+            "Source score minus the mean score over the target languages, in percentage points; mean ± "
+            "standard deviation over seeds. 0 is perfect transfer. A model made for some targets counts on "
+            "these alone."
         ),
-        by={**TEST, **MODEL, "split": "split", "metric": "metric"},
+        by=heads(*TEST, *MODEL, "split", "metric"),
         keep=("name",),
         values=percents(**{"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
         apart=WHERE,
@@ -151,10 +130,10 @@ SUMMARIES = (
         name="retrieval-by-layer",
         title="Translation retrieval",
         caption=(
-            "Accuracy in percent: the translation of a first-language sentence found, and the way back. Centred: "
-            "the mean of each language is taken off first."
+            "Accuracy in percent: the translation of a first-language sentence found, and the way back. "
+            "Centred: the mean of each language is taken off first."
         ),
-        by={"corpus": "corpus", "task": "task", **MODEL, **PAIR, "similarity": "similarity", "centred": "centred", "candidates": "candidates"},
+        by=heads("corpus", "task", *MODEL, "first", "second", "layer", "similarity", "centred", "candidates"),
         keep=("name", "first", "second", "layer", "similarity", "centred"),
         values=percents(forward="accuracy_forward", backward="accuracy_backward", chance="chance"),
         apart=("encoder", "way", "treebank"),
@@ -163,29 +142,31 @@ SUMMARIES = (
         frame="mixup-ratio",
         title="Mixing ratio by language",
         caption=(
-            "The share λ of the translation that is mixed into an example (Eq. 5): mean, standard deviation and "
-            "quantiles over examples, each a mean ± standard deviation over seeds. If λ follows the quality of "
-            "translation, it is lower where translations are noisier."
+            "The share λ of the translation that is mixed into an example (Eq. 5): mean, standard deviation "
+            "and quantiles over examples, each a mean ± standard deviation over seeds. If λ follows the "
+            "quality of translation, it is lower where translations are noisier."
         ),
-        by={**TEST, **MODEL, "language": "language", "split": "split"},
+        by=heads(*TEST, *MODEL, "language", "split"),
         keep=("name", "language"),
-        values={
-            head: Number(column=column, digits=3)
-            for head, column in {"mean λ": "mean", "spread": "std", "5 %": "q05", "median": "median", "95 %": "q95"}.items()
-        },
+        values=numbers(
+            3, **{"mean λ": "mean", "spread": "std", "5 %": "q05", "median": "median", "95 %": "q95"}
+        ),
         apart=("encoder", "way", "inputs.translator"),
     ),
     Summary(
         frame="mixup-sweep",
         title="Mixing more, less, or elsewhere at inference",
         caption=(
-            "Score in percent, mean ± standard deviation over seeds: with nothing mixed (λ₀ 0), as trained, and at "
-            "the λ₀ whose mean is highest. That one is chosen on the very examples it is scored on, so it "
-            "flatters. A dash: not tried."
+            "Score in percent, mean ± standard deviation over seeds: with nothing mixed (λ₀ 0), as trained, "
+            "and at the λ₀ whose mean is highest. That one is chosen on the very examples it is scored on, "
+            "so it flatters. A dash: not tried."
         ),
-        by={**TEST, **MODEL, "language": "language", "split": "split", "layer": "layer"},
+        by=heads(*TEST, *MODEL, "language", "split", "layer"),
         keep=("name", "language", "layer"),
-        values={**percents(**{"unmixed": "unmixed", "as trained": "as_trained", "best": "best"}), "at λ₀": Number(column="at")},
+        values={
+            **percents(**{"unmixed": "unmixed", "as trained": "as_trained", "best": "best"}),
+            **numbers(**{"at λ₀": "at"}),
+        },
         choose=sweep_ends,
         apart=("encoder", "way", "inputs.translator", "metric"),
     ),
@@ -194,14 +175,14 @@ SUMMARIES = (
         name="perplexity-by-language",
         title="Perplexity on held-out text",
         caption=(
-            "After the last epoch, whose weights are kept, and at its lowest: where that is much earlier, the "
-            f"encoder learned its text by heart. Mean ± standard deviation over seeds. {COMPARABLE}"
+            "After the last epoch, whose weights are kept, and at its lowest: where that is much earlier, "
+            f"the encoder learned its text by heart. Mean ± standard deviation over seeds. {COMPARABLE}"
         ),
-        by={"language": "language", "encoder.label": "encoder"},
+        by=heads("language", "encoder.label"),
         keep=("language", "encoder.label"),
         values={
-            **{"last": Number(column="score"), "after epoch": Number(column="epoch", digits=0)},
-            **{"lowest": Number(column="lowest"), "at epoch": Number(column="lowest_epoch", digits=0)},
+            **numbers(last="score", lowest="lowest"),
+            **numbers(0, **{"last epoch": "epoch", "lowest at epoch": "lowest_epoch"}),
         },
         choose=last_and_lowest,
         apart=("encoder", "split"),
@@ -210,14 +191,13 @@ SUMMARIES = (
         frame="parameters",
         title="Parameters of the encoders",
         caption=(
-            "With their masked-LM heads. A text runs through what is shared and what its own language has, so that "
-            "encoders with modules are larger than what reads any one text."
+            "With their masked-LM heads. A text runs through what is shared and what its own language has, "
+            "so that encoders with modules are larger than what reads any one text."
         ),
-        by={"encoder.label": "encoder"},
-        values={
-            head: Number(column=column, digits=0)
-            for head, column in {"shared": "shared", "of a language alone": "own", "that reads a text": "read", "in all": "total"}.items()
-        },
+        by=heads("encoder.label"),
+        values=numbers(
+            0, **{"shared": "shared", "of a language": "own", "that read a text": "read", "in all": "total"}
+        ),
         choose=parameter_counts,
         over="encoders",
         apart=("encoder",),
@@ -227,13 +207,13 @@ SUMMARIES = (
         name="word-alignment",
         title="Word alignments against gold links",
         caption=(
-            "Precision, recall, F1 and AER (alignment error rate; 0 is best) in percent, on the pairs that have "
-            "gold links."
+            "Precision, recall, F1 and AER (alignment error rate; 0 is best) in percent, on the pairs that "
+            "have gold links."
         ),
-        by={"bitext": "bitext", "languages": "languages", "split": "split", "aligner": "aligner", "settings": "settings", "pairs": "pairs"},
+        by=heads("bitext", "languages", "split", "aligner", "settings", "pairs"),
         keep=("languages", "split", "pairs"),
         values={
-            **{"links": Number(column="links", digits=0), "gold pairs": Number(column="gold_pairs", digits=0)},
+            **numbers(0, **{"links": "links", "gold pairs": "gold_pairs"}),
             **percents(precision="precision", recall="recall", F1="f1", AER="aer"),
         },
         choose=lambda rows: rows if rows["gold_pairs"].any() else rows[:0],
@@ -244,15 +224,12 @@ SUMMARIES = (
         name="translations",
         title="Translations",
         caption=(
-            "Lost: questions whose answer was not found again, which are left out. Cuts: places at which texts were "
-            "too long for the translator. chrF in percent, against the corpus's own translations."
+            "Lost: questions whose answer was not found again, which are left out. Cuts: places at which "
+            "texts were too long for the translator. chrF in percent, against the corpus's own translations."
         ),
-        by={"corpus": "corpus", "languages": "languages", "split": "split", "translator": "translator", "settings": "settings"},
+        by=heads("corpus", "languages", "split", "translator", "settings"),
         keep=("languages", "split"),
-        values={
-            **{name: Number(column=name, digits=0) for name in ("examples", "lost", "cuts")},
-            **percents(chrF="score"),
-        },
+        values={**numbers(0, examples="examples", lost="lost", cuts="cuts"), **percents(chrF="score")},
         over="translations",
     ),
-)  # fmt: skip
+)

@@ -55,6 +55,33 @@ class Number:
 
 POINTS = {"scale": 100, "digits": 1}
 
+HEADS = {
+    "encoder.label": "encoder",
+    "name": "model",
+    "base": "encoder",
+    "origin.name": "origin",
+    "first.name": "to",
+    "second.name": "and to",
+    "first": "from",
+    "second": "to",
+}
+"""What stands above columns that are called otherwise."""
+
+
+def heads(*columns: str) -> dict[str, str]:
+    """Return columns of a frame with the head of each."""
+    return {name: HEADS.get(name, name) for name in columns}
+
+
+def percents(**columns: str) -> dict[str, Number]:
+    """Return columns that are shown in percent, by their heads."""
+    return {head: Number(column=name, scale=100, digits=1) for head, name in columns.items()}
+
+
+def numbers(digits: int = 2, /, **columns: str) -> dict[str, Number]:
+    """Return columns with so many digits, by their heads."""
+    return {head: Number(column=name, digits=digits) for head, name in columns.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:

@@ -1,0 +1,62 @@
+"""Frames written by hand, and what the reports said of four studies before they were rewritten."""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from isogloss.reports.measurements import FACTS, TESTED, Measurements
+
+STUDIES = Path(__file__).parent / "studies"
+
+PRETRAINED = {"encoder": "enc", "encoder.run": "enc", "encoder.kind": "pretrained", "encoder.name": "mini"}
+
+
+def golden(study: str) -> dict[str, Any]:
+    return json.loads(gzip.open(STUDIES / f"{study}.golden.json.gz").read())
+
+
+def measured(**frames: Iterable[Mapping[str, Any]]) -> Measurements:
+    """Measurements of rows given by frame ("_" for "-"), whose other facts are nothing."""
+    made = {name.replace("_", "-"): facts(rows) for name, rows in frames.items()}
+    return Measurements(runs=[], _frames=made)
+
+
+def facts(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    numbers = ("seed", "encoder.seed", "encoder.size")
+    empty = {**dict.fromkeys((*TESTED, *FACTS), ""), **dict.fromkeys(numbers), **PRETRAINED, "run": "r"}
+    own = [{**empty, "encoder.original": row.get("encoder", "enc"), **row} for row in rows]
+    return pd.DataFrame(own).astype(dict.fromkeys(numbers, "Int64"))
+
+
+def the_same(
+    new: pd.DataFrame, old: Sequence[Mapping[str, Any]], keys: Mapping[str, str], values: Mapping[str, str]
+) -> int:
+    """Ask that both hold the same numbers under the same keys (columns of new: of old); how many."""
+    mine = {_key(row, keys): row for row in new.to_dict("records")}
+    theirs = {_key(row, keys.values()): row for row in old}
+    assert len(mine) == len(new) and len(theirs) == len(old)
+    assert set(mine) == set(theirs)
+    for key, row in theirs.items():
+        for name, other in values.items():
+            there = None if pd.isna(mine[key][name]) else mine[key][name]
+            assert there == (None if row[other] is None else pytest.approx(row[other], rel=1e-6, abs=1e-9)), (
+                key
+            )
+    return len(theirs)
+
+
+def _key(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(
+        round(float(row[name]), 6) if isinstance(row[name], float) else "" if row[name] is None else row[name]
+        for name in names
+    )
+
+
+def plain(*names: str) -> dict[str, str]:
+    """Columns that are called as they were."""
+    return {name: name for name in names}

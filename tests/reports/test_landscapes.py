@@ -1,0 +1,185 @@
+"""Laws and golden numbers of paths, planes and deltas."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from hand_made import golden, measured, plain, the_same
+
+from isogloss.reports.landscapes import curves, delta_figures, delta_tables, path_figures, plane_figures
+from isogloss.reports.measurements import Measurements
+
+Study = Callable[[str], Measurements]
+
+AGGREGATED = {**plain("source", "role", "alpha"), "start.name": "start"}
+ALONG = {
+    **plain("source", "target", "part", "language", "role", "alpha"),
+    "start.name": "start",
+    "end.name": "end",
+}
+
+
+def figure(figures: list, name: str):
+    (found,) = [one for one in figures if one.name.startswith(name)]
+    return found
+
+
+def path(start="source-only", end="bilingual", *, scores=(0.5, 1.0), **facts) -> list[dict]:
+    about = {
+        "source": "aa",
+        "target": "bb",
+        "task": "upos",
+        "corpus": "ud",
+        "split": "dev",
+        "metric": "accuracy",
+    }
+    about |= {"part": "all", "role": "target", "language": "bb", "seed": 0, "method": end, "way": end}
+    about |= {"start.method": start, "start.way": start, "start": f"{start} 0", "end": f"{end} 0", **facts}
+    return [{**about, "alpha": float(alpha), "score": score} for alpha, score in enumerate(scores)]
+
+
+def plane(first="source-only", second="target-only", *, score=0.5, **facts) -> list[dict]:
+    about = {
+        "source": "aa",
+        "target": "bb",
+        "task": "upos",
+        "corpus": "ud",
+        "split": "dev",
+        "metric": "accuracy",
+    }
+    about |= {
+        "part": "all",
+        "role": "target",
+        "language": "bb",
+        "origin": "o",
+        "method": "bilingual",
+        "way": "b",
+    }
+    about |= {"first": first, "second": second, "first.way": first, "second.way": second, **facts}
+    about |= {"first.method": first, "second.method": second}
+    grid = [(x, y) for x in (0.0, 1.0) for y in (0.0, 1.0)]
+    return [{**about, "alpha_first": x, "alpha_second": y, "score": score + x / 10 + y / 20} for x, y in grid]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "value"),
+    [("path-aggregate", "path-aggregate", "mean"), ("path-variance", "path-variance", "mean")],
+)
+def test_aggregates_are_as_they_were(study: Study, name: str, old: str, value: str) -> None:
+    drawn, before = figure(path_figures(study("transfer")), name), golden("transfer")["figures"][old]["data"]
+    assert the_same(drawn.data, before, AGGREGATED, plain("curves", value, "low", "high")) == 16
+
+
+@pytest.mark.parametrize("kind", ["raw", "normalised"])
+def test_paths_of_pairs_are_as_they_were(study: Study, kind: str) -> None:
+    before = golden("transfer")["figures"][f"path-{kind}-ud-upos-shipped-all-dev-accuracy-1"]["data"]
+    drawn = figure(path_figures(study("transfer")), f"path-{kind}")
+    numbers = plain("seeds", "mean", "std", "normalised_mean", "normalised_variance")
+    assert the_same(drawn.data, before, ALONG, numbers) == 32
+
+
+def test_planes_are_as_they_were(study: Study) -> None:
+    (drawn,) = plane_figures(study("transfer"))
+    before = golden("transfer")["figures"]["plane-ud-upos-shipped-all-dev-accuracy-1"]["data"]
+    keys = {"role": "role", "alpha_first": "alpha_source", "alpha_second": "alpha_target"}
+    assert the_same(drawn.data, before, keys, plain("seeds", "mean", "normalised_mean")) == 32
+
+
+def test_deltas_are_as_they_were(study: Study) -> None:
+    (drawn,), (table,) = delta_figures(study("transfer")), delta_tables(study("transfer"))
+    before = golden("transfer")["figures"]["deltas"]["data"]
+    numbers = {"norm_first": "norm_source", "norm_second": "norm_target", **plain("ratio", "angle")}
+    for data in (drawn.data, table.data):
+        assert the_same(data, before, plain("source", "target", "seed", "part"), numbers) == 18
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"end": "target-only"},
+        {"start": "target-only"},
+        {"encoder": "another", "encoder.run": "another", "encoder.name": "maxi"},
+        {"split": "test"},
+        {"part": "head"},
+        {"way": "bilingual with other fields"},
+    ],
+)
+def test_an_aggregate_never_mixes_paths_of_other_models_or_splits(other: dict) -> None:
+    two = [*path(), *path(target="cc", language="cc")]
+    alone, beside = (
+        path_figures(measured(interpolation=rows))
+        for rows in (two, [*two, *path(scores=(0.9, 0.3), **other)])
+    )
+    old, new = (figure(one, "path-aggregate").data for one in (alone, beside))
+    names = [name for name in old if name != "inputs"]
+    assert old[names].merge(new[names], how="left", indicator=True)["_merge"].eq("both").all()
+
+
+def test_an_aggregate_of_tasks_takes_one_test_set_of_each_and_never_mixes_two_of_one_task() -> None:
+    tasks = [*path(), *path(task="ner", corpus="wikiann", metric="span_f1")]
+    (both,) = [one for one in path_figures(measured(interpolation=tasks)) if one.name == "path-aggregate"]
+    corpora = [*tasks, *path(corpus="pud", target="cc"), *path(corpus="pud")]
+    apart = figure(path_figures(measured(interpolation=corpora)), "path-aggregate")
+    assert set(both.data["curves"]) == {2}
+    assert apart.data.groupby(["corpus", "task", "metric"])["curves"].max().to_dict() == {
+        ("ud", "upos", "accuracy"): 1,
+        ("wikiann", "ner", "span_f1"): 1,
+        ("pud", "upos", "accuracy"): 2,
+    }
+
+
+def test_every_path_of_another_end_has_its_own_panel() -> None:
+    drawn = figure(path_figures(measured(interpolation=[*path(), *path(end="target-only")])), "path-raw")
+    assert len(drawn.data) == 4
+    assert "from source-only to bilingual" in drawn.svg
+    assert "from source-only to target-only" in drawn.svg
+
+
+def test_a_curve_is_divided_by_its_own_end_and_spread_over_its_seeds() -> None:
+    rows = [*path(), *path(seed=1, scores=(0.7, 0.6)), *path(language="aa", role="source", scores=(0.3, 0.2))]
+    found = curves(measured(interpolation=rows)).set_index(["role", "alpha"])
+    assert found.loc[("target", 0.0), "normalised_mean"] == pytest.approx(0.6 / 0.8)
+    assert found.loc[("target", 0.0), "normalised_variance"] == pytest.approx(0.02 / 0.8)
+    assert found.loc[("source", 0.0), "normalised_mean"] == pytest.approx(1.5)
+
+
+def test_planes_through_other_models_are_figures_of_their_own_that_name_their_corners() -> None:
+    rows = [*plane(), *plane("few-shot", "translate-train", score=0.1)]
+    first, second = plane_figures(measured(plane=rows))
+    assert [len(one.data) for one in (first, second)] == [4, 4]
+    assert first.data["mean"].min() == 0.5
+    for name in ("bilingual", "few-shot", "translate-train"):
+        assert f"{name} model" in second.svg
+    assert "source-only" not in second.svg + second.caption + second.alt
+
+
+def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
+    one = {"origin": "o", "method": "bilingual", "way": "b", "part": "all", "source": "aa", "target": "bb"}
+    one |= {"norm_first": 1.0, "norm_second": 2.0, "ratio": 0.5, "angle": 50.0, "first": "f", "second": "s"}
+    rows = [
+        {
+            **one,
+            "first.way": way,
+            "first.method": way,
+            "second.way": "target-only",
+            "second.method": "target-only",
+        }
+        for way in ("source-only", "few-shot")
+    ]
+    m = measured(deltas=rows)
+    assert [len(drawn.data) for drawn in delta_figures(m)] == [1, 1]
+    assert [line[-1].text for line in delta_tables(m)[0].rows] == ["1", "1"]
+
+
+def test_a_figure_has_the_same_bytes_twice_and_draws_no_more_than_it_says() -> None:
+    many = [row for target in range(30) for row in path(target=f"t{target:02}", language=f"t{target:02}")]
+    first, second = (figure(path_figures(measured(interpolation=many)), "path-raw") for _ in range(2))
+    assert (first.svg, first.pdf) == (second.svg, second.pdf)
+    assert "the first 24 of 30 panels" in first.caption
+    assert len(first.data) == 60
+
+
+def test_without_rows_there_is_nothing() -> None:
+    m = Measurements(runs=[])
+    assert [*path_figures(m), *plane_figures(m), *delta_figures(m), *delta_tables(m)] == []
+    assert isinstance(curves(m), pd.DataFrame)

@@ -1,0 +1,193 @@
+"""Laws and golden numbers of figures of lines."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from hand_made import golden, measured, plain, the_same
+
+from isogloss.reports.line_figures import LINE_FIGURES, seed_figures
+from isogloss.reports.measurements import Measurements
+
+Study = Callable[[str], Measurements]
+
+
+def figures(m: Measurements, name: str) -> list:
+    return [drawn for one in LINE_FIGURES if one.name == name for drawn in one.figures(m)]
+
+
+def same_rows(new: pd.DataFrame, old: pd.DataFrame, names: list[str]) -> int:
+    one, other = (data[names].sort_values(names).reset_index(drop=True) for data in (new, old))
+    pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
+    return len(one)
+
+
+def score(language: str, value: float, size: int | None = None, **facts) -> dict:
+    about = {
+        "model": "m",
+        "language": language,
+        "split": "test",
+        "metric": "accuracy",
+        "main": True,
+        "score": value,
+    }
+    about |= {
+        "method": "source-only",
+        "way": "w",
+        "source": "aa",
+        "task": "upos",
+        "corpus": "ud",
+        "encoder.depth": 1,
+    }
+    if size:
+        about |= {
+            "encoder": f"e{size}",
+            "encoder.run": f"e{size}",
+            "encoder.original": "enc",
+            "encoder.size": size,
+        }
+        about |= {"encoder.adjusted": "cross-lingual-adjustment", "encoder.pairs": "aa-bb"}
+    return {**about, **facts}
+
+
+def epoch(number: int, value: float, **facts) -> dict:
+    about = {
+        "epoch": number,
+        "step": 10 * number,
+        "language": "aa",
+        "split": "dev",
+        "metric": "accuracy",
+        "score": value,
+    }
+    about |= {
+        "chosen": False,
+        "corpus": "ud",
+        "task": "upos",
+        "source": "aa",
+        "method": "source-only",
+        "way": "w",
+    }
+    return {**about, **facts}
+
+
+def test_retrieval_by_layer_is_as_it_was(study: Study) -> None:
+    (drawn,) = figures(study("adjustment"), "retrieval")
+    rows = drawn.data[drawn.data["pair"] != "chance"]
+    names = ["second", "layer", "task", "accuracy_forward", "accuracy_backward", "chance"]
+    assert same_rows(rows, pd.DataFrame(golden("adjustment")["figures"]["retrieval"]["data"]), names) == 52
+    assert figures(study("transfer"), "retrieval") == []
+
+
+def test_losses_and_perplexities_are_as_they_were(study: Study) -> None:
+    old = golden("interference")["figures"]
+    before = pd.DataFrame(old["pretraining"]["data"]).dropna(subset=["loss"])
+    (pretraining,) = figures(study("interference"), "pretraining")
+    assert same_rows(pretraining.data, before, ["run", "step", "loss"]) == 15
+    assert "joint" in pretraining.svg
+    assert "#0072b2" in pretraining.svg
+    (perplexity,) = figures(study("interference"), "perplexity")
+    names = ["language", "epoch", "step", "score"]
+    assert same_rows(perplexity.data, pd.DataFrame(old["perplexity"]["data"]), names) == 54
+
+
+def test_losses_of_adjustments_are_as_they_were(study: Study) -> None:
+    checked = 0
+    for drawn in figures(study("adjustment"), "adjusting"):
+        before = pd.DataFrame(golden("adjustment")["figures"][drawn.name]["data"]).dropna(subset=["loss"])
+        checked += same_rows(drawn.data, before, ["run", "step", "loss"])
+    assert checked == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"), [("transfer", 21), ("mixup", 30), ("adjustment", 30), ("interference", 27)]
+)
+def test_dev_scores_by_epoch_are_as_they_were(study: Study, name: str, rows: int) -> None:
+    before = pd.DataFrame(golden(name)["figures"]["fine-tuning-1"]["data"])
+    before = before[before["epoch"].notna()].assign(chosen=lambda data: data["chosen"].astype(bool))
+    (drawn,) = figures(study(name), "fine-tuning")
+    assert same_rows(drawn.data, before, ["run", "language", "metric", "epoch", "score", "chosen"]) == rows
+
+
+def test_sweeps_are_as_they_were(study: Study) -> None:
+    old, checked = golden("mixup")["figures"], 0
+    for drawn, name in zip(
+        figures(study("mixup"), "mixup-sweep"), ("ud-paired-upos", "xnli-paired-nli"), strict=True
+    ):
+        before = pd.DataFrame(old[f"mixup-sweep-{name}-shipped-test-accuracy"]["data"])
+        swept = drawn.data[drawn.data["line"] != "as trained"]
+        checked += same_rows(swept, before, ["language", "layer", "ratio", "trained", "score"])
+        assert list(drawn.data["line"]).count("as trained") == before["trained"].sum()
+    assert checked == 12
+
+
+def test_scores_by_size_of_bitext_are_as_they_were(study: Study) -> None:
+    (drawn,) = figures(study("adjustment"), "bitext-size-cross") or figures(
+        study("adjustment"), "bitext-size"
+    )
+    rows = drawn.data.assign(
+        translations=drawn.data["translations"].where(drawn.data["line"] != "original encoder", 0),
+        of=(drawn.data["corpus"] + " " + drawn.data["inputs"]).str.strip(),
+    )
+    means = rows.groupby(["of", "language", "translations"])["score"].mean().reset_index()
+    before = golden("adjustment")["figures"]["bitext-size-shipped-cross-lingual-adjustment-1"]["data"]
+    assert (
+        the_same(means, before, {"of": "corpus", **plain("language", "translations")}, {"score": "mean"})
+        == 27
+    )
+
+
+def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
+    (drawn,) = seed_figures(study("transfer"))
+    before = golden("transfer")["figures"]["seeds"]["data"]
+    keys = plain("method", "source", "target", "language", "role", "metric")
+    assert the_same(drawn.data, before, keys, plain("seeds", "mean", "std")) == 11
+
+
+def test_adjustments_of_other_fields_never_share_a_line() -> None:
+    rows = [
+        score(code, 0.5, size, **{"encoder.adjusted.stay": stay, "seed": seed})
+        for code in ("aa", "cc")
+        for size in (100, 200)
+        for stay in (0.0, 1.0)
+        for seed in (0, 1)
+    ]
+    (drawn,) = figures(measured(scores=rows), "bitext-size")
+    assert sorted(drawn.data["panel"].unique()) == ["0.0", "1.0"]
+    assert set(drawn.data.groupby("language")["line"].unique().map(tuple)) == {("",), ("not adjusted to",)}
+
+
+def test_one_size_of_bitext_makes_no_curve_and_a_size_of_all_is_what_was_read() -> None:
+    alone = [score("bb", 0.5, 100), score("bb", 0.4)]
+    assert figures(measured(scores=alone), "bitext-size") == []
+    everything = score("bb", 0.6, 999) | {"encoder.size": None}
+    read = [{"run": "e999", "pair": "aa-bb", "translations": 500, "left_out": 0, "pulled": 9}]
+    (drawn,) = figures(measured(scores=[*alone, everything], bitext_read=read), "bitext-size")
+    lines = drawn.data[drawn.data["line"] == ""]
+    assert dict(zip(lines["translations"], lines["score"], strict=True)) == {100: 0.5, 500: 0.6}
+    assert set(drawn.data.loc[drawn.data["line"] == "original encoder", "score"]) == {0.4}
+
+
+def test_a_thousand_runs_are_drawn_as_averages_in_a_figure_of_few_panels() -> None:
+    rows = [
+        epoch(at, seed / 100, seed=seed, run=f"{target} {seed}", target=target)
+        for target in map(str, range(40))
+        for seed in range(25)
+        for at in (1, 2)
+    ]
+    (drawn,) = figures(measured(epochs=rows), "fine-tuning")
+    assert "the first 24 of 40 panels" in drawn.caption
+    assert len(drawn.data) == 2000
+    assert len(drawn.svg) < 400_000
+    assert "28 lines more" in drawn.alt
+
+
+def test_a_figure_has_the_same_bytes_twice(study: Study) -> None:
+    for make in (seed_figures, lambda m: figures(m, "fine-tuning"), lambda m: figures(m, "perplexity")):
+        first, second = (make(study("interference")) for _ in range(2))
+        assert [(one.svg, one.pdf) for one in first] == [(one.svg, one.pdf) for one in second]
+        assert len(first) == 1
+
+
+def test_without_rows_there_is_nothing() -> None:
+    m = Measurements(runs=[])
+    assert [*seed_figures(m), *(drawn for one in LINE_FIGURES for drawn in one.figures(m))] == []

@@ -1,0 +1,189 @@
+"""Laws and golden numbers of gradients, gates and CKA."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from hand_made import golden, measured, plain, the_same
+
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.similarity import (
+    CKA_TABLE,
+    CORRELATION_TABLE,
+    GATE_TABLES,
+    cka_figures,
+    corrected,
+    similarity_figures,
+    similarity_tables,
+    smoothed,
+    transfer_correlations,
+)
+
+Study = Callable[[str], Measurements]
+
+CONFLICT = {
+    "joint 0": "gradients-joint-seed-0-75c3bf",
+    "joint 1": "gradients-joint-seed-1-24ff9e",
+    "joint 2": "gradients-joint-seed-2-54ace8",
+    "model 0": "gradients-joint-ud-upos-source-only-qaa-seed-0-617cc9",
+}
+PARTS = plain("first", "second", "layer", "module")
+SEED = {"encoder": "joint", "encoder.run": "j", "encoder.kind": "pretrain", "kind": "encoder"}
+
+
+def conflict(first: str, second: str, cosine: float, **facts) -> dict:
+    about = {
+        **SEED,
+        "model": "m",
+        "first": first,
+        "second": second,
+        "layer": None,
+        "module": "all",
+        "batch": 8,
+    }
+    return {
+        **about,
+        "draw": 0,
+        "cosine": cosine,
+        "encoder.languages": "aa+bb",
+        "encoder.family": "bert",
+        **facts,
+    }
+
+
+def test_conflict_is_corrected_as_it_was(study: Study) -> None:
+    rows = corrected(study("interference").frame("gradient-conflict"), "cosine")
+    rows = rows.assign(layer=rows["layer"].astype(object).where(rows["layer"].notna(), ""))
+    own = rows["kind"].map({"encoder": "joint", "model": "model"}) + " " + rows["encoder.seed"].astype(str)
+    tables, checked = golden("interference")["tables"], 0
+    for model, name in CONFLICT.items():
+        numbers = plain("draws", "batch", "cosine", "std", "within", "corrected")
+        checked += the_same(rows[own == model], tables[name]["data"], PARTS, numbers)
+    assert checked == 4 * 51
+
+
+def test_gates_are_as_alike_as_they_were_on_average_over_seeds(study: Study) -> None:
+    tables = {one.title: one for one in similarity_tables(study("interference"))}
+    before = golden("interference")["tables"]["gates-parts-joint"]["data"]
+    checked = 0
+    for measure in ("cosine", "correlation"):
+        data = tables[f"{measure.capitalize()} of masks, joint, by layer and module"].data
+        assert data["model"].nunique() == 3
+        means = data.groupby([*PARTS], dropna=False)[measure].mean().reset_index()
+        means = means.assign(layer=means["layer"].astype(object).where(means["layer"].notna(), ""))
+        checked += the_same(means, before, PARTS, plain(measure))
+    assert checked == 2 * 33
+
+
+def test_perplexity_under_masks_and_specific_gates_are_as_they_were(study: Study) -> None:
+    m, old = study("interference"), golden("interference")["tables"]
+    perplexity, kept, specific = (table for one in GATE_TABLES for table in one.tables(m))
+    before = (
+        pd.DataFrame(old["gates-perplexity-joint"]["data"]).groupby(["language", "mask"])["perplexity"].mean()
+    )
+    after = perplexity.data.groupby(["language", "mask"])["perplexity"].mean()
+    assert after.to_dict() == pytest.approx(before.to_dict())
+    assert len(after) == 6
+    assert len(kept.rows) == 2
+    known = {tuple(row.values()) for row in old["gates-specific-joint"]["data"] if row["layer"] is None}
+    names = ["keeps", "prunes", "layer", "module", "gates", "of", "parameters"]
+    shown = specific.data[names].astype(object).where(specific.data[names].notna(), None)
+    assert {("joint", *row) for row in shown.itertuples(index=False, name=None)} == known
+
+
+def test_conflict_in_training_is_as_it_was(study: Study) -> None:
+    (drawn,) = [one for one in similarity_figures(study("interference")) if one.name.endswith("pretraining")]
+    before = golden("interference")["figures"]["gradient-conflict-pretraining"]["data"]
+    before = [row for row in before if row["module"] == "all" and row["layer"] is None]
+    assert (
+        the_same(drawn.data, before, plain("run", "step", "first", "second"), plain("cosine", "batch")) == 36
+    )
+
+
+@pytest.mark.parametrize("task", ["upos", "nli"])
+def test_cka_is_as_it_was(study: Study, task: str) -> None:
+    (drawn,) = [one for one in cka_figures(study("mixup")) if one.name == f"cka-bitext-shipped-{task}"]
+    before = [dict(row) for row in golden("mixup")["figures"][f"cka-bitext-{task}-shipped"]["data"]]
+    for row in before:
+        row["method"] = row["method"].split(" ")[0]
+        row["seed"] = "" if row["seed"] is None else row["seed"]
+    data = drawn.data.assign(seed=drawn.data["seed"].astype(object).where(drawn.data["seed"].notna(), ""))
+    assert (
+        the_same(data, before, plain("method", "seed", "first", "second", "layer"), plain("cka", "debiased"))
+        == 60
+    )
+    (table,) = CKA_TABLE.tables(study("mixup"))
+    assert (table.data["second"] != "mean").sum() == 114
+
+
+def test_correlations_of_cka_and_transfer_are_as_they_were(study: Study) -> None:
+    before = golden("mixup")["tables"]["likeness-and-transfer"]["data"]
+    keys = {**plain("corpus", "task", "source", "states", "layer", "languages"), "way": "method"}
+    (table,) = CORRELATION_TABLE.tables(study("mixup"))
+    rows = transfer_correlations(study("mixup")).assign(way="source-only")
+    assert (
+        the_same(rows, before, keys, plain("points", "rho", "p_value", "low", "high")) == len(table.rows) == 8
+    )
+
+
+def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> None:
+    rows = [conflict("aa", "aa", 0.4), conflict("bb", "bb", 0.9), conflict("aa", "bb", 0.3)]
+    rows += [conflict("aa", "bb", 0.1, draw=1)]
+    found = corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index("pair")
+    assert found.loc["aa–bb", "corrected"] == pytest.approx(0.2 / 0.6)
+    assert found.loc["aa–bb", "own"] == pytest.approx(0.65)
+    assert found.loc["aa–bb", "draws"] == 2
+    assert pd.isna(found.loc["aa–aa", "corrected"])
+
+
+@pytest.mark.parametrize("own", [0.04, -0.5, None])
+def test_nothing_is_divided_by_noise(own: float | None) -> None:
+    rows = [conflict("aa", "aa", own), conflict("bb", "bb", 0.05), conflict("aa", "bb", 0.3)]
+    found = corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index("pair")
+    assert pd.isna(found.loc["aa–bb", "corrected"])
+    assert found.loc["aa–bb", "cosine"] == 0.3
+
+
+def test_seeds_of_an_encoder_are_averaged_whatever_their_order() -> None:
+    one, other = ([conflict(a, b, value, model=f"m{seed}", run=f"r{seed}", **{"encoder.seed": seed})
+                   for a, b, value in (("aa", "aa", 0.5), ("bb", "bb", 0.5), ("aa", "bb", between))]
+                  for seed, between in ((0, 0.1), (1, 0.4)))  # fmt: skip
+    texts = []
+    for rows in ([*one, *other], [*other, *one]):
+        table = similarity_tables(measured(gradient_conflict=rows))[0]
+        texts.append([[cell.text for cell in line] for line in table.rows])
+        assert "over 2 seeds" in table.caption
+    assert (
+        texts[0]
+        == texts[1]
+        == [["aa", "0.50 ± 0.00", "0.25 ± 0.21 (0.50)"], ["bb", "0.25 ± 0.21 (0.50)", "0.50 ± 0.00"]]
+    )
+
+
+def test_models_of_other_batches_or_tasks_have_tables_of_their_own() -> None:
+    rows = [
+        conflict("aa", "bb", 0.1),
+        conflict("aa", "bb", 0.2, batch=16),
+        conflict("aa", "bb", 0.3, corpus="other"),
+    ]
+    m = measured(gradient_conflict=[{**row, "run": str(at)} for at, row in enumerate(rows)])
+    assert [len(table.data) for table in similarity_tables(m)] == [1] * 6
+
+
+def test_smoothing_keeps_a_straight_line_and_its_length() -> None:
+    line = pd.Series([0.5 * step for step in range(200)], index=range(7, 207))
+    assert list(smoothed(line)) == pytest.approx(list(line))
+    bumpy = line + pd.Series([(-1) ** step for step in range(200)], index=line.index)
+    assert (smoothed(bumpy) - line).abs().iloc[10:-10].max() < 0.2
+
+
+def test_figures_have_the_same_bytes_twice(study: Study) -> None:
+    first, second = (similarity_figures(study("interference")) for _ in range(2))
+    assert [(one.svg, one.pdf) for one in first] == [(one.svg, one.pdf) for one in second]
+    assert len(first) == 5
+
+
+def test_without_rows_there_is_nothing() -> None:
+    m = Measurements(runs=[])
+    tables = [table for one in (*GATE_TABLES, CKA_TABLE, CORRELATION_TABLE) for table in one.tables(m)]
+    assert [*similarity_figures(m), *cka_figures(m), *similarity_tables(m), *tables] == []

@@ -1,0 +1,136 @@
+"""Laws and golden numbers of word distances and maps of sentences."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from hand_made import golden, measured, plain, the_same
+
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.states import AUC_TABLE, MAP_TABLE, distance_figures, map_figures, pooled, staged
+
+Study = Callable[[str], Measurements]
+
+OLD = {"l2": "word-distance-auc-shipped-1-l2-e52309", "cosine": "word-distance-auc-shipped-1-cosine-5df097"}
+BINS = {"l2": "word-distance-shipped-1-l2-1-44a9c1", "cosine": "word-distance-shipped-1-cosine-1-0429a1"}
+
+
+def distance(**facts) -> dict:
+    about = {"model": "m", "first": "aa", "second": "bb", "layer": -1, "distance": "l2", "auc": 0.8}
+    return {**about, "related_mean": 1.0, "unrelated_mean": 2.0, "encoder.depth": 1, **facts}
+
+
+def adjusted(pairs: str, size: int | None = None, encoder: str = "adjusted") -> dict:
+    about = {"encoder": encoder, "encoder.run": encoder, "encoder.original": "enc", "encoder.pairs": pairs}
+    return {**about, "encoder.adjusted": "cross-lingual-adjustment", "encoder.size": size}
+
+
+@pytest.mark.parametrize("kind", ["l2", "cosine"])
+def test_aucs_are_as_they_were_stage_by_stage(study: Study, kind: str) -> None:
+    (table,) = AUC_TABLE.tables(study("adjustment"))
+    rows = table.data[table.data["distance"] == kind].groupby(["stage", "pair"])
+    rows = rows.agg(auc=("auc", "mean"), change=("change", "mean"), models=("auc", "count")).reset_index()
+    before = [
+        {**row, "stage": row["stage"].split(" (bitext")[0]}
+        for row in golden("adjustment")["tables"][OLD[kind]]["data"]
+    ]
+    assert the_same(rows, before, plain("stage", "pair"), plain("auc", "change", "models")) == 17
+
+
+@pytest.mark.parametrize("kind", ["l2", "cosine"])
+def test_histograms_are_as_they_were(study: Study, kind: str) -> None:
+    (drawn,) = [one for one in distance_figures(study("adjustment")) if one.data["distance"].iloc[0] == kind]
+    names = ["second", "low", "high", "related", "unrelated"]
+    before = pd.DataFrame(golden("adjustment")["figures"][BINS[kind]]["data"])
+    own = (before["encoder"] == "shipped") | (before["second"] == "qad")
+    old, new = (rows[names].sort_values(names).reset_index(drop=True) for rows in (before[own], drawn.data))
+    pd.testing.assert_frame_equal(old, new, check_dtype=False, rtol=1e-6)
+    assert len(new) == 1740
+
+
+@pytest.mark.parametrize("task", ["upos", "nli"])
+def test_maps_are_as_they_were(study: Study, task: str) -> None:
+    (drawn,) = [one for one in map_figures(study("mixup")) if task in one.name]
+    before = [dict(row) for row in golden("mixup")["figures"][f"map-bitext-{task}-shipped"]["data"]]
+    for at, row in enumerate(before):
+        row |= {"method": row["method"].split(" ")[0], "at": at}
+    data = drawn.data.assign(at=range(99))
+    assert (
+        the_same(data, before, plain("at", "method", "what", "language"), plain("x", "y", "between", "layer"))
+        == 99
+    )
+    (table,) = MAP_TABLE.tables(study("mixup"))
+    assert len(table.rows) == 5
+
+
+def test_an_adjusted_encoder_counts_for_its_own_pairs_only() -> None:
+    rows = [
+        distance(),
+        distance(second="cc"),
+        distance(**adjusted("aa-bb")),
+        distance(second="cc", **adjusted("aa-bb")),
+    ]
+    rows += [distance(task="nli", method="source-only", way="w", **adjusted("bb-aa", encoder="turned"))]
+    m = measured(word_distance=rows)
+    found = staged(m, m.frame("word-distance"))
+    assert list(zip(found["stage"], found["pair"], strict=True)) == [
+        ("original", "aa–bb"),
+        ("original", "aa–cc"),
+        ("adjusted", "aa–bb"),
+        ("nli: adjusted + fine-tuned", "aa–bb"),
+    ]
+    assert set(found["base"]) == {"mini"}
+
+
+def test_adjustments_that_differ_in_size_or_otherwise_are_stages_of_their_own() -> None:
+    rows = [distance(**adjusted("aa-bb", size, f"e{size}")) for size in (100, 3000)]
+    rows += [distance(**adjusted("aa-bb", 3000, "another"))]
+    m = measured(word_distance=rows)
+    stages = list(staged(m, m.frame("word-distance"))["stage"])
+    assert stages == ["adjusted (100)", "adjusted (3,000)", "adjusted (3,000, 2)"]
+
+
+def test_models_are_pooled_with_equal_weight_whatever_their_bins() -> None:
+    rows = pd.DataFrame(
+        [("a", 0.0, 2.0, 1.0), ("b", 0.0, 1.0, 0.0), ("b", 1.0, 2.0, 1.0)],
+        columns=["model", "low", "high", "related"],
+    ).assign(run="r")
+    assert list(pooled(rows, "related", np.array([0.0, 1.0, 2.0]))) == pytest.approx([0.25, 0.75])
+
+
+def test_all_maps_of_a_task_have_the_same_scale() -> None:
+    points = [
+        {
+            "model": way,
+            "way": way,
+            "method": way,
+            "task": "upos",
+            "layer": 4,
+            "sentences": 2,
+            "what": "centroid",
+            "language": code,
+            "x": far,
+            "y": -far,
+            "explained_x": 0.5,
+            "explained_y": 0.2,
+            "between": 0.3,
+        }
+        for way, far in (("source-only", 10.0), ("x-mixup", 1.0))
+        for code in ("aa", "bb")
+    ]
+    (drawn,) = map_figures(measured(representation_map=points))
+    assert len(drawn.data) == 4
+    assert "one scale" in " ".join(drawn.caption.split())
+    assert "source-only 30.0 and x-mixup 30.0" in drawn.alt
+
+
+def test_figures_have_the_same_bytes_twice(study: Study) -> None:
+    first, second = (map_figures(study("mixup")) for _ in range(2))
+    assert [(one.svg, one.pdf) for one in first] == [(one.svg, one.pdf) for one in second]
+    assert len(first) == 2
+
+
+def test_without_rows_there_is_nothing() -> None:
+    m = Measurements(runs=[])
+    assert [*distance_figures(m), *map_figures(m), *AUC_TABLE.tables(m), *MAP_TABLE.tables(m)] == []

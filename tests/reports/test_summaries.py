@@ -1,0 +1,157 @@
+"""Laws and golden numbers of the tables of one frame."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from hand_made import golden, measured, plain, the_same
+
+from isogloss.reports.landscapes import delta_tables
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.summaries import (
+    SUMMARIES,
+    gaps,
+    last_and_lowest,
+    made,
+    parameter_counts,
+    spreads,
+    sweep_ends,
+)
+
+Study = Callable[[str], Measurements]
+
+
+def table(m: Measurements, name: str):
+    (found,) = [table for one in SUMMARIES for table in one.tables(m) if table.name == name]
+    return found
+
+
+def score(language: str, value: float, **facts) -> dict:
+    about = {
+        "model": "m",
+        "language": language,
+        "split": "test",
+        "metric": "accuracy",
+        "main": True,
+        "score": value,
+    }
+    return {
+        **about,
+        "method": "source-only",
+        "way": "w",
+        "source": "aa",
+        "task": "upos",
+        "corpus": "ud",
+        "seed": 0,
+        **facts,
+    }
+
+
+def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
+    keys, checked = plain("method", "source", "target", "language", "role", "metric"), 0
+    for name in ("transfer", "interference"):
+        before = [dict(row) for row in golden(name)["tables"]["seed-spread"]["data"]]
+        rows = spreads(study(name))
+        labels = study(name).labels
+        rows = rows.assign(of=rows["encoder.run"].map(labels).fillna("shipped"))
+        checked += the_same(rows, before, {**keys, "of": "encoder"}, plain("seeds", "mean", "std"))
+    assert checked == 11 + 13
+
+
+@pytest.mark.parametrize(("name", "models"), [("transfer", 3), ("mixup", 6), ("interference", 12)])
+def test_transfer_gaps_are_as_they_were(study: Study, name: str, models: int) -> None:
+    rows = gaps(study(name))
+    rows = rows[(rows["method"] == "source-only") & (rows["inputs"] == "")]
+    rows = rows.assign(of=rows["encoder.run"].map(study(name).labels).fillna("shipped"))
+    before = [row for row in golden(name)["tables"]["transfer-gap"]["data"] if row["metric"] == "accuracy"]
+    before = [row for row in before if row["corpus"] in ("ud", "xnli")]
+    numbers = plain("source_score", "target_mean", "gap")
+    assert the_same(rows, before, {**plain("corpus", "task", "seed"), "of": "encoder"}, numbers) == models
+
+
+@pytest.mark.parametrize(("name", "rows"), [("transfer", 16), ("adjustment", 208)])
+def test_retrieval_is_as_it_was(study: Study, name: str, rows: int) -> None:
+    numbers = ["accuracy_forward", "accuracy_backward", "chance"]
+    names = ["second", "layer", "centred", "similarity", "candidates", "task", *numbers]
+    new, old = (
+        table(study(name), "retrieval-by-layer").data,
+        golden(name)["tables"]["retrieval-by-layer"]["data"],
+    )
+    one, other = (data[names].sort_values(names).reset_index(drop=True) for data in (new, pd.DataFrame(old)))
+    pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
+    assert len(one) == rows
+
+
+def test_mixing_ratios_and_sweeps_are_as_they_were(study: Study) -> None:
+    m, old = study("mixup"), golden("mixup")["tables"]
+    keys = plain("task", "source", "target", "seed", "language", "split")
+    numbers = plain("mean", "std", "q05", "median", "q95", "examples")
+    assert the_same(table(m, "mixup-ratio").data, old["mixup-ratio"]["data"], keys, numbers) == 6
+    rows = m.frame("mixup-sweep")
+    keys |= plain("layer", "ratio")
+    assert the_same(rows, old["mixup-sweep"]["data"], keys, plain("score", "mean", "trained")) == 12
+    ends = sweep_ends(rows).set_index(["task", "layer"])
+    best = rows.groupby(["task", "layer"])["score"].max()
+    assert ends["best"].to_dict() == best.to_dict()
+
+
+def test_perplexities_and_parameters_are_as_they_were(study: Study) -> None:
+    m, old = study("interference"), golden("interference")["tables"]
+    rows = last_and_lowest(m.frame("perplexity"))
+    before = pd.DataFrame(old["perplexity-by-language"]["data"])
+    names = ["language", "score", "epoch", "lowest", "lowest_epoch"]
+    one, other = (data[names].sort_values(names).reset_index(drop=True) for data in (rows, before))
+    pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
+    counted = parameter_counts(m.frame("parameters"))
+    totals = pd.DataFrame(old["parameters"]["data"]).groupby("encoder")["parameters"].sum()
+    assert dict(zip(counted["encoder.run"].map(m.labels), counted["total"], strict=True)) == totals.to_dict()
+    assert len(rows) == 27
+
+
+def test_word_alignments_are_as_they_were(study: Study) -> None:
+    rows = table(study("adjustment"), "word-alignment").data
+    keys = plain("run", "bitext", "languages", "split", "aligner")
+    numbers = plain("pairs", "links", "gold_pairs", "precision", "recall", "f1", "aer")
+    assert the_same(rows, golden("adjustment")["tables"]["word-alignment"]["data"], keys, numbers) == 5
+
+
+def test_a_gap_is_of_one_model_and_of_its_own_targets() -> None:
+    rows = [score("aa", 0.9), score("bb", 0.5), score("cc", 0.1)]
+    rows += [
+        score(code, value, model="b", method="bilingual", way="b", target="bb")
+        for code, value in (("aa", 0.8), ("bb", 0.7), ("cc", 0.0))
+    ]
+    rows += [score("bb", 0.4, model="t", method="target-only", way="t", source="", target="bb")]
+    found = gaps(measured(scores=rows)).set_index("model")["gap"]
+    assert found.to_dict() == pytest.approx({"m": 0.6, "b": 0.1})
+
+
+def test_dev_scores_do_not_enter_where_there_are_test_scores() -> None:
+    rows = [score("aa", value, seed=seed, model=str(seed)) for seed, value in enumerate((0.5, 0.7))]
+    rows += [score("aa", 0.0, split="dev"), score("aa", 0.0, metric="other", main=False)]
+    found = spreads(measured(scores=rows))
+    assert list(found["mean"]) == pytest.approx([0.6])
+    assert list(found["seeds"]) == [2]
+
+
+def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:
+    one = {
+        "first": "aa",
+        "second": "bb",
+        "layer": 1,
+        "centred": True,
+        "similarity": "cosine",
+        "candidates": 9,
+    }
+    one |= {"accuracy_forward": 0.5, "accuracy_backward": 0.5, "chance": 0.1, "method": "source-only"}
+    rows = [{**one, "model": way, "way": way} for way in ("w1", "w2")]
+    assert [line[-1].text for line in table(measured(retrieval=rows), "retrieval-by-layer").rows] == [
+        "1",
+        "1",
+    ]
+
+
+def test_without_rows_there_is_nothing() -> None:
+    m = Measurements(runs=[])
+    assert [*delta_tables(m), *(one for summary in SUMMARIES for one in summary.tables(m))] == []
+    assert made(m, "align", "aligner").empty
