@@ -95,6 +95,7 @@ LOOKS_AT = {
     "cell": "combination of encoder, corpus, source, target and seed that has all methods named",
     "encoder": "encoder",
     "states": "encoder, and for the encoder within each fine-tuned model, on translations",
+    "parallel": "encoder, and for the encoder within each fine-tuned model, on bitext or parallel test sets",
     "words": "encoder, and for the encoder within each fine-tuned model, on translations with aligned words",
     "text": "encoder with its masked-LM head, on raw text",
 }

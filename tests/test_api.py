@@ -11,7 +11,7 @@ from isogloss.data import CORPORA
 from isogloss.data.built_in import BuiltInFolder
 from tiny import RUNS, TINY, tiny
 
-PUBLIC = ["IsoglossError", "Model", "Result", "__version__", "load_model", "run"]
+PUBLIC = ["IsoglossError", "Model", "Result", "Study", "__version__", "load_model", "read", "run"]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def models(tiny_runs, tmp_path_factory):
 
 def test_the_public_names_are_those_promised():
     assert dir(isogloss) == sorted(isogloss.__all__) == PUBLIC
-    assert sorted(api.__all__) == ["Model", "Result", "load_model", "run"]
+    assert sorted(api.__all__) == ["Result", "Study", "read", "run"]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -126,6 +126,6 @@ def test_only_a_finished_fine_tuning_is_loaded(tiny_runs, tmp_path):
     assert issubclass(ModelError, IsoglossError)
 
 
-@pytest.mark.parametrize("name", ["Model", "run"])
+@pytest.mark.parametrize("name", ["Study", "run"])
 def test_a_public_name_is_the_same_object_everywhere(name):
     assert getattr(isogloss, name) is getattr(sys.modules["isogloss.api"], name)

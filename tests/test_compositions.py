@@ -4,6 +4,7 @@ Methods and measurements are tested with modules one by one elsewhere; here are 
 with meta-learned adapters (m), on that encoder adjusted (a), and on one that shares all (j).
 """
 
+import json
 import math
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 from isogloss.reports.gather import gather
 
 import isogloss
+from isogloss.core.identity import identity
 from isogloss.encoders import load_masked_lm
 from isogloss.encoders.language_modules import modules_of, own_parameters, shared_parameters
 
@@ -146,27 +148,28 @@ draws = 1
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Make all runs; return what a report reads of them, and the store's folder."""
+    """Make all runs; return their records by id, the labels of encoders by id, and the store's folder."""
     folder = tmp_path_factory.mktemp("compositions")
     (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     result = isogloss.run(folder / "recipe.toml", out=folder / "runs", jobs=1)
     assert not result.outcome.failed
-    return gather(result.out), result.out
+    labels = json.loads((result.out / "plan.json").read_text(encoding="utf-8"))["labels"]
+    return {record.id: record for record in result.records}, labels, result.out
 
 
 def rows(made, diagnostic, encoder, **about):
-    """Return the rows of a diagnostic on an encoder, or on models of it; "a" stands for the adjusted one."""
-    return [
-        row
-        for row in made[0].raw(diagnostic)
-        if (str(row["encoder"]).startswith("m, ") if encoder == "a" else row["encoder"] == encoder)
-        and all(_named(row.get(key)) == value for key, value in about.items())
-    ]
-
-
-def _named(value):
-    """Leave out what a method's name says of its fields: "x-mixup (layer=1)"."""
-    return value.partition(" ")[0] if isinstance(value, str) else value
+    """Return the rows of a diagnostic on an encoder, or on models of it, with the method of these."""
+    records, labels, _ = made
+    found = []
+    for record in records.values():
+        if record.kind == "measure" and record.run["diagnostic"]["kind"] == diagnostic:
+            for row in record.rows:
+                model = records[next(row[name] for name in ("model", "start", "origin") if name in row)]
+                tuned = model.kind == "fine-tune"
+                method = model.run["method"]["kind"] if tuned else ""
+                if labels[identity(model.run["encoder"]) if tuned else model.id] == encoder:
+                    found.append({**row, "method": method, "inputs": record.run.get("inputs")})
+    return [row for row in found if all(row[key] == value for key, value in about.items())]
 
 
 def by(found, *names):
@@ -175,16 +178,19 @@ def by(found, *names):
 
 def encoder_of(made, kind, label):
     """Load an encoder that a run made, with its masked-LM head."""
-    (run,) = [run for run in made[0].finished(kind) if run.title.startswith(f"encoder {label}")]
-    return load_masked_lm(made[1] / run.id / "model")
+    return load_masked_lm(made[2] / record_of(made, kind, label).id / "model")
+
+
+def record_of(made, kind, label):
+    """Return the record of the encoder that the recipe calls so."""
+    (record,) = [one for one in made[0].values() if one.kind == kind and made[1][one.id] == label]
+    return record
 
 
 def test_every_part_leaves_finite_numbers(made):
-    for run in made[0].runs:
-        assert run.state == "finished"
-        assert run.record.rows or run.kind != "measure", run.title
-        numbers = [value for row in run.record.rows for value in row.values() if isinstance(value, float)]
-        assert all(map(math.isfinite, numbers)), run.title
+    for record in made[0].values():
+        assert record.rows or record.kind != "measure", record.title
+        assert all(map(math.isfinite, numbers(record.rows))), record.title
 
 
 @pytest.mark.parametrize("encoder", ["m", "a"])
@@ -193,27 +199,27 @@ def test_models_of_encoders_with_meta_learned_adapters_are_scored_in_both_langua
     found = rows(made, "scores", encoder, method=method)
     assert {row["language"] for row in found} == {"qaa", "qad"}
     if method == "x-mixup":
-        assert len(by(found, "corpus", "language")) == 4  # each alone, and beside its translation
+        assert len(by(found, "inputs", "language")) == 4  # each alone, and beside its translation
 
 
 @pytest.mark.parametrize("encoder", ["m", "a"])
 def test_the_ends_of_a_path_between_models_with_modules_are_their_scores(made, encoder):
-    scores = by(rows(made, "scores", encoder), "method", "language")
+    scores = by(rows(made, "scores", encoder, main=True), "model", "language")
     path = rows(made, "interpolation", encoder)
     assert {row["alpha"] for row in path} == {0.0, 1.0}
     for row in path:
-        method = "source-only" if row["alpha"] == 0.0 else "bilingual"
-        assert row["score"] == pytest.approx(scores[method, row["language"]]["score"]), row
+        end = row["start"] if row["alpha"] == 0.0 else row["end"]
+        assert row["score"] == pytest.approx(scores[end, row["language"]]["score"]), row
 
 
 def test_ways_between_models_of_an_adjusted_encoder_with_modules_have_lengths(made):
     (whole,) = [row for row in rows(made, "deltas", "a") if row["part"] == "all"]
-    assert whole["norm_source"] > 0
-    assert whole["norm_target"] > 0
+    assert whole["norm_first"] > 0
+    assert whole["norm_second"] > 0
 
 
 def test_an_adjusted_encoder_keeps_its_modules_and_moves_with_them(made):
-    before, after = encoder_of(made, "pretrain", "m"), encoder_of(made, "adjust", "m, ")
+    before, after = encoder_of(made, "pretrain", "m"), encoder_of(made, "adjust", "a")
     assert modules_of(after) == modules_of(before)
     for language in ("qaa", "qad"):
         own = [own_parameters(model, language) for model in (before, after)]
@@ -237,8 +243,8 @@ def test_gradients_conflict_is_measured_on_joint_meta_learned_and_adjusted_encod
 
 
 def test_gradients_are_watched_while_an_encoder_with_modules_is_made(made):
-    (run,) = [run for run in made[0].finished("pretrain") if run.title == "encoder w"]
-    cosines = [row for row in run.record.rows if row.get("module") == "all" and row.get("layer") is None]
+    watched = record_of(made, "pretrain", "w").rows
+    cosines = [row for row in watched if row.get("module") == "all" and row.get("layer") is None]
     assert {(row["first"], row["second"]) for row in cosines} == {
         ("qaa", "qaa"),
         ("qaa", "qad"),
@@ -255,9 +261,7 @@ def test_gradients_of_fine_tuned_models_with_modules_conflict_in_every_layer(mad
 
 @pytest.mark.parametrize("diagnostic", ["cka", "word-distance"])
 def test_states_are_compared_in_encoders_and_in_models_that_mix(made, diagnostic):
-    alone = {
-        label: [row for row in rows(made, diagnostic, label) if not row.get("method")] for label in "jma"
-    }
+    alone = {label: rows(made, diagnostic, label, method="") for label in "jma"}
     tuned = {label: rows(made, diagnostic, label, method="x-mixup") for label in "ma"}
     assert all((*alone.values(), *tuned.values()))
     assert numbers(alone["m"]) != numbers(alone["a"]) != numbers(tuned["a"])

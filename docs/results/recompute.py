@@ -17,7 +17,7 @@ import pandas as pd
 from isogloss.core.identity import identity
 from isogloss.core.runs import Optimization
 from isogloss.methods import METHODS
-from isogloss.reports.measurements import FACTS, FRAMES, TESTED, Measurements
+from isogloss.reports.measurements import ABOUT, FACTS, FRAMES, TESTED, Measurements
 
 HERE = Path(__file__).parent
 
@@ -75,7 +75,9 @@ def study(name: str) -> Measurements:
 
 
 def _columns(frame: str) -> list[str]:
-    return list(dict.fromkeys(("run", *(one.name for one in fields(FRAMES[frame])), *TESTED, *FACTS)))
+    others = [f"{one}.{name}" for one in ABOUT.get(frame, ())[1:] for name in ("way", "method")]
+    own = (one.name for one in fields(FRAMES[frame]))
+    return list(dict.fromkeys(("run", *own, *TESTED, *FACTS, "encoder.run", *others)))
 
 
 def _typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -190,13 +192,14 @@ def _scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _points(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.assign(method=rows["end"], **{f"{one}.method": rows[one] for one in ("start", "end")})
+    return rows.assign(method=rows["end"], **{f"start.{name}": rows["start"] for name in ("method", "way")})
 
 
 def _deltas(rows: pd.DataFrame) -> pd.DataFrame:
     renamed = rows.rename(columns={"norm_source": "norm_first", "norm_target": "norm_second"})
-    corners = {"origin.method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
-    return renamed.assign(method="bilingual", **corners)
+    corners = {"first": "source-only", "second": "target-only"}
+    facts = {f"{one}.{name}": method for one, method in corners.items() for name in ("method", "way")}
+    return renamed.assign(method="bilingual", **facts)
 
 
 def _in_training(rows: pd.DataFrame) -> pd.DataFrame:

@@ -26,6 +26,14 @@ def test_a_dry_run_prints_the_plan_and_makes_nothing(command, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_dry_run_says_what_is_not_there(command, tmp_path):
+    more = ("--set", "grid.dev_examples=500")
+    ended = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--dry-run", *more)
+    assert (
+        "isogloss: asked for 500 development examples of qaa in wikiann: there are 400; all were read."
+    ) in ended.err.splitlines()
+
+
 def test_a_dry_run_knows_what_is_done(command, tiny_runs):
     ended = command("run", tiny_runs.parent / "tiny.toml", "--out", tiny_runs, "--dry-run", "--json")
     *plan, summary = ended.lines

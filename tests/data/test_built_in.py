@@ -6,7 +6,7 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
-from isogloss.data.built_in import MADE_AS, BuiltInFolder, Maker, folder_for
+from isogloss.data.built_in import MADE_AS, BuiltInFolder, Maker, built_in_size, folder_for
 from isogloss.data.corpora import SPLITS
 from isogloss.data.examples import (
     ParsedSentence,
@@ -17,6 +17,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
+from isogloss.data.sources import Sources
 from isogloss.data.word_links import flipped
 
 MADE = {
@@ -157,3 +158,26 @@ def test_real_language_without_a_folder_says_give_data():
 def test_pair_of_a_built_in_and_a_real_language_is_refused(tmp_path):
     with pytest.raises(DataError, match="one of the two is a built-in language"):
         folder_for("qaa-en", DiskFolder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "language", "split"),
+    [
+        ("ud", "qaa", "dev"),
+        ("rawtext", "qab", "test"),
+        ("squad", "qad", "test"),
+        ("bitext", "qaa-qab", "dev"),
+        ("bitext:bitext-large", "qaa-qab", "test"),
+    ],
+)
+def test_the_size_of_a_split_is_known_without_reading_it(corpus, language, split):
+    read = Sources().stream(corpus, language, split)
+    assert built_in_size(corpus, language, split) == sum(1 for _ in read)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "language"),
+    [("ud", "en"), ("xnli", "qaa-qab"), ("bitext", "en-fr"), ("bitext:bible", "qaa-qab"), ("ud+ud", "qaa")],
+)
+def test_the_size_of_other_corpora_is_not_known(corpus, language):
+    assert built_in_size(corpus, language, "dev") is None

@@ -7,6 +7,7 @@ from torch import nn
 
 from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.look import Look, Subject
+from isogloss.training.parallel_text import BitextSentences
 
 
 class Toy(nn.Module):
@@ -51,5 +52,6 @@ def look_at(models, evaluation=None, *, languages=("en", "de"), source=("en",), 
         evaluation=evaluation or (lambda _: None),
         encoder=lambda one: models[int(one.run.source)],
         bitext=bitext or (lambda _: []),
+        parallel=BitextSentences(bitext or (lambda _: [])),
         tell=tell or (lambda _: None),
     )

@@ -153,5 +153,5 @@ def test_every_diagnostic_file_is_in_the_table():
     parts = {"__init__", "look", "mask_rows", "parallel_states", "trained_length", "weights"}
     assert {path.stem for path in Path(package.__file__).parent.glob("*.py")} == files | parts
     assert all(one.name == name for name, one in DIAGNOSTICS.items())
-    known = {"model", "cell", "scores", "seeds", "encoder", "states", "words", "text"}
+    known = {"model", "cell", "scores", "seeds", "encoder", "states", "parallel", "words", "text"}
     assert {one.over for one in DIAGNOSTICS.values()} <= known

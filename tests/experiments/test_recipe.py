@@ -4,8 +4,8 @@ import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Architecture, Optimization
-from isogloss.experiments.asking import packaged_recipes
-from isogloss.experiments.recipe import checked, located, parse_change, read_recipe
+from isogloss.experiments.asking import packaged_recipes, parse_change
+from isogloss.experiments.recipe import checked, located, read_recipe
 from tiny import TINY, body
 
 

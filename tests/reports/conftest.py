@@ -1,6 +1,7 @@
-"""Studies that were run once, as measurements."""
+"""Four tiny studies that were really run (studies/*.toml), read once as measurements."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -9,20 +10,23 @@ import pytest
 from isogloss.reports.measurements import Measurements, read_measurements
 
 STUDIES = Path(__file__).parent / "studies"
-LOOSE = Path("/tmp/new")
 
 
 @pytest.fixture(scope="session")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Measurements]:
-    found: dict[str, Measurements] = {}
+def study_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Unpack a study: plan, records and predictions, as `isogloss run` left them."""
 
-    def read(name: str) -> Measurements:
-        if name not in found:
-            packed, folder = STUDIES / f"{name}.zip", LOOSE / name
-            if packed.is_file():
-                folder = tmp_path_factory.mktemp(name)
-                ZipFile(packed).extractall(folder)
-            found[name] = read_measurements(folder)
-        return found[name]
+    @cache
+    def unpack(name: str) -> Path:
+        folder = tmp_path_factory.mktemp(name)
+        with ZipFile(STUDIES / f"{name}.zip") as archive:
+            archive.extractall(folder)
+        return folder
 
-    return read
+    return unpack
+
+
+@pytest.fixture(scope="session")
+def study(study_folder: Callable[[str], Path]) -> Callable[[str], Measurements]:
+    """Read a study."""
+    return cache(lambda name: read_measurements(study_folder(name)))

@@ -122,9 +122,12 @@ def print_plan(
 ) -> None:
     """Print every run of a recipe: its id, whether it is done, and how many others need it."""
     from isogloss.experiments.asking import parse_change
+    from isogloss.experiments.fewer_examples import fewer_in_plan
     from isogloss.experiments.running import plan_recipe
 
     planned = plan_recipe(recipe, out=out, data=data, scale=scale, changes=dict(map(parse_change, changes)))
+    for warning in fewer_in_plan(planned.runs):
+        print(f"isogloss: {warning}", file=sys.stderr)
     shared = {run_id(run): 0 for run in planned.runs}
     for run in planned.runs:
         for needed in needs(run):

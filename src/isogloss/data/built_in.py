@@ -128,6 +128,22 @@ def folder_for(language: str, data: Folder | None) -> Folder:
     return data
 
 
+def built_in_size(corpus: str, language: str, split: Split) -> int | None:
+    """Return how many examples a split of the built-in languages has, without making any.
+
+    None for other languages, for translated examples, whose number depends on what was lost, and for
+    corpora that are read as one.
+    """
+    codes = language.split("-")
+    plain, _, collection = corpus.partition(":")
+    name = (collection or BITEXT) if plain == "bitext" else MADE_AS.get(corpus, "")
+    if not all(map(is_built_in, codes)) or len(codes) != (2 if plain == "bitext" else 1):
+        return None
+    from isogloss.data.languages import SIZES, split_size
+
+    return min(split_size(name, code, split) for code in codes) if name in SIZES else None
+
+
 @lru_cache(maxsize=8)
 def _files(maker: Maker) -> dict[str, File]:
     files: dict[str, File] = {}

@@ -26,8 +26,9 @@ class Diagnostic(Protocol):
     over: ClassVar[str]
     """What one measurement looks at: a "model", the models of a "cell" (its field ``between``), the
     "scores" of a model, the scores of all "seeds", an "encoder"; or, one after the other, every encoder and
-    the encoder within every model: their "states" on bitext, or their "words" on bitext whose words are
-    aligned; or every encoder with its masked-LM head, on raw "text"."""
+    the encoder within every model: their "states" on bitext, or on anything "parallel" (bitext, or labelled
+    test sets), or their "words" on bitext whose words are aligned; or every encoder with its masked-LM head,
+    on raw "text"."""
 
     def measure(self, look: Look) -> Sequence[object]:
         """Return rows of the kinds that ``core.rows`` declares for it."""
@@ -35,7 +36,7 @@ class Diagnostic(Protocol):
 
 
 ON_BITEXT = ("encoder", "states", "words")
-"""What is looked at on translations, not on a task's examples."""
+"""What is looked at on translations alone; what is "parallel" also on labelled examples."""
 
 _ALL: tuple[type[Diagnostic], ...] = (
     Scores,

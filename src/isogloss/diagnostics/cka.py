@@ -10,8 +10,9 @@ HSIC by its unbiased estimator (Song et al. 2012, Eq. 5), which expects 0 for un
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -22,6 +23,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.rows import Cka as CkaRow
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
+from isogloss.training.example_states import StatesWanted
 
 FEWEST = 4
 """Sentences the unbiased estimator needs."""
@@ -32,10 +34,10 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True, kw_only=True)
 class Cka:
-    """CKA between the first language and each other on parallel text, in every layer."""
+    """CKA between the first language and each other on bitext or parallel test sets, in every layer."""
 
     name: ClassVar[str] = "cka"
-    over: ClassVar[str] = "states"
+    over: ClassVar[str] = "parallel"
     version: ClassVar[int] = 2
 
     layers: tuple[int, ...] = ()
@@ -47,43 +49,33 @@ class Cka:
     def measure(self, look: Look) -> list[CkaRow]:
         """Return a row for each pair of the first language with another, and layer."""
         loaded = look.encoder(look.subjects[0])
-        layers = layer_numbers(self.layers, loaded[0], self.name)
         first, *others = look.languages
-        rows: list[CkaRow] = []
-        for other in others:
-            translations = look.bitext(f"{first}-{other}")
-            if len(translations) < FEWEST:
-                raise DataError(
-                    f"{self.name}: {len(translations)} translations {first}-{other}; {FEWEST} or more are "
-                    f"needed, and more than the states have dimensions are better. Choose another split."
-                )
-            streamed = StreamedCka()
-            blocks = parallel_states(
-                loaded,
-                translations,
-                (first, other),
-                layers=layers,
-                limit=self.limit,
-                precision=look.precision,
+        return [row for other in others for row in self._of_pair(look, loaded, (first, other))]
+
+    def _of_pair(self, look: Look, loaded: tuple[Any, Any], languages: tuple[str, str]) -> Iterator[CkaRow]:
+        layers, name = layer_numbers(self.layers, loaded[0], self.name), "-".join(languages)
+        pairs = look.parallel.pairs(*languages)
+        if len(pairs) < FEWEST:
+            raise DataError(
+                f"{self.name}: {len(pairs)} translations {name}; {FEWEST} or more are "
+                f"needed, and more than the states have dimensions are better. Choose another split."
             )
-            for number, (x, y) in enumerate(blocks, start=1):
-                streamed.add(x, y)
-                look.tell(Progress(self.name, number, -(-len(translations) // BLOCK), f"{first}-{other}"))
-            rows += [
-                CkaRow(
-                    model=look.subjects[0].id,
-                    first=first,
-                    second=other,
-                    layer=layer,
-                    sentences=len(translations),
-                    cka=cka,
-                    debiased=debiased,
-                )
-                for layer, cka, debiased in zip(
-                    layers, streamed.cka().tolist(), streamed.debiased().tolist(), strict=True
-                )
-            ]
-        return rows
+        streamed = StreamedCka()
+        wanted = StatesWanted(layers=tuple(layers), limit=self.limit, precision=look.precision)
+        blocks = parallel_states(loaded, look.parallel, pairs, languages, wanted)
+        for number, (x, y) in enumerate(blocks, start=1):
+            streamed.add(x, y)
+            look.tell(Progress(self.name, number, -(-len(pairs) // BLOCK), name))
+        for layer, cka, debiased in zip(layers, streamed.cka(), streamed.debiased(), strict=True):
+            yield CkaRow(
+                model=look.subjects[0].id,
+                first=languages[0],
+                second=languages[1],
+                layer=layer,
+                sentences=len(pairs),
+                cka=float(cka),
+                debiased=float(debiased),
+            )
 
 
 def linear_cka(x: Float[Tensor, "item dim_x"], y: Float[Tensor, "item dim_y"]) -> float:

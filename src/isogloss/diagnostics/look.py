@@ -15,6 +15,7 @@ from isogloss.core.runs import Run
 from isogloss.data.examples import Translation
 from isogloss.data.prediction_table import Predictions
 from isogloss.training.evaluation import Scorer
+from isogloss.training.parallel_text import ParallelText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,8 @@ class Look:
     """Give a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
     """Give the translations of a pair such as en-fr; with links where the diagnostic looks at words."""
+    parallel: ParallelText
+    """What says the same in several languages: bitext, or the examples of parallel test sets."""
     text: Callable[[str], Iterator[str]] = _no_text
     """Give the lines of one language's raw text, one at a time; each call begins anew."""
     masked_lm: Callable[[Subject], tuple[Any, Any]] = _no_masked_lm

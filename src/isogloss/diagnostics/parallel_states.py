@@ -1,4 +1,4 @@
-"""Both sides of parallel text as sentence states, a block at a time: memory does not grow with the text."""
+"""Both sides of parallel text as states, a block at a time: memory does not grow with the text."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,36 +7,30 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.examples import Translation
-from isogloss.encoders.speaking import of_language
-from isogloss.training.sentence_states import sentence_states
+from isogloss.training.example_states import StatesWanted
+from isogloss.training.parallel_text import Pair, ParallelText
 
 BLOCK = 1024
-"""Translations in memory together: enough to be batched by length with little padding."""
+"""Pairs in memory together: enough to be batched by length with little padding."""
 
 Sides = tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]
 
 
 def parallel_states(
     loaded: tuple[Any, Any],
-    translations: Sequence[Translation],
+    text: ParallelText,
+    pairs: Sequence[Pair],
     languages: tuple[str, str],
-    *,
-    layers: Sequence[int],
-    limit: int,
-    precision: str,
+    wanted: StatesWanted,
 ) -> Iterator[Sides]:
     """Give the states of the first and of the second sides, all layers from one pass over each."""
-    model, tokenizer = loaded
-
-    def states(texts: list[str], language: str) -> Tensor:
-        with of_language(model, language):
-            return sentence_states(model, tokenizer, texts, layers=layers, limit=limit, precision=precision)
-
-    for start in range(0, len(translations), BLOCK):
-        block = translations[start : start + BLOCK]
-        first, second = languages
-        yield states([one.first for one in block], first), states([one.second for one in block], second)
+    first, second = languages
+    for start in range(0, len(pairs), BLOCK):
+        block = pairs[start : start + BLOCK]
+        yield (
+            text.states(loaded, [one.first for one in block], first, wanted),
+            text.states(loaded, [one.second for one in block], second, wanted),
+        )
 
 
 def layer_numbers(layers: Sequence[int], model: Any, where: str) -> list[int]:

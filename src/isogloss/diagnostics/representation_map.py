@@ -18,8 +18,7 @@ from isogloss.core.rows import MapPoint
 from isogloss.core.runs import Positive
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import layer_numbers
-from isogloss.encoders.speaking import of_language
-from isogloss.training.sentence_states import sentence_states
+from isogloss.training.example_states import StatesWanted
 
 COMPONENTS = 2
 """Axes of a picture."""
@@ -35,7 +34,7 @@ class RepresentationMap:
     """Principal components of the sentence states of all languages together, and language centroids."""
 
     name: ClassVar[str] = "representation-map"
-    over: ClassVar[str] = "states"
+    over: ClassVar[str] = "parallel"
     version: ClassVar[int] = 2
 
     layer: int = -1
@@ -52,34 +51,30 @@ class RepresentationMap:
 
     def measure(self, look: Look) -> list[MapPoint]:
         """Return a row for each language's centroid, then one for each point."""
-        model, tokenizer = look.encoder(look.subjects[0])
-        (layer,) = layer_numbers((self.layer,), model, self.name)
+        loaded = look.encoder(look.subjects[0])
+        (layer,) = layer_numbers((self.layer,), loaded[0], self.name)
+        wanted = StatesWanted(layers=(layer,), limit=self.limit, precision=look.precision)
         texts = self._texts(look)
-        how: dict[str, Any] = {"layers": (layer,), "limit": self.limit, "precision": look.precision}
-        found = []
-        for language, lines in texts.items():
-            with of_language(model, language):
-                found.append(sentence_states(model, tokenizer, lines, **how)[0])
+        found = [look.parallel.states(loaded, own, language, wanted)[0] for language, own in texts.items()]
         states = torch.stack(found)
         about = look.subjects[0].id, layer, states.shape[1]
         return [_point(about, row) for row in map_rows(states, list(texts), self.points)]
 
-    def _texts(self, look: Look) -> dict[str, list[str]]:
-        """Return, by language, the sentences that are in every pair; the first language's text tells."""
+    def _texts(self, look: Look) -> dict[str, list[Any]]:
+        """Return, by language, the sentences that are in every pair."""
         first, *others = look.languages
-        sides = {
-            other: {one.first: one.second for one in look.bitext(f"{first}-{other}")} for other in others
-        }
+        sides = {other: {one.key: one for one in look.parallel.pairs(first, other)} for other in others}
         every = list(sides.values())
-        shared = [text for text in (every[0] if every else ()) if all(text in side for side in every)]
+        shared = [key for key in (every[0] if every else ()) if all(key in side for side in every)]
         if len(shared) < FEWEST:
             raise DataError(
                 f"{self.name}: {len(shared)} sentences of {first} have a translation in all of "
                 f"{', '.join(others) or 'no language'}; {FEWEST} or more are needed. Take bitext that is "
-                f"parallel in all languages (bible, tico19), or fewer languages."
+                f"parallel in all languages (bible, tico19), a parallel test set, or fewer languages."
             )
         chosen = spaced(shared, self.sentences)
-        return {first: chosen, **{other: [side[text] for text in chosen] for other, side in sides.items()}}
+        texts = {other: [side[key].second for key in chosen] for other, side in sides.items()}
+        return {first: [every[0][key].first for key in chosen], **texts}
 
 
 def _point(about: tuple[str, int, int], row: Mapping[str, Any]) -> MapPoint:

@@ -30,6 +30,7 @@ CHOICE = {
     "cell": ("split", "examples", "tasks", "targets", "seeds", "encoders"),
     "encoder": ("split", "examples", "corpus", "languages", "encoders"),
     "states": _OF_STATES,
+    "parallel": (*_OF_STATES, "treebanks", "inputs"),
     "words": _OF_STATES,
     "text": ("split", "examples", "corpus", "languages", "encoders"),
 }

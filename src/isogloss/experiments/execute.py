@@ -37,10 +37,12 @@ from isogloss.encoders.language_modules import parameter_counts
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.bitext_runs import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
+from isogloss.experiments.fewer_examples import fewer_than_asked
 from isogloss.experiments.labels import described, translation_model_label, translator_label
 from isogloss.experiments.pretraining_text import PretrainingText
 from isogloss.experiments.raw_text import keep_tensors, masked_lm_of, text_of
-from isogloss.experiments.translation_runs import train_translator, translate, translated_examples
+from isogloss.experiments.run_examples import parallel_text, run_bitext, run_examples
+from isogloss.experiments.translation_runs import train_translator, translate
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, Scorer, evaluation
@@ -68,7 +70,7 @@ def make(shop: Workshop, run: Run) -> Record:
         run=content(run),
         needs=tuple(run_id(needed) for needed in needs(run)),
         rows=made.rows,
-        warnings=made.warnings,
+        warnings=(*made.warnings, *dict.fromkeys(fewer_than_asked(run, shop.sources))),
     )
     shop.store.finish(record, _how(perf_counter() - start, shop, run))
     shop.store.remove_leftovers(run, WORK)
@@ -168,7 +170,7 @@ def _fine_tune(shop: Workshop, run: FineTune) -> Made:
     repairs: dict[str, None] = {}  # A method may read the same examples twice: each is told of once.
 
     def read(language: str, split: Split, count: int) -> list[Example]:
-        found = _examples(shop, run, language, split, count)
+        found = run_examples(shop, run, language, split, count)
         repairs[repairs_told(found, f"{run.corpus} {language} {split}")] = None
         return found
 
@@ -203,6 +205,10 @@ def _measure(shop: Workshop, run: Measure) -> Made:
     )
     kept: list[Predictions] = []
     warnings: dict[str, None] = {}  # Each is told once.
+
+    def warn(text: str) -> None:
+        warnings[text] = None
+
     seen = cache(partial(_trained_on, shop, run))  # Once for all languages, however many examples there are.
     look = Look(
         subjects=subjects,
@@ -212,14 +218,15 @@ def _measure(shop: Workshop, run: Measure) -> Made:
         load=lambda subject: _load(shop, subject.run),
         evaluation=lambda language: _scorer(shop, run, language, seen),
         encoder=lambda subject: _encoder(shop, subject.run),
-        bitext=lambda pair: _translations(shop, run, pair),
+        bitext=partial(run_bitext, shop, run),
+        parallel=parallel_text(shop, run, warn),
         text=partial(text_of, shop, run),
         masked_lm=lambda subject: masked_lm_of(shop, subject.run, title_of(subject.run)),
         precision=shop.precision,
         paired=(lambda language: _paired(shop, run, language, seen)) if run.inputs == PAIRED else None,
         keep=kept.append,
         keep_tensors=partial(keep_tensors, shop.store.folder(run)),
-        warn=lambda text: warnings.update({text: None}),
+        warn=warn,
         tell=shop.tell,
     )
     diagnostic: Any = run.diagnostic
@@ -236,23 +243,6 @@ _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
     FineTune.name: _fine_tune,
     Measure.name: _measure,
 }
-
-
-def _examples(
-    shop: Workshop, run: FineTune | Measure, language: str, split: Any, count: int
-) -> list[Example]:
-    for made in run.translated or ():
-        if (made.languages, made.split) == (language, split):
-            return translated_examples(shop, made)
-    return shop.sources.examples(run.corpus, language, split, treebanks=run.treebanks, examples=count)
-
-
-def _translations(shop: Workshop, run: Measure, pair: str) -> list[Translation]:
-    """Read the translations of a pair, with their links where the run has word alignments."""
-    aligned = next((one for one in run.aligned or () if one.languages == pair), None)
-    if aligned is not None:
-        return bitext_of(shop, aligned)
-    return shop.sources.examples(run.corpus, pair, run.split, examples=run.examples)  # type: ignore[arg-type, return-value]
 
 
 def _load(shop: Workshop, run: Run) -> Any:
@@ -286,7 +276,7 @@ def _paired(shop: Workshop, run: Measure, language: str, seen: Seen) -> Scorer:
         return own
     return beside_translations(
         own,
-        _examples(shop, run, pairs[0], run.split, run.examples),
+        run_examples(shop, run, pairs[0], run.split, run.examples),
         load_tokenizer(str(shop.store.model(model))),
         shop.optimization(model.optimization),
         mixup=mixup,
@@ -301,7 +291,7 @@ def _trained_on(shop: Workshop, run: Measure) -> list[Example]:
     return [
         example
         for code in method.reads(model.source, model.target).train
-        for example in _examples(shop, model, code, "train", model.examples)
+        for example in run_examples(shop, model, code, "train", model.examples)
     ]
 
 
@@ -318,7 +308,7 @@ def _evaluation(shop: Workshop, run: Measure, language: str, seen: Seen) -> Eval
         inputs,
         language,
         source_of(model),
-        lambda code: _examples(shop, run, code, run.split, run.examples),
+        lambda code: run_examples(shop, run, code, run.split, run.examples),
     )
     tokenizer = load_tokenizer(str(shop.store.model(model)))
     baseline = task.majority(seen(), examples)

@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator
 
-from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.core.run_graph import original
-from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain
-from isogloss.data.sources import Sources, joined
+from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Translate
+from isogloss.data.layouts import is_translation
+from isogloss.data.parallel_examples import check_parallel
+from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.chosen import Chosen, models_chosen, refuse_unread
 from isogloss.experiments.encoders import encoder_label, has_masked_lm
 from isogloss.experiments.grid import Cell
 from isogloss.experiments.languages_read import reads
+from isogloss.experiments.measured_models import named_treebanks, translations_made
 from isogloss.experiments.recipe import located, refuse_empty_or_twice
+from isogloss.tasks import TASKS
+from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read
 
 
 def over_encoders(
@@ -31,14 +36,90 @@ def over_states(
         yield _on_bitext(chosen, model, chosen.choice.languages or languages, sources)
 
 
+def over_parallel(
+    chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources
+) -> Iterator[Measure]:
+    """One measurement of each encoder, and of that within each model chosen, on bitext or a test set.
+
+    Beside their translations examples are read by models alone, and by those that mix.
+    """
+    choice = chosen.choice
+    with located(f"{chosen.where}: corpus"):
+        bitext = not choice.corpus or TASKS.keys().isdisjoint(sources.corpus(choice.corpus).tasks)
+    for field in ("inputs", "treebanks") if bitext else ():
+        if getattr(choice, field):
+            raise ConfigError(
+                f"{chosen.where}: {field}: found {getattr(choice, field)!r}, but corpus {choice.corpus!r} "
+                f"has no labels. Leave it out, or name a parallel test set of a task."
+            )
+    if bitext:
+        yield from over_states(chosen, built, grid, sources)
+        return
+    if choice.inputs not in (AS_THEY_ARE, PAIRED):
+        raise unknown_name(f"{chosen.where}: inputs", "kind of inputs here", choice.inputs, (PAIRED,))
+    for encoder in () if choice.inputs else built:
+        languages = _languages(chosen, encoder, grid, sources)
+        yield _on_examples(chosen, encoder, languages, None, sources)
+    for model, languages, cell in models_chosen(chosen, grid):
+        yield _on_examples(chosen, model, choice.languages or languages, cell, sources)
+
+
+def _on_examples(
+    chosen: Chosen,
+    subject: Encoder | FineTune,
+    languages: tuple[str, ...],
+    cell: Cell | None,
+    sources: Sources,
+) -> Measure:
+    """One measurement on the labelled examples of a parallel test set."""
+    choice = chosen.choice
+    of_cell = cell.treebanks if cell is not None and choice.corpus == cell.corpus else ()
+    treebanks = named_treebanks(chosen, languages) or of_cell
+    encoder = subject.encoder if isinstance(subject, FineTune) else subject
+    refuse_unread(chosen, encoder, languages, sources)
+    with located(f"{chosen.where}: corpus"):
+        check_parallel(choice.corpus, chosen.split, languages, dict(treebanks))
+    codes, made = _codes_and_made(chosen, languages, cell, treebanks, sources)
+    with located(chosen.where):
+        files = [sources.fingerprint(choice.corpus, one, chosen.split, treebanks=treebanks) for one in codes]
+    return Measure(
+        diagnostic=chosen.diagnostic,
+        subjects=(subject,),
+        languages=languages,
+        corpus=choice.corpus,
+        split=chosen.split,
+        inputs=choice.inputs or None,
+        translated=made or None,
+        treebanks=tuple(pair for pair in treebanks if pair[0] in languages),
+        examples=choice.examples,
+        data=joined(files),
+    )
+
+
+def _codes_and_made(
+    chosen: Chosen, languages: tuple[str, ...], cell: Cell | None, treebanks: Treebanks, sources: Sources
+) -> tuple[list[str], tuple[Translate, ...]]:
+    """Return the languages, and pairs of them, that are read from files, and the translations made."""
+    inputs, corpus = chosen.choice.inputs, chosen.choice.corpus
+    if cell is None or not inputs:
+        return [*languages], ()
+    with located(f"{chosen.where}: corpus"):
+        sources.needs(corpus, cell.task)
+    codes = [code for language in languages for code in codes_read(inputs, language, cell.source)]
+    translated = [code for code in codes if is_translation(code)]
+    made = translations_made(chosen, corpus, translated, cell, treebanks, sources)
+    return [code for code in codes if code not in {one.languages for one in made}], made
+
+
 def _on_bitext(
     chosen: Chosen, subject: Encoder | FineTune, languages: tuple[str, ...], sources: Sources
 ) -> Measure:
     """One measurement on translations of the first language; their words are aligned where it asks for it."""
     corpus = chosen.choice.corpus
     if not corpus:
+        or_more = " or a parallel test set" if chosen.diagnostic.over == "parallel" else ""
         raise ConfigError(
-            f"{chosen.where}: {chosen.diagnostic.name} needs bitext: name it in the field corpus."
+            f"{chosen.where}: {chosen.diagnostic.name} needs bitext{or_more}: name it in the field corpus."
         )
     first, *others = languages
     pairs = [f"{first}-{other}" for other in others]

@@ -83,14 +83,16 @@ def _measure(
 ) -> Measure:
     choice, corpus = chosen.choice, chosen.choice.corpus or cell.corpus
     languages = choice.languages or languages
-    treebanks = _treebanks(chosen, languages) or (cell.treebanks if corpus == cell.corpus else ())
+    treebanks = named_treebanks(chosen, languages) or (cell.treebanks if corpus == cell.corpus else ())
     codes = [code for language in languages for code in codes_read(choice.inputs, language, cell.source)]
     check_inputs(choice.inputs, cell.task, f"{chosen.where}: inputs")
     spoken = [language_read(choice.inputs, one, cell.source) for one in languages]
     refuse_unread(chosen, cell.encoder, spoken, sources)
     with located(chosen.where):
         sources.needs(corpus, cell.task)
-    made = _made(chosen, corpus, [code for code in codes if is_translation(code)], cell, treebanks, sources)
+    made = translations_made(
+        chosen, corpus, [code for code in codes if is_translation(code)], cell, treebanks, sources
+    )
     with located(chosen.where):
         read = [code for code in codes if code not in {one.languages for one in made}]
         files = [sources.fingerprint(corpus, code, chosen.split, treebanks=treebanks) for code in read]
@@ -108,7 +110,7 @@ def _measure(
     )
 
 
-def _made(
+def translations_made(
     chosen: Chosen,
     corpus: str,
     codes: list[str],
@@ -140,7 +142,7 @@ def _made(
     )
 
 
-def _treebanks(chosen: Chosen, languages: tuple[str, ...]) -> Treebanks:
+def named_treebanks(chosen: Chosen, languages: tuple[str, ...]) -> Treebanks:
     """Return the treebanks a table names: one name is that of all its languages."""
     named = chosen.choice.treebanks
     return tuple(sorted(dict.fromkeys(languages, named).items() if isinstance(named, str) else named.items()))

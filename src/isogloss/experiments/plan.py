@@ -10,7 +10,7 @@ from isogloss.core.runs import Encoder, Pretrained, Run
 from isogloss.data.sources import Sources
 from isogloss.experiments.chosen import Chosen, choose
 from isogloss.experiments.grid import Cell, cells
-from isogloss.experiments.measured_encoders import over_encoders, over_states, over_text
+from isogloss.experiments.measured_encoders import over_encoders, over_parallel, over_states, over_text
 from isogloss.experiments.measured_models import over_cells, over_models, over_scores, over_seeds
 from isogloss.experiments.recipe import (
     Recipe,
@@ -90,6 +90,7 @@ _MEASURES: dict[str, Callable[[Chosen, list[Encoder], list[Cell], Sources], Iter
     "cell": over_cells,
     "encoder": over_encoders,
     "states": over_states,
+    "parallel": over_parallel,
     "words": over_states,
     "text": over_text,
 }

@@ -11,6 +11,7 @@ from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT
 from isogloss.experiments.alignments import splits_of
 from isogloss.experiments.translations import code_read
+from isogloss.tasks import TASKS
 from isogloss.training.inputs import AS_THEY_ARE, codes_read
 
 
@@ -76,14 +77,18 @@ def _for_translation(run: Translate | TrainTranslator) -> Iterator[Reading]:
 def _codes(run: Measure) -> list[str]:
     """List the languages, or pairs of them, that a measurement reads."""
     diagnostic: Any = run.diagnostic
-    if diagnostic.over in ON_BITEXT:
+    if diagnostic.over in ON_BITEXT or (diagnostic.over == "parallel" and _is_bitext(run.corpus)):
         first, *others = run.languages
         return [f"{first}-{other}" for other in others]
     if diagnostic.over == "text":
         return list(run.languages)
-    model = next(subject for subject in run.subjects if isinstance(subject, FineTune))
-    inputs, source = run.inputs or AS_THEY_ARE, source_of(model)
+    model = next((subject for subject in run.subjects if isinstance(subject, FineTune)), None)
+    inputs, source = run.inputs or AS_THEY_ARE, source_of(model) if model else ()
     return [code for one in run.languages for code in codes_read(inputs, one, source)]
+
+
+def _is_bitext(corpus: str) -> bool:
+    return TASKS.keys().isdisjoint(Sources().corpus(corpus).tasks)
 
 
 def _reading(run: FineTune | Measure, language: str, split: Split, examples: int) -> Reading:

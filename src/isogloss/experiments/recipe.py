@@ -151,8 +151,8 @@ class MeasureTable:
     examples: Count = 0
     """Examples of each language; 0 for all."""
     corpus: str = ""
-    """Corpus they are looked at on: bitext for encoders; for models, another one of their task than the
-    grid's ("mlqa:de" has German questions)."""
+    """Corpus they are looked at on: bitext for encoders (for cka and representation-map a parallel test set
+    too); for models, another one of their task than the grid's ("mlqa:de" has German questions)."""
     languages: tuple[str, ...] = ()
     """Languages looked at (for encoders the first with each other); the recipe's when left out."""
     treebanks: str | dict[str, str] = field(default_factory=dict)

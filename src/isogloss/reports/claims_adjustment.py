@@ -64,7 +64,7 @@ def drawn_together(m: Measurements) -> list[Check]:
     """Hold distances in models of the original encoder against those in the encoder itself (3c)."""
     rows, pair = _original(_distances(m)), ["encoder.run", "first", "second"]
     before = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
-    both = rows[rows["method"] == PLAIN].join(before, on=pair, rsuffix=".before", how="inner")
+    both = rows[rows["method"] == PLAIN].join(before.add_suffix(".before"), on=pair, how="inner")
     if both.empty or not (_has(m, "encoder.adjusted", HOW) or _has(m, "method", CONTINUAL)):
         return []
     found: dict[str, list[Check]] = {}
@@ -107,9 +107,10 @@ def mixed_gains_more(m: Measurements) -> list[Check]:
             sides = [[side[side["inputs"] == one] for side in (own, base)] for one in (how, "")]
             mixed, plain = (_table(side[0]) - _table(side[1]) for side in sides)
             over = (mixed - plain).dropna(axis=1, how="all").dropna()
-            means = [100 * one.loc[over.index, over.columns].mean(axis=None) for one in (mixed, plain)]
-            about = f"{_told(own, ours)}: gain {means[0]:+.1f} {how}, {means[1]:+.1f} plain, difference"
-            checks += check_over(about, over.mean(axis=1), **HELPS, scale=100, digits=1)
+            if not over.empty:
+                means = [100 * one.loc[over.index, over.columns].mean(axis=None) for one in (mixed, plain)]
+                about = f"{_told(own, ours)}: gain {means[0]:+.1f} {how}, {means[1]:+.1f} plain, difference"
+                checks += check_over(about, over.mean(axis=1), **HELPS, scale=100, digits=1)
         found += checks or missing(f"{task}, {how}")
     return found
 
@@ -265,7 +266,7 @@ def _apart(task: str, rows: pd.DataFrame) -> list[Check]:
     """Hold AUC in continual models against that in source-only models of the same encoder."""
     pair = ["encoder.run", "source", "first", "second", "seed"]
     tuned, plain = _both(rows[rows["task"] == task])
-    both = tuned.join(plain.groupby(pair)["auc"].mean(), on=pair, rsuffix=".plain", how="inner")
+    both = tuned.join(plain.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner")
     found = []
     for _, own in both.groupby("way"):
         values = (own["auc"] - own["auc.plain"]).groupby(own["seed"]).mean()

@@ -316,7 +316,8 @@ def _closer(training: pd.DataFrame, finished: pd.DataFrame) -> pd.Series:
     """Return by seed the corrected cosine in the closer half of the pairs minus that in the other half."""
     pair = ["encoder", "first", "second"]
     overlap = finished.reindex(columns=[*pair, "overlap"]).groupby(pair)["overlap"].mean()
-    rows = training.dropna(subset=["corrected"]).join(overlap, on=pair).dropna(subset=["overlap"])
+    rows = training.dropna(subset=["corrected"]).drop(columns="overlap", errors="ignore")
+    rows = rows.join(overlap, on=pair).dropna(subset=["overlap"])
     near = rows.groupby(pair)["overlap"].first().rank(method="first")
     half = len(near) // 2
     if not half or rows["overlap"].nunique() < 2:

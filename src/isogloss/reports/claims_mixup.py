@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from isogloss.metrics.correlation import bootstrap_interval, spearman
@@ -88,9 +89,7 @@ class Bench:
 
     def on(self, rows: pd.DataFrame, where: str) -> pd.DataFrame:
         """Keep the rows of "targets", "source" or "unseen" languages."""
-        sources = [one.split("+") for one in rows["source"]]
-        own = pd.Series([code in of for code, of in zip(rows["language"], sources, strict=True)], rows.index)
-        of_source, target = own.astype(bool), rows["language"].isin(self.targets)
+        of_source, target = _of_source(rows, "language"), rows["language"].isin(self.targets)
         if where == "unseen":
             return rows[~target & ~of_source].assign(target="")
         return rows[of_source if where == "source" else target & ~of_source]
@@ -122,8 +121,8 @@ def cka_goes_with_transfer(m: Measurements) -> list[Check]:
     rows = rows[rows["method"].isin(["source-only", "translate-train"]) & (rows["inputs"] == "")]
     for about, own in boards(m, rows, [*PLACE, "encoder", "way"]):
         both = _both(_by_language(_cka_of(m, own)), _by_language(own))
-        if len(both):
-            found.append(_correlation(f"{about}, {own['system'].iloc[0]}: ρ of CKA and score", both, above=0))
+        if len(both) >= (FEWEST_LANGUAGES if own["target"].any() else 1):
+            found.append(_correlation(f"{about}: ρ of CKA and score", both, above=0))
     return found
 
 
@@ -164,7 +163,7 @@ def ratios_differ(m: Measurements) -> list[Check]:
         words = f"{about}: std of λ over examples in percent of its mean, {own['mean'].mean():.3f}"
         values = tuple(map(float, table.mean(axis=1)))
         words = words if values else f"{words}: not measured"
-        found.append(Check(about=words, values=values, above=LEAST_SPREAD))
+        found.append(Check(about=words, values=values, above=LEAST_SPREAD, digits=2))
     return found
 
 
@@ -283,7 +282,7 @@ def _closest(rows: pd.DataFrame, whole: pd.DataFrame, method: str, *same: str) -
     """Keep one system of a method: who translated is the same, and most of optimization; the first by id."""
     ways = rows[(rows["method"] == method) & (rows["inputs"] == "")].drop_duplicates("way").sort_values("way")
     own = whole.iloc[0]
-    ways = ways[[not _differing(way, own, same) for _, way in ways.iterrows()]]
+    ways = ways[np.array([not _differing(way, own, same) for _, way in ways.iterrows()], dtype=bool)]
     apart = [len(_differing(way, own, ("optimization",))) for _, way in ways.iterrows()]
     best = ways["way"].iloc[apart.index(min(apart))] if apart else None
     return rows[(rows["way"] == best) & (rows["inputs"] == "")]
@@ -321,8 +320,7 @@ def _scores(m: Measurements) -> pd.DataFrame:
 def _cka(m: Measurements) -> pd.DataFrame:
     """Return CKA with the source in the deepest layer measured, as rows of scores are."""
     rows = _systems(m.frame("cka"))
-    of_source = [one in of.split("+") for one, of in zip(rows["first"], rows["source"], strict=True)]
-    rows = rows[of_source].dropna(subset="cka")
+    rows = rows[_of_source(rows, "first")].dropna(subset="cka")
     named = rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
     return _deepest(named)
 
@@ -368,11 +366,16 @@ def _tables(rows: pd.DataFrame) -> pd.DataFrame:
     return spoken_for(rows).pivot_table(index="seed", columns="language", values="score")
 
 
+def _of_source(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
+    """Tell of which rows a column has a source language."""
+    own = [code in of.split("+") for code, of in zip(rows[name], rows["source"], strict=True)]
+    return pd.Series(own, rows.index, dtype=bool)
+
+
 def _by_language(rows: pd.DataFrame) -> "pd.Series[float]":
     """Return the mean over seeds of what models say about languages other than the source."""
     own = spoken_for(rows)
-    other = [one not in of.split("+") for one, of in zip(own["language"], own["source"], strict=True)]
-    return own[other].groupby("language")["score"].mean()
+    return own[~_of_source(own, "language")].groupby("language")["score"].mean()
 
 
 def _both(cka: "pd.Series[float]", score: "pd.Series[float]") -> pd.DataFrame:

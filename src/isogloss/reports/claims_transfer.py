@@ -265,8 +265,7 @@ def _stds(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) ->
     """
     from scipy.special import fdtr, fdtri
 
-    seeds = above.dropna().index.intersection(below.dropna().index)
-    if len(seeds) < FEWEST_SEEDS:
+    if len(seeds := above.dropna().index.intersection(below.dropna().index)) < FEWEST_SEEDS:
         return Check(about=f"{about}: fewer than {FEWEST_SEEDS} seeds, not measured")
     large, small = (float(one.loc[seeds].var().mean()) for one in (above, below))
     stds = f"{100 * math.sqrt(large):.1f} / {100 * math.sqrt(small):.1f}"
@@ -286,8 +285,8 @@ def _stds(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) ->
         test=p_value,
         smallest_seen=least * math.sqrt(high / usual),
     )
-    about = f"{about} ({stds}, F-test with {n} and {n} degrees of freedom)"
-    return Check(about=about, values=(ratio,) * len(seeds), found=found, above=least, scale=1)
+    words = f"{about} ({stds}, F-test with {n} and {n} degrees of freedom)"
+    return Check(about=words, values=(ratio,) * len(seeds), found=found, above=least, scale=1)
 
 
 def _claim(

@@ -167,7 +167,7 @@ def boards(m: Measurements, rows: pd.DataFrame, by: Sequence[str]) -> Iterator[t
     if rows.empty:
         return
     named = name_systems(rows, m.labels)
-    shown = {"task": "task", "source": "source", "encoder": "encoder.label"}
+    shown = {"task": "task", "source": "source", "encoder": "encoder.label", "way": "system"}
     shown |= {name: name for name in ("corpus", "treebank", "split", "metric")}
     own = [shown[name] for name in shown if name in by]
     telling = [name for name in own if name in ("task", "source") or named[name].nunique() > 1]
@@ -212,18 +212,13 @@ def _pairs(
     """Return by language what both systems predicted, [unit example]; nothing where any of it is lacking."""
     found: dict[str, tuple[Sequence[str], Pair]] = {}
     for language in languages:
-        sides, ids = [], []
-        for side in rows:
-            own = side[side["language"] == language]
-            by_unit = dict(iter(own.groupby(units[0])))
-            seeds = [_kept(m, by_unit[unit]) for unit in units[1]]
-            if any(one is None for one in seeds):
-                return {}
-            ids += [tuple(one[0]) for one in seeds if one]
-            sides.append(System(*(np.stack([one[at] for one in seeds if one]) for at in (1, 2))))
-            if len(set(ids)) > 1:
-                return {}
-        found[language] = ids[0], Pair(*sides)
+        kept = [[_kept(m, unit[language]) for unit in side] for side in sides]
+        known = [[one for one in side if one is not None] for side in kept]
+        ids = {tuple(one[0]) for side in known for one in side}
+        if len(ids) != 1 or any(one is None for side in kept for one in side):
+            return {}
+        ours, theirs = (System(*(np.stack([one[at] for one in side]) for at in (1, 2))) for side in known)
+        found[language] = ids.pop(), Pair(ours, theirs)
     return found
 
 

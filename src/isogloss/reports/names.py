@@ -29,7 +29,7 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
         return rows.assign(system="", **{"encoder.label": "", "name": ""})
     ways, encoders = way_names(rows), encoder_names(rows, labels)
     inputs = rows["inputs"] if "inputs" in rows else pd.Series("", index=rows.index)
-    readers = rows["inputs.translator"] if "inputs.translator" in rows else inputs.where(False, "")
+    readers = rows["inputs.translator"] if "inputs.translator" in rows else pd.Series("", index=rows.index)
     readers = readers.where(rows["translator"] == "", "")  # Who translated for training also did for testing.
     by = _translators(readers)
     system = rows["way"].map(ways) + inputs.map(lambda how: HOW.get(how, f" · {how}")) + readers.map(by)

@@ -18,7 +18,7 @@ from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, joined, slug
 from isogloss.reports.sections import Shown
-from isogloss.reports.tables import Cell, Table, cells, plain_table, plain_text
+from isogloss.reports.tables import Cell, Table, cells, plain_table
 from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
 
 SUBJECTS = {1: "transfer", 2: "x-mixup", 3: "adjustment", 4: "interference"}
@@ -147,17 +147,16 @@ def run_table(m: Measurements) -> Table:
         for run in m.runs
     )
     finished = sum(run.state == "finished" for run in m.runs)
-    head = ("run", "title", "kind", "state", "seconds", "device", "epoch", "remarks")
-    return Table(
-        name="runs",
-        title=f"Every run of the plan ({finished} of {len(m.runs)} finished)",
-        caption="Seconds and device as written beside the record; epoch: the one that was kept.",
-        header=cells(*head),
+    head = ["run", "title", "kind", "state", "seconds", "device", "epoch", "remarks"]
+    shown = plain_table("runs", f"Every run of the plan ({finished} of {len(m.runs)} finished)", rows[head])
+    at = head.index("state")
+    return replace(
+        shown,
+        caption=f"Seconds and device as written beside the record; epoch: the one kept. {shown.caption}",
         align="llllrlrl",
         rows=tuple(
-            tuple(Cell(plain_text(row[name]), run.state if name == "state" else "") for name in head)
-            for run, row in zip(m.runs, rows.to_dict("records"), strict=True)
+            (*row[:at], Cell(row[at].text, run.state), *row[at + 1 :])
+            for run, row in zip(m.runs, shown.rows, strict=False)
         ),
         data=rows,
-        folded=len(rows) > 12,
     )

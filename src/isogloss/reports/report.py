@@ -18,6 +18,7 @@ import pandas as pd
 from isogloss.core.records import MADE, RECORD, write_bytes, writing
 from isogloss.core.stamps import package_stamp, stamp
 from isogloss.data.prediction_table import PREDICTIONS
+from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.comparison import PLACE, best_split, spoken_for
 from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements
 from isogloss.reports.names import count, joined, language, name_systems, percent, slug
@@ -26,7 +27,13 @@ from isogloss.reports.sections import SECTIONS, shown
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import Claim, Outcome, judge
 
-CLAIMS: tuple[Claim, ...] = ()
+CLAIMS: tuple[Claim, ...] = (
+    *claims_transfer.CLAIMS,
+    *claims_mixup.CLAIMS,
+    *claims_adjustment.CLAIMS,
+    *claims_interference.CLAIMS,
+)
+"""What the four papers claim, paper by paper."""
 
 PAGE, WRITTEN = "report.html", "tables/.written"
 """The page, and what is known of the last report: the state of the folder, files, what was found."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from isogloss.core.rows import ROWS
+from isogloss.reports import landscapes, line_figures, scores, similarity, states, summaries
 from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import slug
@@ -49,99 +50,121 @@ def others(m: Measurements) -> list[Table]:
     return [plain_table(slug("other", kind), kind, m.raw(kind)) for kind in m.kinds() if kind not in ROWS]
 
 
+SUMMARIES = {one.name or str(one.frame): one.tables for one in summaries.SUMMARIES}
+LINES = {one.name: one.figures for one in line_figures.LINE_FIGURES}
+
 SECTIONS: tuple[Section, ...] = (
     Section(
         "scores",
         "Scores per language",
-        "How each method does on each language. Small differences within the spread mean nothing.",
-    ),
-    Section(
-        "ways",
-        "Ways to use translations",
-        "What translations bring in training, in one layer, and at inference; what each part is worth.",
+        "How each system does on each language. Small differences within the spread mean nothing.",
+        (scores.score_tables,),
     ),
     Section(
         "bitext-size",
         "The size of the bitext",
         "How much parallel text an adjustment takes, and whether more of it goes on helping.",
+        (LINES["bitext-size"], scores.BITEXT_SIZE.tables),
+    ),
+    Section(
+        "interference",
+        "Negative interference",
+        "What languages lose by sharing an encoder, and what gives it back without hurting transfer.",
+        (scores.INTERFERENCE.tables,),
     ),
     Section(
         "paths",
         "From one language to two: the paths between models",
         "If the source score stays level while the target score climbs, many models are equally good on the "
         "source, and nothing in the source's labels says which of them is good on the target.",
+        (landscapes.path_figures,),
     ),
     Section(
         "plane",
         "The plane through three models",
         "Wide, even areas are flat: there, small differences between trainings cost little.",
+        (landscapes.plane_figures,),
     ),
     Section(
         "deltas",
         "How far apart the models lie",
-        "Lengths of the ways from the bilingual model to the single-language ones, and their angle.",
+        "Lengths of the ways from one model to two others, and their angle.",
+        (landscapes.delta_figures, landscapes.delta_tables),
     ),
     Section(
         "seeds",
         "Variance of source and target over seeds",
         "How much the score changes when nothing but the seed does.",
+        (line_figures.seed_figures, SUMMARIES["seed-spread"]),
     ),
     Section(
-        "transfer-gap", "Transfer gap", "What is lost on the way from the source to the target languages."
+        "transfer-gap",
+        "Transfer gap",
+        "What is lost on the way from the source to the target languages.",
+        (SUMMARIES["transfer-gap"],),
     ),
-    Section("retrieval", "Translation retrieval", "Whether sentences that mean the same lie close together."),
+    Section(
+        "retrieval",
+        "Translation retrieval",
+        "Whether sentences that mean the same lie close together.",
+        (LINES["retrieval"], SUMMARIES["retrieval-by-layer"]),
+    ),
     Section(
         "word-distance",
         "Distances of related and unrelated words",
         "Whether words that translate each other lie nearer together than words that do not: as the encoder "
         "was, adjusted, and after fine-tuning, which draws all words together.",
+        (states.distance_figures, states.AUC_TABLE.tables),
     ),
     Section(
-        "likeness",
-        "How alike the languages' states are (CKA)",
+        "cka",
+        "How similar the languages' states are (CKA)",
         "Whether the languages that are represented like the source are those that transfer well.",
+        (similarity.cka_figures, similarity.CORRELATION_TABLE.tables, similarity.CKA_TABLE.tables),
     ),
     Section(
         "maps",
         "Where sentences of each language lie",
         "Whether sentences that mean the same lie together, or each language by itself.",
+        (states.map_figures, states.MAP_TABLE.tables),
     ),
     Section(
         "mixup-ratio",
         "Mixing ratios",
         "How much of its translation is mixed into an example. Without spread, nothing was learned.",
+        (SUMMARIES["mixup-ratio"],),
     ),
     Section(
         "mixup-sweep",
         "Mixing more, less, or elsewhere",
         "Whether what was trained is what is best at inference, and how much hangs on it.",
+        (LINES["mixup-sweep"], SUMMARIES["mixup-sweep"]),
     ),
     Section(
-        "interference",
-        "Negative interference",
-        "What languages lose by sharing an encoder, and what gives it back without hurting transfer.",
+        "similarity",
+        "Gradient conflict and language-specific parameters",
+        "Whether two languages pull the weights the same way and need the same parameters, beside one "
+        "language measured twice.",
+        (
+            *(similarity.similarity_figures, similarity.similarity_tables),
+            *(one.tables for one in similarity.GATE_TABLES),
+        ),
     ),
     Section(
-        "gradient-conflict",
-        "Gradient conflict",
-        "Whether two languages pull the weights the same way, beside two batches of one language.",
+        "data",
+        "Word alignments and translations",
+        "How good the links between words are, and what was translated for training and testing.",
+        (SUMMARIES["word-alignment"], SUMMARIES["translations"]),
     ),
     Section(
-        "language-gates",
-        "Language-specific parameters",
-        "Whether two languages need the same parameters, beside one language asked twice.",
+        "training",
+        "Training curves",
+        "Whether the trainings had settled.",
+        (
+            *(LINES[name] for name in ("pretraining", "perplexity", "adjusting", "fine-tuning")),
+            *(SUMMARIES[name] for name in ("perplexity-by-language", "parameters")),
+        ),
     ),
-    Section(
-        "word-alignment",
-        "Word alignment",
-        "How good the links between words are that adjustments and distances were made with.",
-    ),
-    Section(
-        "translations",
-        "Translations",
-        "What was translated for training and testing, and how good the translators are.",
-    ),
-    Section("training", "Training curves", "Whether the trainings had settled."),
     Section(
         "others", "Other measurements", "Diagnostics without a form of their own in this report.", (others,)
     ),

@@ -1,8 +1,10 @@
 """Tables as values: what a page shows, the same as LaTeX, and the numbers behind as CSV."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from isogloss.reports.measurements import Measurements
@@ -44,8 +46,11 @@ class Number:
 
     def of(self, rows: pd.DataFrame) -> str:
         """Write it; a dash where there is no number."""
-        values = pd.to_numeric(rows[self.column]).dropna()
-        return plus_minus(values.mean(), values.std(), scale=self.scale, digits=self.digits)
+        values = rows[self.column].to_numpy(dtype=float, na_value=math.nan)
+        values = values[~np.isnan(values)]
+        mean = float(values.mean()) if len(values) else math.nan
+        std = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        return plus_minus(mean, std, scale=self.scale, digits=self.digits)
 
 
 POINTS = {"scale": 100, "digits": 1}
@@ -124,7 +129,7 @@ class Summary:
                 header=cells(*(self.by[one] for one in by), *heads, self.over),
                 align="l" * len(by) + "r" * (len(heads) + 1),
                 rows=tuple(
-                    cells(*map(plain_text, key), *(one(group) for one in numbers), str(self._count(group)))
+                    cells(*map(_plain, key), *(one(group) for one in numbers), str(self._count(group)))
                     for key, group in lines
                 ),
                 data=rows,
@@ -138,7 +143,7 @@ class Summary:
         (number,) = self.values.values()
         names = list(rows[self.pivot].drop_duplicates())
         return [str(name) for name in names], [
-            lambda group, name=name: number.of(group[group[self.pivot] == name])  # type: ignore[misc]
+            lambda group, name=name: number.of(group[[number.column]][group[self.pivot] == name])  # type: ignore[misc]
             for name in names
         ]
 
@@ -160,7 +165,7 @@ def plain_table(name: str, title: str, rows: pd.DataFrame, *, shown: int = 200) 
         caption=f"Rows as recorded.{more}",
         header=cells(*map(str, rows.columns)),
         align="l" * len(rows.columns),
-        rows=tuple(cells(*map(plain_text, row)) for row in rows.head(shown).itertuples(index=False)),
+        rows=tuple(cells(*map(_plain, row)) for row in rows.head(shown).itertuples(index=False)),
         data=rows,
         folded=len(rows) > 12,
     )
@@ -192,8 +197,7 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def plain_text(value: object) -> str:
-    """Write a value of a row as it is; nothing for what is not there."""
+def _plain(value: object) -> str:
     if pd.isna(value):
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

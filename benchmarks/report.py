@@ -1,0 +1,163 @@
+"""The report of a large study: 1,000 finished runs that never ran, written by one process on one core.
+
+    python benchmarks/report.py [--runs 1000] [--keep DIR]
+
+Prints the processor's seconds of a first report and of one where nothing has changed, and the page's size.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT / "tests" / "reports")]
+
+from made_up_runs import (  # noqa: E402
+    Content,
+    keep_predictions,
+    measure,
+    model,
+    path,
+    pretrain,
+    scores,
+    write,
+    write_plan,
+)
+
+from isogloss.core.identity import identity  # noqa: E402
+
+LANGUAGES = ("qaa", "qab", "qad", "qae")
+TARGETS = LANGUAGES[1:]
+ALPHAS = tuple(step / 10 for step in range(11))
+TASKS = (("ud", "upos"), ("xnli", "nli"))
+
+WRITE = """
+import sys, time
+from pathlib import Path
+began = time.process_time()
+from isogloss.reports import write_report
+report = write_report(Path(sys.argv[1]))
+print(time.process_time() - began, report.html.stat().st_size, len(report.figures), len(report.tables))
+"""
+
+Made = tuple[Content, list[dict[str, Any]]]
+
+
+def study(wanted: int) -> Iterator[Made]:
+    """Give about as many runs as wanted: models of some seeds, and what was measured of them."""
+    seeds = range(max(1, wanted // 80))
+    for (corpus, task), seed in product(TASKS, seeds):
+        about: dict[str, Any] = {"corpus": corpus, "task": task, "seed": seed}
+        alone = model(**about)
+        made = [alone]
+        for target in TARGETS:
+            pair = {"target": [target], **about}
+            only, both = model("target-only", **pair), model("bilingual", **pair)
+            made += [only, both, model("x-mixup", fields={"layer": 0, "ratio": 0.5}, **pair)]
+            yield path_of(alone, both, corpus, target)
+            yield path_of(only, both, corpus, target)
+            yield deltas_of(both, alone, only, corpus)
+        for one in made:
+            yield trained(one)
+            yield scored(one, corpus)
+            yield similar(one)
+    for seed, modules in product(seeds, ("", "adapter")):
+        yield pretrained(pretrain(LANGUAGES, seed=seed, modules=modules))
+
+
+def trained(one: Content) -> Made:
+    losses = [{"step": step, "loss": 2 / step, "rate": 1e-4} for step in range(20, 420, 20)]
+    epoch = {"step": 400, "language": "qaa", "split": "dev", "metric": "accuracy", "score": 0.8}
+    return one, [*losses, *({**epoch, "epoch": n, "chosen": n == 3} for n in (1, 2, 3))]
+
+
+def scored(one: Content, corpus: str) -> Made:
+    values = {code: 0.9 - 0.05 * at + noise(one, code) for at, code in enumerate(LANGUAGES)}
+    return measure("scores", [one], languages=list(LANGUAGES), corpus=corpus), scores(one, values)
+
+
+def path_of(start: Content, end: Content, corpus: str, target: str) -> Made:
+    rows = [
+        row
+        for code, rise in (("qaa", 0.0), (target, 0.2))
+        for row in path(start, end, {one: 0.7 + rise * one + noise(end, code) for one in ALPHAS}, code)
+    ]
+    return measure("interpolation", [start, end], corpus=corpus), rows
+
+
+def deltas_of(origin: Content, first: Content, second: Content, corpus: str) -> Made:
+    ids = {"origin": identity(origin), "first": identity(first), "second": identity(second)}
+    row = {**ids, "part": "all", "norm_first": 3.0, "norm_second": 3.1, "ratio": 0.97, "angle": 54.0}
+    return measure("deltas", [origin, first, second], corpus=corpus), [row]
+
+
+def similar(one: Content) -> Made:
+    rows = [
+        {"model": identity(one), "first": "qaa", "second": code, "layer": layer, "sentences": 100}
+        | {"cka": 0.5 + noise(one, code), "debiased": 0.4 + noise(one, code)}
+        for code, layer in product(TARGETS, range(13))
+    ]
+    return measure("cka", [one], corpus="bitext", languages=list(LANGUAGES)), rows
+
+
+def pretrained(one: Content) -> Made:
+    about = {"step": 100, "split": "dev", "metric": "perplexity"}
+    return one, [
+        {**about, "epoch": epoch, "language": code, "score": 90.0 - epoch}
+        for epoch, code in product((1, 2, 3), LANGUAGES)
+    ]
+
+
+def noise(one: Content, code: str) -> float:
+    return int(identity({**one, "of": code}), 16) % 1000 / 20_000
+
+
+def make(out: Path, wanted: int) -> int:
+    """Write the folder; return how many runs it has."""
+    names = []
+    for content, rows in study(wanted):
+        names.append(write(out, content, rows, title=f"{content['kind']} {len(names)}"))
+        if content["kind"] == "measure" and content["diagnostic"]["kind"] == "scores":
+            keep_predictions(out, names[-1], {row["language"]: row["score"] for row in rows}, examples=500)
+    write_plan(out, names, title=f"A study of {len(names)} runs")
+    return len(names)
+
+
+def written(out: Path) -> str:
+    """Write the report in a process of its own; return what it says of itself."""
+    one_core = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-c", WRITE, str(out)],
+        env={**os.environ, **one_core},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, size, figures, tables = ended.stdout.split()
+    size = f"{int(size) / 1e6:.2f} MB"
+    return f"{float(seconds):.2f} processor seconds, page {size}, {figures} figures, {tables} files of tables"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--keep", type=Path, help="folder to keep the runs in")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        out = asked.keep or Path(temporary) / "runs"
+        began = time.perf_counter()
+        number = make(out, asked.runs)
+        print(f"{number} runs made up in {time.perf_counter() - began:.1f} s")
+        print(f"first report: {written(out)}")
+        print(f"nothing new:  {written(out)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,0 @@
-"""Floor 6: tables, figures and HTML from records alone."""
-
-from isogloss.oldreports.report import Report, write_report
-
-__all__ = ["Report", "write_report"]

@@ -1,0 +1,294 @@
+import pandas as pd
+import pytest
+from made_up_studies import (
+    CONTINUAL,
+    DOWN,
+    ENCODER,
+    FLAT,
+    NOISY,
+    UP,
+    Judged,
+    Rows,
+    adjusted,
+    distances,
+    gains,
+    measured,
+    old_claim,
+    outcomes,
+    scores,
+)
+
+from isogloss.reports.claims_adjustment import CLAIMS
+from isogloss.reports.measurements import Measurements
+
+
+def helped(nli: tuple[float, ...], ner: tuple[float, ...], qa: tuple[float, ...] | None = FLAT) -> Rows:
+    return [*gains("nli", nli), *gains("ner", ner), *(gains("qa", qa) if qa else [])]
+
+
+def sized(task: str, end: tuple[float, ...]) -> Rows:
+    parts = [
+        scores([k * one for one in end], task=task, **adjusted(size)) for k, size in enumerate((5, 30, 250))
+    ]
+    return [row for part in parts for row in part]
+
+
+def fine_tuned(change: tuple[float, ...], tasks: tuple[str, ...] = ("nli", "ner", "qa")) -> Rows:
+    before = distances("", (0.0,), **ENCODER)
+    return [*before, *(row for task in tasks for row in distances(task, change))]
+
+
+def continual(auc: tuple[float, ...], gain: tuple[float, ...], tasks: tuple[str, ...]) -> dict[str, Rows]:
+    plain, kept = adjusted(), {**adjusted(), **CONTINUAL}
+    none = [0.0] * len(auc)
+    return {
+        "scores": [row for task in tasks for one, how in ((none, plain), (gain, kept))
+                   for row in scores(one, task=task, **how)],
+        "word_distance": [row for task in ("nli", "ner", "qa") for one, how in ((none, plain), (auc, kept))
+                          for row in distances(task, none, one, **how)],
+    }  # fmt: skip
+
+
+def mixed(nli: tuple[float, ...], qa: tuple[float, ...] | None = UP) -> Rows:
+    asked = {"mixed": ("nli", nli)} | (
+        {"mixed-question": ("qa", qa), "mixed-passage": ("qa", qa)} if qa else {}
+    )
+    plain = [row for task in ("nli", "qa") for row in gains(task, FLAT)]
+    return [*plain, *(row for how, (task, gain) in asked.items() for row in gains(task, gain, inputs=how))]
+
+
+def spanish(ner: tuple[float, ...], qa: tuple[float, ...]) -> Rows:
+    es = {"source": "en", "language": "es", "encoder.pairs": "en-es"}
+    return [*gains("ner", ner, **es), *gains("qa", qa, **es)]
+
+
+def at_home(qa: tuple[float, ...] | None, nli: tuple[float, ...] = FLAT) -> Rows:
+    return [*gains("nli", nli, language="qaa"), *(gains("qa", qa, language="qaa") if qa else [])]
+
+
+def opening(nli: tuple[float, ...], ner: tuple[float, ...] | None = UP) -> Rows:
+    tasks = {"nli": nli} | ({"ner": ner} if ner else {})
+    return [
+        row
+        for task, gain in tasks.items()
+        for one, pulled in ((gain, "all"), ([0.0] * 5, "opening"))
+        for row in scores(one, task=task, **adjusted(pulled=pulled))
+    ]
+
+
+CASES = [
+    ("3a", {"scores": helped(UP, UP)}, "supported"),
+    ("3a", {"scores": helped(UP, DOWN)}, "contradicted"),
+    ("3a", {"scores": helped(UP, NOISY)}, "undecided"),
+    ("3a", {"scores": helped(UP, UP, UP)}, "contradicted"),
+    ("3b", {"scores": [*sized("nli", UP), *sized("ner", UP)]}, "supported"),
+    ("3b", {"scores": [*sized("nli", UP), *sized("ner", DOWN)]}, "contradicted"),
+    ("3b", {"scores": sized("nli", UP)}, "not tested"),
+    ("3d", continual(UP, UP, ("nli",)), "supported"),
+    ("3d", continual(UP, DOWN, ("nli",)), "contradicted"),
+    ("3d", continual(UP, NOISY, ("nli",)), "undecided"),
+    ("3e", {"scores": mixed(UP)}, "supported"),
+    ("3e", {"scores": mixed(DOWN)}, "contradicted"),
+    ("3e", {"scores": mixed(UP, None)}, "not tested"),
+    ("3f", {"scores": spanish(FLAT, DOWN)}, "supported"),
+    ("3f", {"scores": spanish(FLAT, UP)}, "contradicted"),
+    ("3f", {"scores": spanish(FLAT, NOISY)}, "undecided"),
+    ("3g", {"scores": at_home(FLAT)}, "supported"),
+    ("3g", {"scores": at_home(DOWN)}, "contradicted"),
+    ("3g", {"scores": at_home(NOISY)}, "undecided"),
+    ("3g", {"scores": at_home(None)}, "not tested"),
+    ("3h", {"scores": sized("qa", DOWN)}, "supported"),
+    ("3h", {"scores": sized("qa", UP)}, "contradicted"),
+    ("3h", {"scores": sized("nli", UP)}, "not tested"),
+    ("3i", {"scores": opening(UP)}, "supported"),
+    ("3i", {"scores": opening(DOWN)}, "contradicted"),
+    ("3i", {"scores": opening(UP, None)}, "not tested"),
+    ("3j", continual(UP, DOWN, ("ner", "qa")), "supported"),
+    ("3j", continual(UP, UP, ("ner", "qa")), "contradicted"),
+    ("3j", continual(UP, NOISY, ("ner", "qa")), "undecided"),
+]
+
+
+@pytest.mark.parametrize(("claim", "frames", "verdict"), CASES)
+def test_each_claim_is_judged_by_its_rule(claim: str, frames: dict[str, Rows], verdict: str) -> None:
+    assert Judged(CLAIMS, measured(**frames))[claim].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("change", "tasks", "verdict"),
+    [
+        (DOWN, ("nli", "ner", "qa"), "supported"),
+        (UP, ("nli", "ner", "qa"), "contradicted"),
+        (NOISY, ("nli", "ner", "qa"), "undecided"),
+        (DOWN, ("nli", "ner"), "not tested"),
+    ],
+)
+def test_fine_tuning_draws_words_together_where_both_distances_fall(
+    change: tuple[float, ...], tasks: tuple[str, ...], verdict: str
+) -> None:
+    m = measured(scores=helped(UP, UP), word_distance=fine_tuned(change, tasks))
+    assert Judged(CLAIMS, m)["3c"].verdict == verdict
+
+
+def test_part_of_speech_tags_decide_nothing_about_distances() -> None:
+    rows = [*fine_tuned(DOWN), *distances("upos", UP)]
+    found = Judged(CLAIMS, measured(scores=helped(UP, UP), word_distance=rows))["3c"]
+    assert found.verdict == "supported"
+    assert "upos: related words 5.00 → 5.05" in found.checks[-1].beside
+
+
+def test_an_unmeasured_half_is_no_support() -> None:
+    found = Judged(CLAIMS, measured(scores=helped(UP, UP, None)))["3a"]
+    assert (found.verdict, "qa: not measured" in found.found) == ("not tested", True)
+
+
+def test_an_unmeasured_half_saves_nothing_that_is_contradicted() -> None:
+    assert Judged(CLAIMS, measured(scores=helped(UP, DOWN, None)))["3a"].verdict == "contradicted"
+
+
+def test_no_significant_gain_is_not_yet_no_gain() -> None:
+    assert Judged(CLAIMS, measured(scores=helped(UP, UP, NOISY)))["3a"].verdict == "undecided"
+
+
+def test_a_loss_in_question_answering_is_no_help_either() -> None:
+    assert Judged(CLAIMS, measured(scores=helped(UP, UP, DOWN)))["3a"].verdict == "supported"
+
+
+def test_a_small_gain_that_few_seeds_cannot_see_refutes_nothing() -> None:
+    small = (0.017, 0.03, 0.002)
+    assert Judged(CLAIMS, measured(scores=helped(small, UP[:3])))["3a"].verdict == "undecided"
+
+
+def test_holm_counts_every_check_of_a_claim() -> None:
+    barely = (0.014, 0.03, 0.05, 0.002, 0.02)  # p = .04 by itself
+    found = Judged(CLAIMS, measured(scores=helped(barely, barely)))["3a"]
+    assert found.checks[0].p_value < 0.05
+    assert found.verdict == "undecided"
+
+
+def test_continual_models_are_not_credited_with_the_adjustment() -> None:
+    frames = continual(UP, FLAT, ("nli",))
+    frames["scores"] += scores([-0.2] * 5)  # the original encoder is far worse than the adjusted one
+    found = Judged(CLAIMS, measured(**frames))["3d"]
+    assert found.verdict == "undecided"
+    assert found.checks[-1].estimate.mean == pytest.approx(0.0)
+
+
+def test_continual_models_of_the_original_encoder_are_beside_the_claim() -> None:
+    rows = [*gains("nli", UP), *scores(DOWN, **CONTINUAL)]
+    found = Judged(CLAIMS, measured(scores=rows))["3d"]
+    assert found.verdict == "not tested"
+    assert "no continual model of an adjusted encoder" in found.found
+    assert "nli made qad: continual − source-only −5.0" in found.checks[-1].beside
+
+
+@pytest.mark.parametrize(
+    "other", [{"encoder.adjusted": "contrastive-alignment"}, {"encoder.adjusted.pulled": "opening"}]
+)
+def test_another_adjustment_than_the_papers_decides_nothing(other: dict[str, str]) -> None:
+    theirs = {**adjusted(), "encoder": "other", "encoder.run": "other", **other}
+    worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **theirs)]
+    assert Judged(CLAIMS, measured(scores=[*helped(UP, UP), *worse]))["3a"].verdict == "supported"
+
+
+def test_only_languages_adjusted_to_count() -> None:
+    rows = [*helped(UP, UP), *gains("nli", DOWN, language="qab"), *gains("nli", DOWN, language="qaa")]
+    assert Judged(CLAIMS, measured(scores=rows))["3a"].verdict == "supported"
+
+
+def test_each_language_is_scored_by_the_encoder_adjusted_to_it() -> None:
+    other = {**adjusted(), "encoder": "to-qab", "encoder.run": "to-qab", "encoder.pairs": "qaa-qab"}
+    rows = [*helped(UP, UP), *scores([0.0] * 5, language="qab")]
+    rows += [*scores(UP, language="qab", **other), *scores(DOWN, **other)]
+    found = Judged(CLAIMS, measured(scores=rows))["3a"]
+    assert found.checks[0].comparison is not None
+    assert found.checks[0].comparison.languages == ("qab", "qad")
+    assert found.checks[0].estimate.mean == pytest.approx(0.05)
+
+
+def test_settings_of_the_adjustment_are_judged_one_by_one() -> None:
+    held = {**adjusted(), "encoder": "held", "encoder.run": "held"}
+    rows = [{"encoder.adjusted.stay": 1.0, **row} for row in helped(UP, UP)]
+    rows += [{**row, "encoder.adjusted.stay": 9.0} for row in scores(DOWN, **held)]
+    found = Judged(CLAIMS, measured(scores=rows))["3a"]
+    assert found.verdict == "contradicted"
+    assert "stay 9.0" in found.found
+
+
+def test_entities_are_judged_by_words_where_they_were_measured() -> None:
+    spans = gains("ner", DOWN, metric="span_f1")
+    words = [{**row, "main": False} for row in gains("ner", UP, metric="word_f1")]
+    rows = [*gains("nli", UP), *spans, *words, *gains("qa", FLAT)]
+    assert Judged(CLAIMS, measured(scores=rows))["3a"].verdict == "supported"
+
+
+def test_one_adjusted_encoder_for_all_seeds_is_said() -> None:
+    rows = helped(UP, UP)
+    several = [{**row, "encoder.run": f"{row['encoder']}-{row['seed']}"} for row in rows]
+    words = "one adjusted encoder: its own variance is not in it"
+    said = [words in Judged(CLAIMS, measured(scores=some))["3a"].found for some in (rows, several)]
+    assert said == [True, False]
+
+
+def test_two_sizes_have_no_rank_correlation_of_their_own() -> None:
+    rows = [row for row in sized("nli", UP) + sized("ner", UP) if row["encoder.size"] != 30]
+    found = Judged(CLAIMS, measured(scores=rows))["3b"]
+    assert (found.verdict, "ρ" in found.found) == ("supported", False)
+
+
+def test_all_translations_are_more_than_any_number() -> None:
+    rows = [*scores([0.0] * 5, **adjusted(250)), *scores(UP, **adjusted(None))]
+    rows += [{**row, "task": "ner"} for row in rows]
+    assert Judged(CLAIMS, measured(scores=rows))["3b"].verdict == "supported"
+
+
+def test_the_order_of_rows_changes_no_verdict() -> None:
+    frames = {
+        **continual(UP, UP, ("nli",)),
+        "scores": [*continual(UP, UP, ("nli",))["scores"], *helped(UP, NOISY)],
+    }
+    m = measured(**frames)
+    shuffled = {name: m.frame(name).sample(frac=1, random_state=1) for name in ("scores", "word-distance")}
+    again = Measurements(runs=[], _frames={**m._frames, **shuffled})
+    verdicts = [{key: one.verdict for key, one in outcomes(CLAIMS, some).items()} for some in (m, again)]
+    assert verdicts[0] == verdicts[1]
+    assert len(verdicts[0]) > 4
+
+
+def test_a_folder_without_adjustment_is_not_asked() -> None:
+    assert outcomes(CLAIMS, measured(scores=scores(UP), word_distance=fine_tuned(DOWN))) == {}
+    assert outcomes(CLAIMS, Measurements(runs=[])) == {}
+
+
+def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
+    found = Judged(CLAIMS, study("adjustment"))
+    assert "nli: qad −1.7" in old_claim("adjustment", "f")
+    assert [f"{100 * found[one].checks[0].estimate.mean:.1f}" for one in ("3a", "3b")] == ["-1.7", "-1.7"]
+    told = old_claim("adjustment", "h")
+    said = [check.about for check in found["3c"].checks]
+    for words in (
+        "related 8.98 → 9.08",
+        "unrelated 12.87 → 12.77",
+        "related 8.98 → 5.57",
+        "unrelated 12.87 → 8.47",
+    ):
+        assert words in told
+        name, numbers = words.split(" ", 1)
+        assert sum(f": {name} words {numbers}" in one for one in said) == 1
+    told = old_claim("adjustment", "i")
+    for words in ("AUC nli 0.866 fine-tuned, 0.899 continual", "AUC ner 0.846 fine-tuned, 0.851 continual"):
+        assert words in told
+        _, task, numbers = words.split(" ", 2)
+        assert f"{task}: AUC {numbers}" in found["3d"].checks[0].beside
+    assert "nli: qad −0.8" in told
+    assert "nli xnli qad: continual − source-only −0.8" in found["3d"].checks[0].beside
+    assert "gain +1.7 points mixed, −1.7 points plain, p = 0.2697, n = 3" in old_claim("adjustment", "j")
+    mixed = found["3e"].checks[0]
+    assert "gain +1.7 mixed, -1.7 plain" in mixed.about
+    assert mixed.p_value == pytest.approx(0.2697, abs=1e-4)
+
+
+def test_every_claim_is_named_once_and_says_where_it_stands() -> None:
+    assert [one.id for one in CLAIMS] == [f"3{letter}" for letter in "abcdefghij"]
+    assert pd.Series([one.says for one in CLAIMS]).is_unique
+    assert all(one.where and one.rule and one.paper == 3 for one in CLAIMS)

@@ -1,0 +1,358 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from made_up_studies import (
+    DOWN,
+    ENCODER,
+    FLAT,
+    MODEL,
+    NOISY,
+    UP,
+    WITHIN,
+    Judged,
+    Rows,
+    by_kind,
+    golden,
+    halves,
+    layered,
+    measured,
+    meta,
+    old_claim,
+    outcomes,
+    pretrained,
+    right_or_wrong,
+    seeds,
+    similar,
+)
+
+from isogloss.reports.claims_interference import CLAIMS, corrected
+from isogloss.reports.measurements import Measurements
+
+JOINT, ALONE = pretrained(), pretrained(languages="qaa")
+FFN, ATTENTION, ADAPTER, SHARED = map(pretrained, ("feed-forward", "attention", "adapter", "shared-adapter"))
+START = halves(JOINT, [0.0] * 5, [0.0] * 5)
+LITTLE = {"lines": '[["qad", 100]]'}
+
+
+def mono(gain: tuple[float, ...]) -> Rows:
+    return [*START, *seeds(ALONE, gain, **WITHIN)]
+
+
+def own(within: tuple[float, ...], zero_shot: tuple[float, ...]) -> Rows:
+    return [*START, *(row for kind in (FFN, ATTENTION, ADAPTER) for row in halves(kind, within, zero_shot))]
+
+
+def learned(within: tuple[float, ...], zero_shot: tuple[float, ...]) -> Rows:
+    others = [row for one in (ADAPTER, SHARED) for row in halves(one, [0.0] * 5, [0.0] * 5)]
+    return [*START, *others, *halves(meta(), within, zero_shot)]
+
+
+def perplexities(adapter: tuple[float, ...], learned: tuple[float, ...]) -> Rows:
+    values = {"": (JOINT, [0.0] * 5), "a": (ADAPTER, adapter), "m": (meta(), learned)}
+    return [
+        {**MODEL, **ENCODER, **encoder, "encoder.seed": seed, "language": code, "split": "dev", "step": step,
+         "score": 50 * np.exp(-step / 100 + gain)}
+        for encoder, gains in values.values()
+        for seed, gain in enumerate(gains)
+        for code in ("qaa", "qad")
+        for step in (10, 20)
+    ]  # fmt: skip
+
+
+def conflicts(cosines: tuple[float, ...], encoder: dict[str, Any] = JOINT, **facts: Any) -> Rows:
+    whole = [{(np.nan, "all"): cosine} for cosine in cosines]
+    return [row for seed, part in enumerate(whole) for row in similar(encoder, seed, part, **facts)]
+
+
+def two_pairs(close: float, distant: float) -> dict[str, Rows]:
+    other = pretrained(languages="qaa+qad", text="other")
+    training = [*conflicts((close,) * 3), *conflicts((distant, distant + 0.02, distant - 0.02), other)]
+    finished = [*conflicts((0.5,) * 3), *conflicts((0.5,) * 3, other, overlap=0.1)]
+    return {"training_conflict": training, "gradient_conflict": finished}
+
+
+def parts(slopes: tuple[float, ...], attention: tuple[float, ...]) -> Rows:
+    both = enumerate(zip(slopes, attention, strict=True))
+    return [row for seed, one in both for row in similar(JOINT, seed, layered(*one))]
+
+
+def masks(slopes: tuple[float, ...], attention: tuple[float, ...]) -> Rows:
+    both = enumerate(zip(slopes, attention, strict=True))
+    return [row for seed, one in both for row in similar(JOINT, seed, by_kind(*one))]
+
+
+def little(cut: tuple[float, ...], other: tuple[float, ...]) -> Rows:
+    joint, alone = pretrained(**LITTLE), pretrained(languages="qad", **LITTLE)
+    target = {"language": "qad", "method": "target-only", "source": "", "target": "qad"}
+    rows = [*START, *seeds(joint, other, **WITHIN), *seeds(joint, cut, **target)]
+    return [*rows, *seeds(alone, [0.0] * 5, **target)]
+
+
+def close_pair(gain: tuple[float, ...]) -> dict[str, Rows]:
+    near, far = pretrained(languages="qaa+qab"), pretrained(languages="qaa+qad")
+    overlaps = [*conflicts((0.5,), near, overlap=0.9), *conflicts((0.5,), far, overlap=0.1)]
+    rows = [*seeds(near, gain, **WITHIN), *seeds(far, [0.0] * 5, **WITHIN)]
+    return {"scores": rows, "gradient_conflict": overlaps}
+
+
+def third(within: tuple[float, ...], zero_shot: tuple[float, ...]) -> Rows:
+    return [*START, *halves(pretrained(languages="qaa+qad+qab"), within, zero_shot)]
+
+
+FALLS, RISES, EITHER = (-0.05, -0.04, -0.06), (0.05, 0.04, 0.06), (-0.05, 0.04, -0.06)
+MORE, LESS = (0.1, 0.11, 0.09), (-0.1, -0.11, -0.09)
+
+CASES = [
+    ("4a", {"scores": mono(UP)}, "supported"),
+    ("4a", {"scores": mono(DOWN)}, "contradicted"),
+    ("4a", {"scores": mono(NOISY)}, "undecided"),
+    ("4b", two_pairs(0.5, 0.1), "supported"),
+    ("4b", two_pairs(0.1, 0.5), "contradicted"),
+    ("4b", {"training_conflict": conflicts((0.1, 0.12, 0.08))}, "not tested"),
+    ("4c", {"gradient_conflict": parts(FALLS, MORE)}, "supported"),
+    ("4c", {"gradient_conflict": parts(RISES, MORE)}, "contradicted"),
+    ("4c", {"gradient_conflict": parts(EITHER, MORE)}, "undecided"),
+    ("4d", {"scores": own(UP, DOWN)}, "supported"),
+    ("4d", {"scores": own(DOWN, DOWN)}, "contradicted"),
+    ("4d", {"scores": own(UP, NOISY)}, "undecided"),
+    ("4e", {"scores": learned(UP, UP)}, "supported"),
+    ("4e", {"scores": learned(UP, DOWN)}, "contradicted"),
+    ("4e", {"scores": learned(UP, NOISY)}, "undecided"),
+    ("4f", {"language_gates": masks(FALLS, MORE)}, "supported"),
+    ("4f", {"language_gates": masks(FALLS, LESS)}, "contradicted"),
+    ("4f", {"language_gates": masks(EITHER, MORE)}, "undecided"),
+    ("4g", {"scores": learned(UP, UP)}, "supported"),
+    ("4g", {"scores": learned(DOWN, UP)}, "contradicted"),
+    ("4g", {"scores": [*START, *halves(ADAPTER, FLAT, FLAT), *halves(meta(), UP, UP)]}, "not tested"),
+    ("4h", {"scores": [*halves(FFN, UP, UP), *halves(ATTENTION, [0.0] * 5, UP)]}, "supported"),
+    ("4h", {"scores": [*halves(FFN, DOWN, UP), *halves(ATTENTION, [0.0] * 5, UP)]}, "contradicted"),
+    ("4h", {"scores": [*halves(FFN, NOISY, UP), *halves(ATTENTION, [0.0] * 5, UP)]}, "undecided"),
+    ("4i", {"perplexity": perplexities(UP, DOWN)}, "supported"),
+    ("4i", {"perplexity": perplexities(DOWN, DOWN)}, "contradicted"),
+    ("4i", {"perplexity": perplexities(NOISY, DOWN)}, "undecided"),
+    ("4j", {"scores": [*START, *halves(SHARED, UP, UP)]}, "supported"),
+    ("4j", {"scores": [*START, *halves(SHARED, UP, DOWN)]}, "contradicted"),
+    ("4j", {"scores": [*START, *seeds(SHARED, UP, **WITHIN)]}, "not tested"),
+    ("4k", {"scores": little(UP, FLAT)}, "supported"),
+    ("4k", {"scores": little(DOWN, FLAT)}, "contradicted"),
+    ("4k", {"scores": little(UP, NOISY)}, "undecided"),
+    ("4l", close_pair(UP), "supported"),
+    ("4l", close_pair(DOWN), "contradicted"),
+    ("4l", close_pair(NOISY), "undecided"),
+    ("4m", {"scores": third(FLAT, UP)}, "supported"),
+    ("4m", {"scores": third(UP, UP)}, "contradicted"),
+    ("4m", {"scores": third(NOISY, UP)}, "undecided"),
+]
+
+
+@pytest.mark.parametrize(("claim", "frames", "verdict"), CASES)
+def test_each_claim_is_judged_by_its_rule(claim: str, frames: dict[str, Rows], verdict: str) -> None:
+    assert Judged(CLAIMS, measured(**frames))[claim].verdict == verdict
+
+
+def test_every_pretraining_seed_counts_once_however_many_draws_it_has() -> None:
+    found = outcomes(
+        CLAIMS, measured(language_gates=masks(EITHER, MORE), gradient_conflict=parts(EITHER, MORE))
+    )
+    assert [[len(check.values) for check in found[one].checks] for one in ("4c", "4f")] == [[3, 3], [3, 3]]
+    assert found["4f"].checks[0].estimate.mean == pytest.approx(-1 / 3)
+
+
+def test_the_order_of_rows_changes_no_verdict() -> None:
+    m = measured(
+        scores=[*own(UP, NOISY), *halves(meta(), UP, DOWN), *seeds(ALONE, NOISY, **WITHIN)],
+        language_gates=masks(EITHER, MORE),
+        gradient_conflict=parts(EITHER, LESS),
+    )
+    expected = {key: (one.verdict, one.found) for key, one in outcomes(CLAIMS, m).items()}
+    for turn in range(5):
+        frames = {name: m.frame(name).sample(frac=1, random_state=turn) for name in m._frames}
+        again = outcomes(CLAIMS, Measurements(runs=[], _frames=frames))
+        assert {key: (one.verdict, one.found) for key, one in again.items()} == expected
+    assert len(expected) > 4
+
+
+def test_seeds_that_disagree_decide_nothing_though_every_sentence_test_is_sure() -> None:
+    rows = [*halves(JOINT, [0.0] * 3, [0.0] * 3), *halves(meta(), UP[:3], (0.025, 0.41, 0.138))]
+    kept = {row["run"]: right_or_wrong(row["score"]) for row in rows}
+    frames = measured(scores=rows)._frames
+    found = Judged(CLAIMS, Measurements(runs=[], _frames=frames, _predictions=kept))["4e"]
+    zero_shot = found.checks[1].comparison
+    assert zero_shot is not None
+    assert zero_shot.examples == 400
+    assert zero_shot.p_examples < 0.001
+    assert found.verdict == "undecided"
+
+
+def test_one_pretraining_seed_supports_nothing_however_many_fine_tunings() -> None:
+    rows = [row for row in mono(UP) if row["encoder.seed"] == 0]
+    tuned = [{**row, "seed": seed, "score": row["score"] + seed / 1000} for row in rows for seed in range(9)]
+    found = Judged(CLAIMS, measured(scores=tuned))["4a"]
+    assert (found.verdict, "one pretraining seed" in found.found) == ("undecided", True)
+
+
+def test_equal_steps_are_said_since_an_encoder_alone_saw_its_language_more_often() -> None:
+    shorter = pretrained(languages="qaa", method__steps=50)
+    said = [
+        Judged(CLAIMS, measured(scores=rows))["4a"].found
+        for rows in (mono(UP), [*START, *seeds(shorter, UP, **WITHIN)])
+    ]
+    assert ["saw its language more often" in one for one in said] == [True, False]
+
+
+def test_nearly_sure_with_three_seeds_is_undecided_not_contradicted() -> None:
+    rows = two_pairs(0.5, 0.1)
+    sides = (0.8 - 0.62, 0.8 - 0.30, 0.8 - 0.18)  # All below what one language has with itself.
+    rows["training_conflict"] = conflicts(sides)
+    found = Judged(CLAIMS, measured(**rows))["4b"]
+    assert 0.05 < found.checks[0].p_value < 0.12
+    assert found.verdict != "contradicted"
+
+
+def test_an_unmeasured_half_is_no_support() -> None:
+    rows = [*START, *seeds(meta(), UP, **WITHIN)]
+    found = Judged(CLAIMS, measured(scores=rows))["4e"]
+    assert (found.verdict, "zero-shot: not measured" in found.found) == ("not tested", True)
+
+
+@pytest.mark.parametrize(
+    "other", [{"method__inner_step": "preconditioned"}, {"method__second_order": "first-order"}]
+)
+def test_meta_learning_of_the_toolkits_own_changes_no_verdict(other: dict[str, str]) -> None:
+    rows = [*learned(UP, UP), *halves(meta(**other), DOWN, DOWN)]
+    found = outcomes(CLAIMS, measured(scores=rows))
+    assert {one: found[one].verdict for one in ("4e", "4g")} == {"4e": "supported", "4g": "supported"}
+    alone = outcomes(CLAIMS, measured(scores=[*START, *halves(meta(**other), DOWN, DOWN)]))
+    assert "4e" not in alone
+
+
+def test_kinds_of_modules_are_judged_one_by_one() -> None:
+    rows = [*START, *halves(FFN, UP, DOWN), *halves(ATTENTION, DOWN, DOWN), *halves(ADAPTER, UP, DOWN)]
+    found = Judged(CLAIMS, measured(scores=rows))["4d"]
+    signs = [check.estimate.mean > 0 for check in found.checks]
+    assert (found.verdict, signs) == ("contradicted", [True, False, False, False, True, False])
+
+
+def test_gradients_in_training_decide_and_those_of_the_finished_encoder_stand_beside() -> None:
+    training, finished = conflicts((0.1, 0.12, 0.08)), conflicts((0.9, 0.92, 0.88))
+    first = Judged(CLAIMS, measured(training_conflict=training, gradient_conflict=finished))["4b"]
+    assert first.checks[0].estimate.high < 0
+    assert first.checks[-1].beside == "finished encoder: 0.90 between, 0.80 within"
+    only = Judged(CLAIMS, measured(gradient_conflict=finished))["4b"]
+    assert (only.verdict, only.checks[0].values) == ("not tested", ())
+
+
+def test_a_control_that_is_noise_is_no_zero() -> None:
+    rows = [
+        {**row, "cosine": -0.01 if row["first"] == row["second"] else -0.5}
+        for row in conflicts((0.1, 0.2, 0.3))
+    ]
+    assert Judged(CLAIMS, measured(training_conflict=rows))["4b"].checks[0].values == ()
+
+
+def test_gates_are_judged_by_cosine_and_told_by_correlation() -> None:
+    rows = [{**row, "correlation": -row["cosine"] if row["first"] != row["second"] else 0.8}
+            for row in masks(FALLS, MORE)]  # fmt: skip
+    found = Judged(CLAIMS, measured(language_gates=rows))["4f"]
+    assert found.verdict == "supported"
+    assert "by correlation, ρ of layer and similarity 1.00" in found.checks[-1].beside
+
+
+def test_text_learned_by_heart_is_left_out_and_said() -> None:
+    low = {"lines": '[["qaa", 100]]'}
+    joint, alone = pretrained(**low), pretrained(languages="qaa", **low)
+    rows = [*mono(UP), *seeds(joint, [0.0] * 5, **WITHIN), *seeds(alone, DOWN, **WITHIN)]
+    ends = {
+        name: [
+            {**MODEL, **ENCODER, **alone, "encoder.seed": seed, "encoder.run": f"low-{seed}", **WITHIN,
+             "split": "dev", "step": step, "score": score}
+            for seed in range(5)
+            for step, score in ((10, 50.0), (20, last))
+        ]
+        for name, last in (("rises", 60.0), ("falls", 40.0))
+    }  # fmt: skip
+    found = {
+        name: outcomes(CLAIMS, measured(scores=rows, perplexity=own))["4a"] for name, own in ends.items()
+    }
+    assert {name: one.verdict for name, one in found.items()} == {
+        "rises": "supported",
+        "falls": "contradicted",
+    }
+    assert "left out, learned by heart" in found["rises"].checks[-1].beside
+
+
+@pytest.mark.parametrize(
+    "other", [{"layers": 8}, {"text": "other"}, {"method__steps": 50}, {"languages": "qaa+qab"}]
+)
+def test_encoders_that_differ_in_more_than_modules_are_not_compared(other: dict[str, Any]) -> None:
+    languages = other.get("languages", "qaa+qad")
+    facts = {key: value for key, value in other.items() if key != "languages"}
+    rows = [*START, *halves(pretrained("shared-adapter", languages, **facts), UP, UP)]
+    assert not any(check.values for check in outcomes(CLAIMS, measured(scores=rows))["4j"].checks)
+
+
+def test_a_language_trained_and_tested_alone_is_within_whatever_the_method() -> None:
+    target = {"language": "qad", "method": "target-only", "source": "", "target": "qad", "way": "target-only"}
+    rows = [
+        *START,
+        *seeds(JOINT, [0.0] * 5, **target),
+        *halves(SHARED, UP, DOWN),
+        *seeds(SHARED, UP, **target),
+    ]
+    checks = Judged(CLAIMS, measured(scores=rows))["4j"].checks
+    assert [check.comparison.languages for check in checks if check.comparison] == [("qaa", "qad"), ("qad",)]
+
+
+def test_correction_divides_by_the_geometric_mean_and_leaves_noise_out() -> None:
+    rows = measured(gradient_conflict=conflicts((0.4, 0.2))).frame("gradient-conflict")
+    rows = rows.assign(cosine=rows["cosine"].where(rows["second"] != "qaa", 0.2))
+    found = corrected(rows, "cosine")
+    assert list(found["own"]) == pytest.approx([0.4, 0.4])
+    assert list(found["corrected"]) == pytest.approx([1.0, 0.5])
+    noise = rows.assign(cosine=rows["cosine"].where(rows["first"] != rows["second"], 0.04))
+    assert corrected(noise, "cosine")["corrected"].isna().all()
+
+
+def test_folders_about_something_else_are_not_asked() -> None:
+    plain = [{**row, "encoder.kind": "pretrained"} for row in own(UP, DOWN)]
+    assert outcomes(CLAIMS, measured(scores=plain)) == {}
+    assert outcomes(CLAIMS, measured(scores=START)) == {}
+    assert outcomes(CLAIMS, Measurements(runs=[])) == {}
+
+
+def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
+    found = Judged(CLAIMS, study("interference"))
+    assert "mono-qaa upos qaa +0.2" in old_claim("interference", "k")
+    assert found["4a"].checks[0].written(found["4a"].checks[0].estimate.mean) == "0.2"
+    assert "cosine 0.20 between, 0.58 within" in old_claim("interference", "l")
+    assert found["4b"].checks[-1].beside == "finished encoder: 0.20 between, 0.58 within"
+    assert "corrected 0.25 in attention, 0.23 in feed-forward" in old_claim("interference", "m")
+    assert found["4c"].checks[1].about == "attention 0.25, feed-forward 0.23, difference"
+    assert "zero-shot: ffn upos qad +0.4; adapter upos qad +0.1" in old_claim("interference", "o")
+    shot = [check for check in found["4d"].checks if "zero-shot" in check.about and check.values]
+    assert [check.written(check.estimate.mean) for check in shot] == ["0.4", "0.1"]
+    assert "zero-shot: meta-adapter upos qad +1.4" in old_claim("interference", "p")
+    assert found["4e"].checks[1].written(found["4e"].checks[1].estimate.mean) == "1.4"
+
+
+def test_corrected_cosines_of_a_tiny_study_are_those_it_had(study) -> None:
+    frame = study("interference").frame("gradient-conflict")
+    found = corrected(frame[frame["kind"] == "encoder"], "cosine")
+    whole = found[found["layer"].isna() & (found["module"] == "all")].sort_values("encoder.seed")
+    tables = golden("interference")["tables"]
+    old = [
+        row["corrected"]
+        for name, table in tables.items()
+        if name.startswith("gradients-joint-seed")
+        for row in table["data"]
+        if (row["layer"], row["module"], row["first"], row["second"]) == (None, "all", "qaa", "qad")
+    ]
+    assert list(whole["corrected"]) == pytest.approx(old)
+    assert len(old) == 3
+
+
+def test_every_claim_is_named_once_and_says_where_it_stands() -> None:
+    assert [one.id for one in CLAIMS] == [f"4{letter}" for letter in "abcdefghijklm"]
+    assert len({one.says for one in CLAIMS}) == len(CLAIMS)
+    assert all(one.where and one.rule and one.paper == 4 for one in CLAIMS)

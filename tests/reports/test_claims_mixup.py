@@ -1,0 +1,385 @@
+"""Each claim on X-Mixup follows its rule, whatever else lies in the folder."""
+
+import pytest
+from made_up_rows import MIXES, TRANSLATES, centroid, cka, kept, measured, mixup_ratio, score, shuffled
+
+from isogloss.reports.claims_mixup import CLAIMS
+from isogloss.reports.verdicts import judge
+
+SEEDS = range(5)
+
+PLAIN = {"method": "source-only"}
+
+LANGUAGES = [f"qa{letter}" for letter in "bcdefghijk"]
+
+SIZE = 0.004
+
+UNSURE = 0.002
+"""An effect that seeds differing by SIZE do not tell from none."""
+
+
+def outcomes(m):
+    return {one.claim.id: one for one in judge(CLAIMS, m)}
+
+
+def wobble(seed, size=SIZE):
+    return size * (-1, 0.5, 1, -0.5, 0)[seed % 5]
+
+
+def system(about, mean, *, inputs="paired", size=SIZE, language="qad", **more):
+    """Scores of one system: one for each seed."""
+    return [
+        score(mean + wobble(seed, size), language=language, seed=seed, inputs=inputs, about={**about, **more})
+        for seed in SEEDS
+    ]
+
+
+def bench(effect=0.1, **more):
+    """The whole by this much above translate-train, which is 0.1 above source-only."""
+    return [
+        *system(MIXES, 0.7 + effect, **more),
+        *system(TRANSLATES, 0.7, inputs="", size=0, **more),
+        *system(PLAIN, 0.6, inputs="", size=0, **more),
+    ]
+
+
+def unmixed(effect, language="qad"):
+    return system(MIXES, 0.7 + effect, inputs="", language=language)
+
+
+def source(effect):
+    return unmixed(effect, "qaa") + system(TRANSLATES, 0.7, inputs="", size=0, language="qaa")
+
+
+def of_classification(effect):
+    """Without MSE by this much above without KL."""
+    task = {"task": "nli", "corpus": "xnli"}
+    without = {"method.mse": 0.6 + effect, "method.kl": 0.6}
+    return bench(0.1, **task) + [
+        row
+        for part, mean in without.items()
+        for row in system({**MIXES, **task, part: 0.0}, mean, size=SIZE if part == "method.mse" else 0)
+    ]
+
+
+def layers(effect):
+    mixes = [row for n in (1, 2) for row in system({**MIXES, "method.layer": n}, 0.7 + effect)]
+    return mixes + bench()[5:]
+
+
+def states(effect, before=0.1):
+    """CKA: X-Mixup by this much above translate-train, which is that much above source-only."""
+    return [
+        one
+        for seed in SEEDS
+        for one in (
+            cka(0.5 + effect + wobble(seed), seed=seed, about=MIXES),
+            cka(0.5, seed=seed, about=TRANSLATES),
+            cka(0.5 - before, seed=seed, about=PLAIN),
+        )
+    ]
+
+
+def maps(effect):
+    return [
+        one
+        for seed in SEEDS
+        for one in (
+            centroid(0.3 + effect + wobble(seed), seed=seed, **MIXES),
+            centroid(0.3, seed=seed, **TRANSLATES),
+        )
+    ]
+
+
+def ratios(share):
+    return [mixup_ratio(0.25, 0.25 * (share + wobble(seed)), seed=seed) for seed in SEEDS]
+
+
+def correlated(order, languages=LANGUAGES):
+    """CKA and scores of source-only, the languages' ranks by score in this order of their ranks by CKA."""
+    alike = [cka(0.5 + 0.01 * n, language=code, about=PLAIN) for n, code in enumerate(languages)]
+    scores = [score(0.5 + 0.01 * rank, language=code) for code, rank in zip(languages, order, strict=True)]
+    return {"scores": scores, "cka": alike}
+
+
+def gained(order):
+    """Gains in CKA by rank, and in score in this order of ranks, of one model of many targets."""
+    codes = [f"x{n}" for n in range(len(order))]
+    target = {"target": "+".join(codes)}
+    scores, alike = [], []
+    for n, (code, rank) in enumerate(zip(codes, order, strict=True)):
+        for about, inputs, by in ((MIXES, "paired", 1), (TRANSLATES, "", 0)):
+            scores.append(
+                score(0.5 + by * 0.001 * rank, language=code, inputs=inputs, about={**about, **target})
+            )
+            alike.append(cka(0.5 + by * 0.001 * n, language=code, about={**about, **target}))
+    return {"scores": scores, "cka": alike}
+
+
+def ablated(effect):
+    rows = [row for row in bench(0.1) if row["method"] != "x-mixup"] + system(MIXES, 0.8)
+    return rows + system({**MIXES, "method.mse": 0.0}, 0.8 - effect, size=0)
+
+
+def unseen(effect):
+    return bench() + bench(effect, language="qae")
+
+
+MIXED_UP = [0, 7, 2, 9, 4, 1, 6, 3, 8, 5]
+
+CASES = {
+    ("2a", "supported"): {"scores": bench(0.1)},
+    ("2a", "contradicted"): {"scores": bench(-0.1)},
+    ("2a", "undecided"): {"scores": bench(UNSURE)},
+    ("2a", "not tested"): {"scores": system(MIXES, 0.7)},
+    ("2b", "supported"): {"cka": states(0.1)},
+    ("2b", "contradicted"): {"cka": states(-0.05)},
+    ("2b", "undecided"): {"cka": states(UNSURE)},
+    ("2c", "supported"): correlated(range(10)),
+    ("2c", "contradicted"): correlated(range(9, -1, -1)),
+    ("2c", "undecided"): correlated(MIXED_UP),
+    ("2c", "not tested"): correlated([0, 1, 2, 4, 3], LANGUAGES[:5]),
+    ("2d", "supported"): {"scores": ablated(0.1)},
+    ("2d", "contradicted"): {"scores": ablated(-0.1)},
+    ("2d", "undecided"): {"scores": ablated(UNSURE)},
+    ("2e", "supported"): {"scores": unseen(0.1)},
+    ("2e", "contradicted"): {"scores": unseen(-0.1)},
+    ("2e", "undecided"): {"scores": unseen(UNSURE)},
+    ("2f", "supported"): {"mixup_ratio": ratios(0.2)},
+    ("2f", "contradicted"): {"mixup_ratio": ratios(0.01)},
+    ("2f", "undecided"): {"mixup_ratio": ratios(0.1 + UNSURE)},
+    ("2g", "supported"): {"scores": bench(0.1) + source(0.0)},
+    ("2g", "contradicted"): {"scores": bench(0.0) + source(0.1)},
+    ("2g", "undecided"): {"scores": bench(UNSURE) + [{**row, "score": 0.7} for row in source(0.0)]},
+    ("2g", "not tested"): {"scores": bench(0.1)},
+    ("2h", "supported"): {"scores": bench() + source(0.1)},
+    ("2h", "contradicted"): {"scores": bench() + source(-0.1)},
+    ("2h", "undecided"): {"scores": bench() + source(UNSURE)},
+    ("2i", "supported"): {"scores": of_classification(0.1)},
+    ("2i", "contradicted"): {"scores": of_classification(-0.1)},
+    ("2i", "undecided"): {"scores": of_classification(UNSURE)},
+    ("2j", "supported"): {"scores": bench() + unmixed(0.1)},
+    ("2j", "contradicted"): {"scores": bench() + unmixed(-0.1)},
+    ("2j", "undecided"): {"scores": bench() + unmixed(UNSURE)},
+    ("2k", "supported"): {"scores": layers(0.1)},
+    ("2k", "contradicted"): {"scores": layers(-0.1)},
+    ("2k", "undecided"): {"scores": layers(UNSURE)},
+    ("2l", "supported"): {"representation_map": maps(-0.1)},
+    ("2l", "contradicted"): {"representation_map": maps(0.1)},
+    ("2l", "undecided"): {"representation_map": maps(UNSURE)},
+    ("2m", "supported"): gained([(n * 37) % 101 for n in range(101)]),
+    ("2m", "contradicted"): gained(range(20)),
+    ("2m", "undecided"): gained(MIXED_UP),
+}
+
+
+@pytest.mark.parametrize(("claim", "verdict"), CASES)
+def test_a_verdict_follows_the_rule(claim, verdict):
+    assert outcomes(measured(**CASES[claim, verdict]))[claim].verdict == verdict
+
+
+def test_every_claim_has_a_case_of_each_verdict():
+    verdicts = {claim.id: {v for name, v in CASES if name == claim.id} for claim in CLAIMS}
+    assert len(verdicts) == 13
+    assert all({"supported", "contradicted", "undecided"} <= own for own in verdicts.values())
+
+
+def everything():
+    return {
+        "scores": of_classification(0.1) + unseen(0.1) + source(0.05) + unmixed(0.05) + layers(0.1)[:10],
+        "cka": states(0.1),
+        "mixup_ratio": ratios(0.2),
+        "representation_map": maps(-0.1),
+    }
+
+
+def found(m):
+    return {name: (one.verdict, one.found) for name, one in outcomes(m).items()}
+
+
+def test_the_order_of_rows_changes_nothing():
+    rows = everything()
+    before, after = (
+        found(measured(**one)) for one in (rows, {name: shuffled(own) for name, own in rows.items()})
+    )
+    assert len(before) == 13 and before == after
+
+
+def test_alike_states_are_those_of_translate_train_not_of_source_only():
+    """Translations alone raise CKA; that X-Mixup does is no finding then (Table 7)."""
+    one = outcomes(measured(cka=states(-0.05, before=0.2)))["2b"]
+    assert one.verdict == "contradicted" and "− source-only 0.150" in one.found
+
+
+def test_unseen_languages_gain_on_translate_train_not_on_source_only():
+    """Above source-only by ten points, level with translate-train (Table 6)."""
+    one = outcomes(measured(scores=unseen(UNSURE)))["2e"]
+    assert one.verdict == "undecided"
+
+
+def test_an_unseen_gain_says_what_inference_adds_and_what_translate_test_scores():
+    rows = unseen(0.1) + unmixed(0.01, "qae")
+    rows += system(PLAIN, 0.85, inputs="translated", language="qae", size=0)
+    one = outcomes(measured(scores=rows))["2e"]
+    assert one.verdict == "supported"
+    assert "without translations at inference 1.0, x-mixup − translate-test −5.0" in one.found
+
+
+def with_examples(differences, n=2000):
+    """X-Mixup above translate-train by these on each seed, always right where that is: sure over examples."""
+    rows = [
+        score(base + own, seed=seed, inputs=inputs, about=about)
+        for seed, gain in enumerate(differences)
+        for about, inputs, base, own in (
+            (MIXES, "paired", 0.6, gain),
+            (TRANSLATES, "", 0.6, 0.0),
+            (PLAIN, "", 0.4, 0.0),
+        )
+    ]
+    return rows, kept(rows, lambda row: [float(at < row["score"] * n) for at in range(n)])
+
+
+def test_examples_without_seeds_support_nothing():
+    """p = .29 over five seeds, and as good as 0 over two thousand examples of these seeds."""
+    rows, predictions = with_examples([0.099, 0.087, -0.003, -0.018, -0.009])
+    one = outcomes(measured(predictions, scores=rows))["2a"]
+    first = one.checks[0]
+    assert first.comparison.p_examples < 1e-4 < 0.25 < first.comparison.p_units
+    assert one.verdict == "undecided"
+    assert "over seeds" in one.found and "over examples" in one.found
+
+
+def test_an_ablation_needs_seeds_too_and_all_of_them_are_corrected_together():
+    rows, predictions = with_examples([0.099, 0.087, -0.003, -0.018, -0.009])
+    left = [{**row, **{"method.mse": 0.0}, "way": "without mse"} for row in rows if row["target"]]
+    left = [row for row in left if row["method"] == "x-mixup"]
+    level = [{**row, "score": 0.6, "run": f"{row['run']} less"} for row in left]
+    predictions |= kept(level, lambda row: [float(at < 0.6 * 2000) for at in range(2000)])
+    one = outcomes(measured(predictions, scores=rows + level))["2d"]
+    assert one.checks[0].comparison.p_examples < 1e-4
+    assert one.verdict == "undecided"
+    many = ablated(0.1) + system({**MIXES, "method.schedule": False}, 0.7)
+    assert "of 2 tests" in outcomes(measured(scores=many))["2d"].found
+
+
+def test_chance_is_undecided_and_says_what_would_have_been_seen():
+    one = outcomes(measured(scores=bench(-UNSURE)))["2a"]
+    assert one.verdict == "undecided" and "on would have been seen" in one.found
+
+
+def test_five_languages_test_no_correlation():
+    one = outcomes(measured(**CASES["2c", "not tested"]))["2c"]
+    assert "5 languages" in one.found and one.verdict == "not tested"
+
+
+def test_every_encoder_counts_whatever_its_depth():
+    small = states(-0.05)
+    deep = [
+        {**row, "layer": 24, "cka": row["cka"] + (0.2 if row["method"] == "x-mixup" else 0)}
+        for row in (
+            {**one, "encoder": "large", "encoder.run": "large", "encoder.name": "large"} for one in small
+        )
+    ]
+    lower = [{**row, "layer": 2, "cka": 0.9} for row in small]
+    alone, both = (outcomes(measured(cka=rows))["2b"] for rows in (small, small + deep + lower))
+    assert len(both.checks) == 2 and both.verdict == "contradicted"
+    assert sorted(round(one.estimate.mean, 3) for one in both.checks) == [-0.05, 0.15]
+    assert alone.checks[0].values == next(one for one in both.checks if one.estimate.mean < 0).values
+
+
+def test_a_nearly_constant_ratio_is_no_ratio_of_each_example():
+    """A spread of .0012 beside a mean of .266."""
+    rows = [mixup_ratio(0.266, 0.0012 + 0.0001 * seed, seed=seed) for seed in SEEDS]
+    assert outcomes(measured(mixup_ratio=rows))["2f"].verdict == "contradicted"
+
+
+STRANGERS = {
+    "an adjusted encoder": {"encoder": "adjusted", "encoder.adjusted": "procrustes"},
+    "a start from another model": {"after.method": "source-only"},
+    "a rate of its own for λ": {"method.ratio_rate": 50.0},
+    "another residual": {"method.residual": "summed"},
+    "a draw for each example": {"method.sampling": "example"},
+}
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+def test_what_the_paper_does_not_have_decides_none_of_its_claims(stranger):
+    bad = system({**MIXES, **STRANGERS[stranger]}, 0.1) + system({**TRANSLATES, **STRANGERS[stranger]}, 0.2)
+    rows = unseen(0.1)
+    assert found(measured(scores=rows)) == found(measured(scores=rows + bad))
+
+
+def test_the_baseline_is_by_the_same_translator():
+    noisy = {"translator": "seq2seq", "translator.noise": 0.3}
+    rows = (
+        system({**MIXES, **noisy}, 0.5) + system(TRANSLATES, 0.7, inputs="") + system(PLAIN, 0.6, inputs="")
+    )
+    assert outcomes(measured(scores=rows))["2a"].verdict == "not tested"
+    rows += system({**TRANSLATES, **noisy}, 0.4, inputs="", size=0)
+    first = outcomes(measured(scores=rows))["2a"].checks[0]
+    assert first.comparison.baseline_score == pytest.approx(0.4)
+
+
+def test_the_baseline_of_several_is_the_one_trained_most_alike():
+    faster = {"optimization.learning_rate": 1e-3}
+    rows = bench(0.1) + system({**TRANSLATES, **faster}, 0.1, inputs="")
+    assert outcomes(measured(scores=rows))["2a"].checks[0].comparison.baseline_score == pytest.approx(0.7)
+
+
+def test_an_ablation_differs_in_one_part_alone():
+    rows = ablated(0.1)
+    two = system({**MIXES, "method.mse": 0.0, "method.schedule": False}, 0.9)
+    other = system({**MIXES, "method.mse": 0.0, "optimization.learning_rate": 1e-3}, 0.9)
+    assert found(measured(scores=rows))["2d"] == found(measured(scores=rows + two + other))["2d"]
+    off = system({**MIXES, "method.ratio": 0.0, "method.learned_ratio": False}, 0.6)
+    assert "without mixup" in found(measured(scores=rows + off))["2d"][1]
+
+
+def test_kl_is_no_part_where_an_input_has_many_answers():
+    """A tagger without KL is the whole X-Mixup."""
+    rows = [row for row in bench(0.1) if row["method"] != "x-mixup"]
+    one = outcomes(measured(scores=rows + system({**MIXES, "method.kl": 0.0}, 0.8)))
+    assert one["2a"].verdict == "supported" and "2d" not in one
+
+
+def test_every_target_that_a_model_was_made_for_counts():
+    """Two models of one target each are one system with two targets; neither speaks of the other's."""
+    other = {"target": "qab"}
+    rows = bench(0.1) + system({**MIXES, **other}, 0.9, language="qab")
+    rows += system({**TRANSLATES, **other}, 0.7, inputs="", size=0, language="qab")
+    rows += system(PLAIN, 0.6, inputs="", size=0, language="qab")
+    rows += system({**TRANSLATES, **other}, 0.1, inputs="", size=0)
+    first = outcomes(measured(scores=rows))["2a"].checks[0]
+    assert first.comparison.languages == ("qab", "qad")
+    assert first.estimate.mean == pytest.approx(0.15)
+
+
+def test_layers_of_classification_are_judged_as_the_paper_does():
+    task = {"task": "nli", "corpus": "xnli"}
+    rows = [row for row in bench(0.1, **task) if row["method"] != "x-mixup"]
+    for layer, mean in ((1, 0.8), (2, 0.78), (3, 0.6), (4, 0.5)):
+        rows += system({**MIXES, **task, "method.layer": layer}, mean, size=SIZE if layer < 4 else 0)
+    one = outcomes(measured(scores=rows))["2k"]
+    assert one.verdict == "supported" and len(one.checks) == 3
+
+
+def test_a_folder_of_something_else_has_no_claims():
+    rows = system({"method": "bilingual", "target": "qad"}, 0.7, inputs="")
+    assert outcomes(measured(scores=rows)) == {}
+
+
+def test_numbers_are_those_of_the_reports_before(study):
+    own = outcomes(study("mixup"))
+    means = {name: [one.estimate.mean for one in out.checks if one.values] for name, out in own.items()}
+    assert means["2a"] == pytest.approx([-0.195, 0.049, -0.033, 0.022], abs=5e-4)
+    assert sorted(means["2b"]) == pytest.approx([-0.0264, -0.0162], abs=1e-3)
+    assert sorted(means["2d"])[:3] == pytest.approx([-0.079, -0.029, -0.023], abs=5e-4)
+    assert "− source-only −0.027" in own["2b"].found and "− source-only −0.034" in own["2b"].found
+    assert own["2f"].verdict == "contradicted" and "0.249" in own["2f"].found
+    assert len(own) == 11
+
+
+def test_a_paired_score_that_equals_a_plain_one_is_kept(study):
+    rows = study("mixup").frame("scores")
+    nli = rows[(rows["task"] == "nli") & (rows["method"] == "x-mixup") & (rows["inputs"] == "paired")]
+    assert nli.groupby("way").size().tolist() == [12, 12, 12]

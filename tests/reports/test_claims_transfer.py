@@ -1,0 +1,259 @@
+"""Each claim of the first paper follows its rule, whatever else lies in the folder."""
+
+import pytest
+from made_up_rows import delta, measured, path, plane, score, shuffled
+
+from isogloss.reports.claims_transfer import CLAIMS
+from isogloss.reports.verdicts import judge
+
+SEEDS = range(6)
+
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def outcomes(m):
+    return {one.claim.id: one for one in judge(CLAIMS, m)}
+
+
+def wobble(seed, size=0.004):
+    return size * (-1) ** seed * (1 + seed % 3)
+
+
+def straight(low, high, size=0.004, **more):
+    """One path for each seed, from low to high."""
+    return [
+        point
+        for seed in SEEDS
+        for point in path({a: low + a * (high + wobble(seed, size) - low) for a in ALPHAS}, seed=seed, **more)
+    ]
+
+
+def bent(height, **more):
+    """Paths that rise by 0.2 and bulge in the middle."""
+    return [
+        point
+        for seed in SEEDS
+        for point in path(
+            {a: 0.5 + 0.2 * a + (height + wobble(seed)) * a * (1 - a) for a in ALPHAS}, seed=seed, **more
+        )
+    ]
+
+
+def spread_scores(source, target, seeds=SEEDS):
+    """Scores of source-only models whose stds over seeds are like source and target."""
+    found = []
+    for seed in seeds:
+        found.append(score(0.9 + source * (-1) ** seed, language="qaa", seed=seed))
+        found.append(score(0.6 + target * (-1) ** (seed // 2), language="qad", seed=seed))
+    return found
+
+
+def spread_paths(start, end):
+    found = []
+    for seed in SEEDS:
+        first, last = 0.5 + start * (-1) ** seed, 0.8 + end * (-1) ** (seed // 2)
+        found += path({a: first + a * (last - first) for a in ALPHAS}, seed=seed)
+    return found
+
+
+def parts(encoder, head, size=0.004):
+    gains = {"all": (0.2, 0.004), "encoder": (encoder, size), "head": (head, 0.004)}
+    return [one for part, (gain, own) in gains.items() for one in straight(0.5, 0.5 + gain, own, part=part)]
+
+
+def encoders(better_climb, size=0.004):
+    climbs = {"better": (0.7, better_climb), "worse": (0.5, 0.2)}
+    about = {"source": "qaa"}
+    return [
+        one
+        for name, (low, climb) in climbs.items()
+        for one in straight(
+            low, low + climb, size if name == "better" else 0.0, about={**about, "encoder": name}
+        )
+    ]
+
+
+def surfaces(target, source, size=0.004, zero=0.5, **more):
+    return [
+        point
+        for role, slope in (("target", target), ("source", source))
+        for seed in SEEDS
+        for point in plane(
+            lambda a, b, slope=slope, seed=seed: zero + (slope + wobble(seed, size)) * (1 - a),
+            role=role,
+            seed=seed,
+            **more,
+        )
+    ]
+
+
+def planes_of_encoders(better, size=0.004):
+    rows = [
+        *surfaces(better, 0.0, size, 0.6, encoder="better"),
+        *surfaces(0.3, 0.0, 0.0, 0.5, encoder="worse"),
+    ]
+    return [one for one in rows if one["role"] == "target"]
+
+
+def deltas(ratio, angle=55.0, size=0.01):
+    return [delta(ratio + wobble(seed, size), angle + 100 * wobble(seed, size), seed=seed) for seed in SEEDS]
+
+
+CASES = {
+    ("1a", "supported"): {"interpolation": straight(0.9, 0.91, role="source")},
+    ("1a", "contradicted"): {"interpolation": straight(0.9, 0.8, role="source")},
+    ("1a", "undecided"): {"interpolation": straight(0.9, 0.93, 0.01, role="source")},
+    ("1a", "not tested"): {"interpolation": straight(0.0, 0.0, 0.0, role="source")},
+    ("1b", "supported"): {"interpolation": straight(0.5, 0.8)},
+    ("1b", "contradicted"): {"interpolation": straight(0.8, 0.5)},
+    ("1b", "undecided"): {"interpolation": straight(0.5, 0.502)},
+    ("1b", "not tested"): {"interpolation": path({0.0: 0.5, 1.0: 0.6})},
+    ("1c", "supported"): {"scores": spread_scores(0.002, 0.1)},
+    ("1c", "contradicted"): {"scores": spread_scores(0.05, 0.005)},
+    ("1c", "undecided"): {"scores": spread_scores(0.01, 0.04)},
+    ("1c", "not tested"): {"scores": spread_scores(0.0, 0.04)},
+    ("1d", "supported"): {"deltas": deltas(1.0)},
+    ("1d", "contradicted"): {"deltas": deltas(2.0)},
+    ("1d", "undecided"): {"deltas": deltas(1.24)},
+    ("1e", "supported"): {"interpolation": encoders(0.1)},
+    ("1e", "contradicted"): {"interpolation": encoders(0.3)},
+    ("1e", "undecided"): {"interpolation": encoders(0.2)},
+    ("1f", "supported"): {"interpolation": bent(0.0)},
+    ("1f", "contradicted"): {"interpolation": bent(1.0)},
+    ("1f", "undecided"): {"interpolation": bent(0.235)},
+    ("1g", "supported"): {"deltas": deltas(1.0, 56)},
+    ("1g", "contradicted"): {"deltas": deltas(1.0, 72)},
+    ("1g", "undecided"): {"deltas": deltas(1.0, 64.5)},
+    ("1h", "supported"): {"interpolation": spread_paths(0.1, 0.005)},
+    ("1h", "contradicted"): {"interpolation": spread_paths(0.005, 0.1)},
+    ("1h", "undecided"): {"interpolation": spread_paths(0.02, 0.01)},
+    ("1i", "supported"): {"interpolation": parts(0.2, 0.0)},
+    ("1i", "contradicted"): {"interpolation": parts(0.1, 0.0)},
+    ("1i", "undecided"): {"interpolation": parts(0.172, 0.0, 0.02)},
+    ("1i", "not tested"): {"interpolation": [one for one in parts(0.2, 0.0) if one["part"] != "head"]},
+    ("1j", "supported"): {
+        "interpolation": straight(0.5, 0.8, role="source", start="target-only")
+        + straight(0.8, 0.81, start="target-only")
+    },
+    ("1j", "contradicted"): {"interpolation": straight(0.8, 0.5, role="source", start="target-only")},
+    ("1j", "undecided"): {"interpolation": straight(0.5, 0.502, role="source", start="target-only")},
+    ("1k", "supported"): {"plane": surfaces(0.3, 0.05)},
+    ("1k", "contradicted"): {"plane": surfaces(0.05, 0.3)},
+    ("1k", "undecided"): {"plane": [one for one in surfaces(0.3, 0.05) if one["seed"] == 0]},
+    ("1l", "supported"): {"plane": planes_of_encoders(0.1)},
+    ("1l", "contradicted"): {"plane": planes_of_encoders(0.5)},
+    ("1l", "undecided"): {"plane": planes_of_encoders(0.29, 0.02)},
+}
+
+
+@pytest.mark.parametrize(("claim", "verdict"), CASES)
+def test_a_verdict_follows_the_rule(claim, verdict):
+    assert outcomes(measured(**CASES[claim, verdict]))[claim].verdict == verdict
+
+
+def test_every_claim_has_a_case_of_each_verdict():
+    verdicts = {claim.id: {v for name, v in CASES if name == claim.id} for claim in CLAIMS}
+    assert len(verdicts) == 12
+    assert all({"supported", "contradicted", "undecided"} <= own for own in verdicts.values())
+
+
+def everything():
+    return {
+        "interpolation": straight(0.5, 0.8)
+        + straight(0.9, 0.91, role="source")
+        + straight(0.8, 0.81, start="target-only")
+        + straight(0.5, 0.8, role="source", start="target-only")
+        + [one for one in parts(0.2, 0.0) if one["part"] != "all"],
+        "scores": spread_scores(0.002, 0.1),
+        "deltas": deltas(1.0, 56),
+        "plane": surfaces(0.3, 0.05),
+    }
+
+
+def test_the_order_of_rows_changes_nothing():
+    rows = everything()
+    before, after = (
+        outcomes(measured(**one)) for one in (rows, {name: shuffled(own) for name, own in rows.items()})
+    )
+    assert len(before) == 10
+    for name, outcome in before.items():
+        assert (after[name].verdict, after[name].found) == (outcome.verdict, outcome.found)
+
+
+STRANGERS = {
+    "another end": {"about": {"method": "few-shot", "target": "qad"}},
+    "an adjusted encoder": {"about": {"encoder": "adjusted", "encoder.adjusted": "procrustes"}},
+    "modules of another paper": {"about": {"encoder": "adapters", "encoder.modules": "adapter"}},
+    "mixed inputs": {"inputs": "mixed"},
+}
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+def test_a_path_that_is_not_the_papers_changes_no_verdict(stranger):
+    rows = everything()
+    down = [
+        one for role in ("source", "target") for one in straight(0.9, 0.2, role=role, **STRANGERS[stranger])
+    ]
+    before, after = (
+        outcomes(measured(**{**rows, "interpolation": rows["interpolation"] + more})) for more in ([], down)
+    )
+    assert len(before) == 10
+    assert {name: one.found for name, one in after.items()} == {
+        name: one.found for name, one in before.items()
+    }
+
+
+def test_a_path_of_another_training_has_a_check_of_its_own():
+    slow = straight(0.9, 0.5, role="source", about={"optimization.learning_rate": 1e-3})
+    one = outcomes(measured(interpolation=straight(0.9, 0.91, role="source") + slow))["1a"]
+    assert [round(check.estimate.mean, 2) for check in one.checks] == [0.4, 0.01]
+    assert "learning_rate=0.001" in one.found
+
+
+def test_deltas_of_another_triple_change_no_verdict():
+    others = [delta(9.0, 10, seed=seed, **{"second.method": "few-shot"}) for seed in SEEDS]
+    others += [delta(9.0, 10, seed=seed, about={"method": "x-mixup"}) for seed in SEEDS]
+    before, after = (outcomes(measured(deltas=deltas(1.0, 56) + more)) for more in ([], others))
+    assert [one.found for one in after.values()] == [one.found for one in before.values()]
+    assert {one.verdict for one in after.values()} == {"supported"} and len(after) == 2
+
+
+def test_three_seeds_cannot_tell_a_ratio_of_three_from_chance():
+    one = outcomes(measured(scores=spread_scores(0.01, 0.05, range(3))))["1c"]
+    assert one.verdict == "undecided" and one.checks[0].estimate.mean > 3
+    assert "F-test with 2 and 2 degrees of freedom" in one.found and "would have been seen" in one.found
+
+
+def test_many_targets_bring_no_more_freedom_than_their_seeds():
+    rows = spread_scores(0.01, 0.05, range(3))
+    more = [{**row, "language": f"qa{n}"} for row in rows if row["language"] == "qad" for n in range(6)]
+    one, many = (outcomes(measured(scores=own))["1c"] for own in (rows, rows + more))
+    assert one.checks[0].estimate.low == pytest.approx(many.checks[0].estimate.low)
+
+
+def test_a_fall_beyond_the_two_models_does_not_count():
+    beyond = [point for seed in SEEDS for point in path({-0.5: 0.0, 1.5: 0.0}, role="source", seed=seed)]
+    rows = straight(0.9, 0.91, role="source")
+    assert outcomes(measured(interpolation=rows + beyond))["1a"].verdict == "supported"
+
+
+def test_encoders_are_compared_on_paths_that_both_know():
+    alone = straight(0.1, 0.9, about={"encoder": "worse", "target": "qab"})
+    before, after = (outcomes(measured(interpolation=encoders(0.1) + more))["1e"] for more in ([], alone))
+    assert before.found == after.found and len(before.checks) == 1
+
+
+def test_a_folder_of_something_else_has_no_claims():
+    assert outcomes(measured(scores=[score(0.5, about={"method": "bilingual", "target": "qad"})])) == {}
+
+
+def test_numbers_are_those_of_the_reports_before(study):
+    found = outcomes(study("transfer"))
+    means = {name: [check.estimate.mean for check in one.checks] for name, one in found.items()}
+    assert means["1a"] == pytest.approx([0.068], abs=5e-4)
+    assert means["1b"] == pytest.approx([0.97, 0.131], abs=5e-3)
+    assert means["1c"] == pytest.approx([0.7], abs=0.05)
+    assert means["1d"] == pytest.approx([1.02], abs=5e-3)
+    assert means["1f"] == pytest.approx([0.82], abs=5e-3)
+    assert means["1g"] == pytest.approx([54], abs=0.5)
+    assert "e" not in found and len(found) == 9

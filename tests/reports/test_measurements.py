@@ -1,0 +1,179 @@
+"""Frames of rows with the facts of what they are about, however runs nest; what is not there is said."""
+
+import json
+from pathlib import Path
+
+import pytest
+from made_up_runs import (
+    SHIPPED,
+    adjust,
+    measure,
+    model,
+    path,
+    pretrain,
+    scores,
+    small_study,
+    write,
+    write_plan,
+)
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.reports.measurements import (
+    FRAMES,
+    Measurements,
+    model_facts,
+    read_measurements,
+    without_folders,
+)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    small_study(tmp_path)
+    return tmp_path
+
+
+def test_every_frame_is_there_and_empty_where_nothing_was_measured() -> None:
+    m = Measurements(runs=[])
+    assert all(m.frame(name).empty and "method" in m.frame(name) for name in FRAMES)
+    assert len(FRAMES) > 20
+    with pytest.raises(ConfigError, match=r"no frame 'score'. Did you mean 'scores'"):
+        m.frame("score")
+
+
+def test_rows_have_the_facts_of_their_model_and_of_what_was_read(out: Path) -> None:
+    frame = read_measurements(out).frame("scores")
+    assert len(frame) == 12
+    assert {*frame["method"]} == {"source-only", "bilingual"}
+    assert {*frame["corpus"]} == {"ud"}
+    assert {*frame[frame["method"] == "bilingual"]["target"]} == {"qad"}
+    assert sorted(frame["seed"].unique()) == [0, 1, 2]
+    assert frame["way"].nunique() == 2
+
+
+def test_equal_rows_of_two_runs_count_once(tmp_path: Path) -> None:
+    one = model()
+    rows = scores(one, {"qaa": 0.5})
+    for languages in (["qaa"], ["qaa", "qab"]):
+        write(tmp_path, measure("scores", [one], languages=languages), rows)
+    assert len(read_measurements(tmp_path).frame("scores")) == 1
+
+
+def test_a_path_has_the_facts_of_its_end_and_the_way_of_its_start(out: Path) -> None:
+    frame = read_measurements(out).frame("interpolation")
+    assert {*frame["method"]} == {"bilingual"}
+    assert {*frame["start.method"]} == {"source-only"}
+    assert len(frame) == 9
+
+
+def test_facts_reach_through_adjustment_to_pretraining() -> None:
+    encoder = adjust(adjust(pretrain(seed=3, modules="adapter"), size=100), pairs="qaa-qab", size=300)
+    facts = model_facts(model("x-mixup", target=["qad"], encoder=encoder, fields={"ratio": 0.5, "mse": 0.0}))
+    expected = {
+        **{"kind": "model", "method": "x-mixup", "method.ratio": 0.5, "method.mse": 0.0, "source": "qaa"},
+        **{"encoder.kind": "pretrain", "encoder.seed": 3, "encoder.modules": "adapter", "encoder.dim": 32},
+        **{"encoder.adjusted": "cross-lingual-adjustment", "encoder.pairs": "qaa-qab", "encoder.size": 300},
+        **{"encoder.depth": 2, "encoder.languages": "qaa+qad", "optimization.learning_rate": 0.001},
+    }
+    assert {name: facts.get(name) for name in expected} == expected
+
+
+def test_an_encoder_has_one_id_for_all_its_seeds_and_its_original_one() -> None:
+    first, second = (model_facts(adjust(pretrain(seed=seed), size=100, seed=seed)) for seed in (0, 1))
+    assert first["encoder"] == second["encoder"]
+    assert first["encoder.run"] != second["encoder.run"]
+    assert first["encoder.original"] == model_facts(pretrain())["encoder"] != first["encoder"]
+    assert (
+        model_facts(adjust(pretrain(), size=100))["encoder"]
+        != model_facts(adjust(pretrain(), size=300))["encoder"]
+    )
+
+
+def test_a_way_is_how_a_model_was_trained_and_neither_where_nor_with_which_seed() -> None:
+    way = model_facts(model())["way"]
+    same = [model(seed=3), model(corpus="xnli", task="nli"), model(encoder=pretrain()), model(data="other")]
+    other = [
+        model("bilingual"),
+        model(optimization={"batch_size": 8}),
+        model(examples=80),
+        model(start=model()),
+        model(fields={"ratio": 0.5}),
+    ]
+    assert {model_facts(one)["way"] for one in same} == {way}
+    assert len({way, *(model_facts(one)["way"] for one in other)}) == 1 + len(other)
+
+
+def test_what_a_model_goes_on_from_is_told_and_gives_its_source() -> None:
+    facts = model_facts(model("few-shot", source=[], target=["qad"], start=model(fields={"a": 1})))
+    assert (facts["after.method"], facts["after.method.a"], facts["source"]) == ("source-only", 1, "qaa")
+
+
+def test_the_facts_of_every_model_stand_in_one_table(tmp_path: Path) -> None:
+    one = model(encoder=adjust(pretrain()))
+    write(tmp_path, measure("scores", [one]), scores(one, {"qaa": 0.5}))
+    models = read_measurements(tmp_path).models
+    ids = [identity(part) for part in (one, adjust(pretrain()), pretrain())]
+    assert sorted(models.index) == sorted(ids)
+    assert list(models.loc[ids, "kind"]) == ["model", "encoder", "encoder"]
+
+
+def test_a_failed_a_damaged_and_a_missing_run_are_said_and_none_is_raised(out: Path) -> None:
+    failed, damaged, missing = sorted(path.parent for path in out.glob("*/record.json"))[:3]
+    (failed / "record.json").unlink()
+    (failed / "failed.json").write_text(json.dumps({"error": "the loss is nan"}))
+    (damaged / "record.json").write_text("{")
+    (missing / "record.json").unlink()
+    m = read_measurements(out)
+    states = {run.id: run.state for run in m.runs}
+    assert [states[one.name] for one in (failed, damaged, missing)] == ["failed", "damaged", "missing"]
+    assert list(states.values()).count("finished") == len(states) - 3
+    assert f"Run {failed.name} failed: the loss is nan" in m.warnings
+    assert all(str(out) not in text for text in m.warnings)
+
+
+def test_runs_beside_the_plan_are_counted_and_left_out(out: Path) -> None:
+    plan = json.loads((out / "plan.json").read_text())
+    write_plan(out, plan["runs"][:4])
+    m = read_measurements(out)
+    assert len(m.runs) == 4
+    assert "11 more runs lie in the folder but not in the plan: they are left out." in m.warnings
+
+
+def test_measurements_of_an_earlier_version_say_to_run_again(tmp_path: Path) -> None:
+    old = {"corpus": "ud", "method": "source-only", "language": "qaa", "score": 0.5}
+    write(tmp_path, measure("scores", [model()]), [old])
+    with pytest.raises(ConfigError, match=r"earlier version.*Run the recipe again; models are kept"):
+        read_measurements(tmp_path).frame("scores")
+
+
+def test_a_folder_without_plan_and_records_says_what_to_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"neither plan\.json nor a finished run.*--out"):
+        read_measurements(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("run /home/me/x.toml", "run …/x.toml"),
+        ("('/a/b/c' and/or C:\\a\\b)", "('…/c' and/or …/b)"),
+        ("see https://example.org/a", "see https://example.org/a"),
+        ("a/b stays", "a/b stays"),
+        ("\x1b[1m/x/y \u202ez", "[1m/x/y z"),
+    ],
+)
+def test_folders_of_a_machine_are_shortened(text: str, said: str) -> None:
+    assert without_folders(text) == said
+
+
+def test_the_name_of_an_encoder_is_its_folder_s_last_part() -> None:
+    assert model_facts({**SHIPPED, "source": "/home/me/models/mine"})["encoder.name"] == "mine"
+
+
+def test_points_of_a_path_between_other_models_are_apart(tmp_path: Path) -> None:
+    first, second = model(), model("bilingual", target=["qad"])
+    write(tmp_path, measure("interpolation", [first, second]), path(first, second, {0.0: 0.5, 1.0: 0.6}))
+    write(tmp_path, measure("interpolation", [second, first]), path(second, first, {0.0: 0.6, 1.0: 0.5}))
+    frame = read_measurements(tmp_path).frame("interpolation")
+    assert sorted(frame["way"].unique()) == sorted(frame["start.way"].unique())
+    assert len(frame) == 4

@@ -1,0 +1,111 @@
+"""Names are made last, from what differs among what is shown: they differ where systems do, in any order."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_runs import Content, adjust, measure, model, pretrain, scores, write
+
+from isogloss.reports.measurements import read_measurements
+from isogloss.reports.names import count, joined, language, name_systems, percent, plus_minus, slug
+
+
+def frame_of(out: Path, *models: Content) -> pd.DataFrame:
+    for one in models:
+        write(out, measure("scores", [one]), scores(one, {"qaa": 0.5}))
+    return read_measurements(out).frame("scores")
+
+
+def names_of(out: Path, *models: Content) -> set[str]:
+    return set(name_systems(frame_of(out, *models), {})["name"])
+
+
+def test_what_is_alike_in_all_is_not_said(tmp_path: Path) -> None:
+    assert names_of(tmp_path, model(), model(seed=1), model("bilingual")) == {"source-only", "bilingual"}
+
+
+def test_systems_that_differ_in_optimization_alone_have_names_of_their_own(tmp_path: Path) -> None:
+    rates = [
+        model(optimization={"learning_rate": rate}, seed=seed) for rate in (1e-3, 3e-3) for seed in (0, 1)
+    ]
+    assert names_of(tmp_path, *rates) == {
+        "source-only (learning_rate=0.001)",
+        "source-only (learning_rate=0.003)",
+    }
+
+
+def test_fields_that_are_the_commonest_are_left_out(tmp_path: Path) -> None:
+    mixed = [model("x-mixup", fields={"mse": mse, "layer": layer}) for mse, layer in ((1, 0), (0, 0), (1, 2))]
+    assert names_of(tmp_path, *mixed) == {"x-mixup", "x-mixup (mse=0)", "x-mixup (layer=2)"}
+
+
+def test_what_a_model_goes_on_from_tells_it_apart(tmp_path: Path) -> None:
+    starts = [model(optimization={"learning_rate": rate}) for rate in (0.1, 0.2)]
+    names = names_of(tmp_path, *(model("few-shot", start=one) for one in starts))
+    assert len(names) == 2
+    assert all("learning_rate" in name for name in names)
+
+
+def test_encoders_are_named_before_systems_where_there_are_several(tmp_path: Path) -> None:
+    names = names_of(tmp_path, model(), model(encoder=adjust(size=100)), model(encoder=adjust(size=300)))
+    assert names == {
+        "shipped / source-only",
+        "shipped, cross-lingual-adjustment (size=100) / source-only",
+        "shipped, cross-lingual-adjustment (size=300) / source-only",
+    }
+
+
+def test_encoders_that_would_be_called_the_same_are_kept_apart(tmp_path: Path) -> None:
+    names = names_of(tmp_path, *(model(encoder=pretrain(steps=steps)) for steps in (10, 20)))
+    assert len(names) == 2
+
+
+def test_a_label_of_the_recipe_names_all_seeds_of_an_encoder(tmp_path: Path) -> None:
+    from isogloss.core.identity import identity
+
+    frame = frame_of(tmp_path, *(model(encoder=pretrain(seed=seed)) for seed in (0, 1)), model())
+    named = name_systems(frame, {identity(pretrain()): "mine"})
+    assert sorted(named["encoder.label"].unique()) == ["mine", "shipped"]
+
+
+@pytest.mark.parametrize("order", range(5))
+def test_names_do_not_depend_on_the_order_of_rows(tmp_path: Path, order: int) -> None:
+    models = [
+        *(model("x-mixup", fields={"mse": mse, "layer": layer}) for mse in (0, 1) for layer in (0, 1)),
+        *(model(encoder=adjust(size=size)) for size in (100, 300)),
+        model(optimization={"batch_size": 8}),
+    ]
+    frame = frame_of(tmp_path, *models)
+    shuffled = frame.sample(frac=1, random_state=order)
+    names = [name_systems(one, {}).set_index("model")["name"].to_dict() for one in (frame, shuffled)]
+    assert names[0] == names[1]
+    assert len(set(names[0].values())) == len(models)
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert [percent(0.4236), percent(-0.011)] == ["42.4", "−1.1"]
+    assert [plus_minus(0.5, 0.01), plus_minus(0.5, float("nan")), plus_minus(float("nan"), 0.0)] == [
+        "50.0 ± 1.0",
+        "50.0",
+        "–",
+    ]
+    assert [count(1, "seed"), count(1200, "seed"), count(2, "box", "boxes")] == [
+        "1 seed",
+        "1,200 seeds",
+        "2 boxes",
+    ]
+    assert [joined("abc"[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert [language("en"), language("qaa")] == ["English (en)", "qaa"]
+
+
+@given(st.text(max_size=200))
+def test_a_slug_is_a_safe_file_name(text: str) -> None:
+    assert set(slug("x", text)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+    assert 0 < len(slug("x", text)) < 100
+
+
+def test_names_that_differ_in_lost_letters_stay_apart() -> None:
+    assert slug("中文") != slug("日本")
+    assert slug("a", "upos") == "a-upos"

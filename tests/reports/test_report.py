@@ -1,0 +1,448 @@
+"""The report of a folder of runs: every number, whatever is missing, nothing that is not text."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from made_up_runs import adjust, measure, model, pretrain, scores, small_study, write, write_plan
+
+from isogloss.core.errors import ConfigError
+from isogloss.reports import Report, finished_report, page, report, write_report
+from isogloss.reports.drawing import Figure, Lines, Words, line_figure
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.sections import Section, Shown
+from isogloss.reports.tables import Number, Summary, Table
+from isogloss.reports.verdicts import Check, Claim
+
+EVIL = "<script>alert('$x$ & _y_')</script>"
+VOID = {"meta", "img", "br", "link"}
+SCORES = Summary(
+    frame="scores",
+    title="Scores",
+    caption="In percent.",
+    by={"name": "system", "language": "language"},
+    values={"score": Number(column="score", scale=100, digits=1)},
+    keep=("name", "language"),
+)
+
+
+def epochs(m: Measurements) -> Sequence[Table | Figure]:
+    words = Words(
+        name="epochs", title="Epochs", caption="Dev scores.", alt="A line for each language over epochs."
+    )
+    return line_figure(words, m.frame("epochs"), Lines(x="epoch", y="score", panel="task", color="language"))
+
+
+SECTIONS = (
+    Section("scores", "Scores per language", "How each does.", (SCORES.tables,)),
+    Section("plane", "The plane", "Flat?"),
+    Section("training", "Training curves", "Settled?", (epochs,)),
+    report.SECTIONS[-1],
+)
+CLAIMS = (
+    Claim(
+        id="1a",
+        paper=1,
+        where="Fig. 1",
+        says="Targets are harder.",
+        rule="Below 1.",
+        needs=("scores",),
+        test=lambda m: [Check(about="score", values=list(m.frame("scores")["score"]), below=1.0)],
+    ),
+    Claim(
+        id="4z",
+        paper=4,
+        where="Table 9",
+        says="Gates differ.",
+        rule="As said.",
+        needs=("language-gates",),
+        test=lambda m: [Check(about="never asked")],
+    ),
+)
+
+
+class Balanced(HTMLParser):
+    """Collects tags, links and alternative texts, and notes a tag that is closed out of order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.links: list[str] = []
+        self.alts: list[str] = []
+        self.ids: list[str] = []
+        self.shown: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if tag not in VOID:
+            self.open.append(tag)
+        self.links += [found["href"]] if "href" in found else []
+        self.alts += [found.get("alt", "")] if tag == "img" else []
+        self.ids += [found["id"]] if "id" in found else []
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.shown.append(data)
+
+
+def parsed(html: str) -> Balanced:
+    found = Balanced()
+    found.feed(html)
+    return found
+
+
+def text_of(out: Path) -> str:
+    return (out / "report.html").read_text(encoding="utf-8")
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def files_of(out: Path) -> dict[Path, tuple[bytes, int]]:
+    there = [path for path in out.rglob("*") if path.is_file()]
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in there}
+
+
+@pytest.fixture(autouse=True)
+def wired(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "SECTIONS", SECTIONS)
+    monkeypatch.setattr(report, "CLAIMS", CLAIMS)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    small_study(folder)
+    return folder
+
+
+def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(out: Path) -> None:
+    found = write_report(out)
+    html = text_of(out)
+    places = [html.index(one) for one in ("<h1>A study", "a gap of 29.0 points", "<table>", 'id="claims"')]
+    assert places == sorted(places)
+    assert (
+        "Trained on qaa alone, models score 91.0 percent on the source language and 62.0 on the targets"
+        in html
+    )
+    assert "Of 1 other system, bilingual gains most there: 20.0 points." in html
+    assert html.count("62.0 ± 2.0") == 1, "the main table stands once"
+    assert dict(found.summary)["runs"] == "15 of 15 finished"
+
+
+def test_the_claims_that_are_asked_have_verdict_finding_and_rule(out: Path) -> None:
+    found = write_report(out)
+    assert [(one.claim.id, one.verdict) for one in found.claims] == [("1a", "supported")]
+    html = text_of(out)
+    for part in ("supported</span>", "(1a) Targets are harder.", "Below 1.", "Fig. 1"):
+        assert part in html
+    assert "Gates differ." not in html
+    (row,) = rows_of(out / "tables" / "claims-transfer.csv")
+    assert (row["claim"], row["verdict"], row["found"]) == ("1a", "supported", found.claims[0].found)
+    assert dict(found.summary)["claims"] == "Of 1 claim, 1 supported."
+
+
+def test_sections_stand_in_reading_order_and_those_without_numbers_are_named(out: Path) -> None:
+    write_report(out)
+    assert parsed(text_of(out)).ids == ["main-table", "claims", "scores", "training", "absent", "runs"]
+    assert "hold no numbers for: The plane; Other measurements." in text_of(out)
+
+
+def test_the_page_is_well_formed_and_every_link_leads_somewhere(out: Path) -> None:
+    found = write_report(out)
+    html = parsed(text_of(out))
+    assert (html.wrong, html.open) == ([], [])
+    assert all(len(alt) > 20 for alt in html.alts)
+    assert len(html.alts) == len(found.figures) == 1
+    for link in html.links:
+        assert link[1:] in html.ids if link.startswith("#") else (out / link).is_file(), link
+    assert len(html.links) > 10
+
+
+def test_the_page_needs_nothing_else_and_runs_nothing(out: Path) -> None:
+    write_report(out)
+    html = text_of(out)
+    assert "<script" not in html
+    assert "default-src 'none'" in html
+    assert not re.search(r'(?:src|href)="(?:https?:|/|file:)', html)
+
+
+def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(out: Path) -> None:
+    (figure,) = write_report(out).figures
+    assert figure.read_bytes().startswith(b"%PDF")
+    assert len(rows_of(out / "tables" / "epochs.csv")) == 6
+    assert "Its numbers</summary>" in text_of(out)
+
+
+def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
+    data = pd.DataFrame({"same": [1, 1], "differs": [1, 2], "list": [[1], [1]]})
+    figure = Figure(name="f", title="", caption="", alt="", svg="", pdf=b"", data=data)
+    assert [cell.text for cell in page.numbers_of(figure).header] == ["differs"]
+
+
+def test_csv_files_hold_every_row_and_the_facts_of_every_model(out: Path) -> None:
+    write_report(out)
+    assert len(rows_of(out / "tables" / "rows-interpolation.csv")) == 9
+    assert len(rows_of(out / "tables" / "rows-scores.csv")) == 12
+    facts = rows_of(out / "tables" / "facts.csv")
+    assert sorted(row["method"] for row in facts) == ["", *["bilingual"] * 3, *["source-only"] * 3]
+
+
+def test_the_same_records_give_the_same_bytes(out: Path) -> None:
+    first = write_report(out)
+    paths = [first.html, *first.figures, *first.tables]
+    before = [path.read_bytes() for path in paths]
+    (out / "tables" / ".written").unlink()
+    second = write_report(out)
+    assert [path.read_bytes() for path in paths] == before
+    assert (second.figures, second.tables, second.summary) == (first.figures, first.tables, first.summary)
+    assert not list(out.rglob("*.tmp"))
+
+
+def test_where_nothing_changed_nothing_is_drawn_or_written(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, before = write_report(out), files_of(out)
+    monkeypatch.setattr(report, "read_measurements", lambda _: pytest.fail("made again"))
+    second = write_report(out)
+    assert files_of(out) == before
+    assert second.summary == first.summary
+    assert (second.figures, second.tables, second.warnings) == (first.figures, first.tables, first.warnings)
+
+
+def touch_record(out: Path) -> None:
+    path = min(out.glob("*/record.json"))
+    path.write_text(path.read_text() + " ")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a record": touch_record,
+    "a new failure": lambda out: (min(out.glob("*/record.json")).parent / "failed.json").write_text("{}"),
+    "the plan": lambda out: write_plan(out, [path.parent.name for path in sorted(out.glob("*/record.json"))]),
+    "the page": lambda out: (out / "report.html").write_text("mine"),
+    "a table is gone": lambda out: (out / "tables" / "runs.csv").unlink(),
+    "what is known": lambda out: (out / "tables" / ".written").write_text("[1]"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_where_anything_changed_the_report_is_made_again(
+    out: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_report(out)
+    made, read = [], report.read_measurements
+    monkeypatch.setattr(report, "read_measurements", lambda folder: made.append(folder) or read(folder))
+    CHANGES[change](out)
+    write_report(out)
+    write_report(out)
+    assert made == [out]
+    assert "<h1>A study" in text_of(out)
+
+
+def test_a_change_of_the_package_makes_the_report_again(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_report(out)
+    assert finished_report(out)
+    monkeypatch.setattr(report, "package_stamp", lambda: "another")
+    assert finished_report(out) is None
+
+
+def test_only_what_is_new_is_written(out: Path) -> None:
+    found = write_report(out)
+    before = files_of(out)
+    plan = json.loads((out / "plan.json").read_text())
+    write_plan(out, plan["runs"], command="isogloss run another.toml")
+    write_report(out)
+    changed = {path.name for path, seen in files_of(out).items() if before[path] != seen}
+    assert changed == {"plan.json", ".written", "report.html"}
+    assert len(found.tables) > 5
+
+
+def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
+    out: Path, tmp_path: Path
+) -> None:
+    before = write_report(out)
+    mine, outside = out / "tables" / "mine.csv", tmp_path / "outside.csv"
+    for path in (mine, outside):
+        path.write_text("a")
+    known = json.loads((out / "tables" / ".written").read_text())
+    known["files"] += [f"tables/../tables/{mine.name}", str(outside), "figures/..", f"../{outside.name}"]
+    (out / "tables" / ".written").write_text(json.dumps(known))
+    write_plan(out, [min(path.parent.name for path in out.glob("*/record.json"))])
+    after = write_report(out)
+    gone = {*before.figures, *before.tables} - {*after.figures, *after.tables}
+    assert gone
+    assert not any(path.exists() for path in gone)
+    assert all(path.exists() for path in (mine, outside, after.html, *after.tables))
+
+
+def test_a_report_of_an_unfinished_plan_is_not_finished(out: Path) -> None:
+    plan = json.loads((out / "plan.json").read_text())
+    write_plan(out, [*plan["runs"], "later"])
+    assert dict(write_report(out).summary)["runs"] == "15 of 16 finished"
+    assert finished_report(out) is None
+
+
+def test_torch_is_never_imported_and_the_rest_late(out: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from isogloss.reports import write_report;"
+        "assert not {'matplotlib', 'jinja2'} & set(sys.modules), 'imported before they are needed';"
+        f"write_report(Path({str(out)!r})); assert 'torch' not in sys.modules;"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def evil_study(out: Path, evil: str) -> Report:
+    encoder = {"kind": "pretrained", "source": evil, "data": "1"}
+    one = model(encoder=encoder, task=evil, fields={"how": evil})
+    names = [
+        write(out, one, title=evil, warnings=[evil]),
+        write(out, measure("scores", [one]), scores(one, {evil: 0.5, "qaa": 0.6}), title=evil),
+        write(out, measure(evil, [one]), [{evil: evil}], title=evil),
+        "e",
+    ]
+    (out / "e").mkdir()
+    (out / "e" / "failed.json").write_text(json.dumps({"error": evil}))
+    write_plan(out, names, title=evil, recipe=evil, command=evil, labels={"x": evil})
+    return write_report(out)
+
+
+def test_everything_from_data_is_escaped(tmp_path: Path) -> None:
+    evil_study(tmp_path, EVIL)
+    html = text_of(tmp_path)
+    assert "<script" not in html
+    assert html.count("&lt;script&gt;") > 10
+    assert parsed(html).wrong == []
+
+
+def test_nothing_on_the_page_steers_a_terminal_or_turns_a_line(tmp_path: Path) -> None:
+    evil_study(tmp_path, "a\x1b[31mred\x07 \u202eturned\u202c \u2066b\u2069")
+    html = text_of(tmp_path)
+    assert not {"\x1b", "\x07", *"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"} & set(html)
+    assert "<title>a[31mred turned b</title>" in html
+
+
+def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(out: Path) -> None:
+    folders = sorted(path.parent for path in out.glob("*/record.json"))
+    (folders[0] / "record.json").unlink()
+    (folders[0] / "failed.json").write_text(json.dumps({"error": f"DivergedError in {out}/x at step 7"}))
+    (folders[1] / "record.json").write_text('{"id": "x", "rows": [')
+    (folders[2] / "record.json").unlink()
+    found = write_report(out)
+    assert any(one.startswith(f"Run {folders[0].name} failed: DivergedError") for one in found.warnings)
+    assert any("this record is damaged" in one and folders[1].name in one for one in found.warnings)
+    html = text_of(out)
+    for part in ("at step 7", "damaged record", "not run yet", "12 of 15 finished"):
+        assert part in html
+    assert str(out) not in html
+
+
+def test_no_path_of_this_machine_is_on_the_page(out: Path) -> None:
+    plan = json.loads((out / "plan.json").read_text())
+    text = f"isogloss run /home/someone/recipes/pos.toml --out {out}/x and/or https://example.org/a/b"
+    write_plan(out, plan["runs"], command=text)
+    write_report(out)
+    assert "isogloss run …/pos.toml --out …/x and/or https://example.org/a/b" in text_of(out)
+    assert str(out) not in text_of(out)
+
+
+def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
+    write_plan(tmp_path, ["a", "b"], title="Nothing yet")
+    found = write_report(tmp_path)
+    assert (found.figures, found.claims) == ((), ())
+    assert found.found == "These runs hold 0 scores and no baseline trained on the source alone."
+    assert "0 of 2 finished" in text_of(tmp_path)
+
+
+def test_records_without_a_plan_are_reported(out: Path) -> None:
+    (out / "plan.json").unlink()
+    write_report(out)
+    assert "Runs without a plan" in text_of(out)
+    assert "62.0 ± 2.0" in text_of(out)
+
+
+def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"neither plan\.json nor a finished run.*--out"):
+        write_report(tmp_path)
+
+
+def test_an_unknown_diagnostic_is_a_plain_table(out: Path) -> None:
+    plan = json.loads((out / "plan.json").read_text())
+    name = write(out, measure("new", [model()]), [{"layer": 3, "similarity": 0.8125}])
+    write_plan(out, [*plan["runs"], name])
+    write_report(out)
+    assert "Other measurements" in text_of(out)
+    assert "0.8125" in text_of(out)
+    assert rows_of(out / "tables" / "other-new.csv") == [{"run": name, "layer": "3", "similarity": "0.8125"}]
+
+
+def test_one_seed_shows_no_spread(tmp_path: Path) -> None:
+    small_study(tmp_path, seeds=1)
+    write_report(tmp_path)
+    assert "60.0" in text_of(tmp_path)
+    assert "60.0 ±" not in text_of(tmp_path)
+    assert "nan" not in "".join(parsed(text_of(tmp_path)).shown)
+
+
+def test_the_answer_is_about_what_is_trained_on_the_source_alone(tmp_path: Path) -> None:
+    adjusted = [model(seed=seed, encoder=adjust(size=300)) for seed in (0, 1)]
+    plain = [model(seed=seed) for seed in (0, 1)]
+    names = [
+        write(tmp_path, measure("scores", [one]), scores(one, {"qaa": 0.9, "qad": target}))
+        for target, models in ((0.7, adjusted), (0.5, plain))
+        for one in models
+    ]
+    write_plan(tmp_path, names)
+    found = write_report(tmp_path).found
+    assert "50.0 on the targets, a gap of 40.0 points (test sets, mean over 2 seeds)" in found
+    assert "gains most there: 20.0 points." in found
+
+
+def test_no_gain_is_said_to_be_none(tmp_path: Path) -> None:
+    one, other = model(), model(encoder=pretrain())
+    names = [
+        write(tmp_path, measure("scores", [of]), scores(of, {"qaa": 0.9, "qad": target}))
+        for of, target in ((one, 0.6), (other, 0.6))
+    ]
+    write_plan(tmp_path, names)
+    assert write_report(tmp_path).found.endswith("None of the other systems (1) does better there.")
+
+
+def test_the_first_table_of_scores_is_not_repeated() -> None:
+    first, second = (replace(table, name=name) for name in ("a", "b") for table in [page.claim_table(1, [])])
+    left = page._without(Shown(SECTIONS[0], [first, second], []), [first])
+    assert [table.name for table in left.tables] == ["b"]
+
+
+@pytest.mark.parametrize("name", ["transfer", "mixup", "adjustment", "interference"])
+def test_a_real_study_makes_a_page_whose_files_have_names_of_their_own(
+    study: Callable[[str], Measurements], name: str, tmp_path: Path
+) -> None:
+    m = study(name)
+    out = tmp_path / "runs"
+    out.mkdir()
+    for run in m.runs:
+        (out / run.id).symlink_to(run.folder)
+    write_plan(out, [run.id for run in m.runs], title=m.title, labels=dict(m.labels))
+    found = write_report(out)
+    assert found.found.startswith("Trained on qaa alone, models score")
+    names = [path.name for path in (*found.tables, *found.figures)]
+    assert len(names) == len(set(names)) > 5
+    assert parsed(text_of(out)).wrong == []

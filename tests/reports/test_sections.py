@@ -1,0 +1,42 @@
+"""The sections of a report: each has an id of its own and says what to look at; no row is left out."""
+
+from pathlib import Path
+
+from made_up_runs import measure, model, small_study, write, write_plan
+
+from isogloss.core.rows import ROWS
+from isogloss.reports.measurements import Measurements, read_measurements
+from isogloss.reports.sections import SECTIONS, Section, others, shown
+from isogloss.reports.tables import plain_table
+
+
+def test_every_section_has_an_id_of_its_own_and_says_what_to_look_at() -> None:
+    assert len({one.id for one in SECTIONS}) == len({one.title for one in SECTIONS}) == len(SECTIONS)
+    assert all(one.text.endswith((".", "?")) and len(one.text) > 20 for one in SECTIONS)
+    assert SECTIONS[0].id == "scores", "the page takes its first table"
+    assert SECTIONS[-1].id == "others"
+
+
+def test_a_section_shows_what_its_parts_make_in_their_order() -> None:
+    m = Measurements(runs=[])
+    tables = [plain_table(name, name, m.models) for name in "ab"]
+    section = Section("x", "X", "x", (lambda _: tables[:1], lambda _: [], lambda _: tables[1:]))
+    found = shown(section, m)
+    assert [table.name for table in found.tables] == ["a", "b"]
+    assert found.figures == []
+
+
+def test_others_are_the_rows_that_no_declared_kind_is_of(tmp_path: Path) -> None:
+    names = small_study(tmp_path, seeds=1)
+    names.append(write(tmp_path, measure("brand-new", [model()]), [{"a": 1}]))
+    write_plan(tmp_path, names)
+    m = read_measurements(tmp_path)
+    assert set(m.kinds()) - set(ROWS) == {"brand-new"}
+    assert [(table.name, len(table.rows)) for table in others(m)] == [("other-brand-new", 1)]
+
+
+def test_a_section_without_numbers_shows_nothing() -> None:
+    m = Measurements(runs=[])
+    empty = [shown(section, m) for section in SECTIONS]
+    assert [one.section.id for one in empty if one.tables or one.figures] == []
+    assert len(empty) > 15

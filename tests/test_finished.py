@@ -1,0 +1,164 @@
+"""Running a recipe whose folder is finished: known without torch, nothing written; any change is noticed."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from isogloss import api
+from isogloss.core import stamps
+from isogloss.core.identity import identity
+from isogloss.core.plain_text import plain
+from isogloss.experiments.asking import request
+from isogloss.reports import write_report
+
+RECIPE = """
+title = "A study"
+encoder = "MODEL"
+[grid]
+corpus = "ud"
+"""
+
+Places = tuple[Path, Path, Path]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Places:
+    """Write recipe, data and a folder as a run leaves it; what is in it never ran."""
+    data, out, encoder = tmp_path / "data", tmp_path / "runs", tmp_path / "encoder"
+    for place in (data / "ud", encoder):
+        place.mkdir(parents=True)
+        (place / "file").write_text("some text")
+    recipe = tmp_path / "study.toml"
+    recipe.write_text(RECIPE.replace("MODEL", str(encoder)))
+    run = {"kind": "measure", "diagnostic": {"kind": "new"}, "subjects": []}
+    record = {"id": identity(run), "kind": "measure", "title": "new", "run": run, "needs": [], "warnings": []}
+    (out / identity(run)).mkdir(parents=True)
+    (out / identity(run) / "record.json").write_text(json.dumps({**record, "rows": [{"a": 1}]}))
+    asked = request(recipe.read_text(), data=data)
+    (out / "plan.json").write_text(json.dumps({"title": "A", "runs": [identity(run)], "asked": asked}))
+    write_report(out)
+    return recipe, data, out
+
+
+def test_the_command_line_neither_imports_torch_nor_writes(folder: Places) -> None:
+    recipe, data, out = folder
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    words = ["run", str(recipe), "--out", str(out), "--data", str(data)]
+    code = (
+        f"import sys; from isogloss.cli.app import app; app({words!r}, standalone_mode=False);"
+        "print(sorted({'torch', 'transformers', 'matplotlib'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+    assert "1 of 1 finished" in ended.stdout
+    assert "0 runs made, 1 were there, 0 failed." in ended.stderr
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+
+
+def test_what_was_found_then_is_had_again(folder: Places) -> None:
+    recipe, data, out = folder
+    result = api.run(recipe, out=out, data=data)
+    assert (result.outcome.made, result.outcome.failed) == ([], {})
+    assert [record.id for record in result.records] == result.outcome.done
+    assert result.report.html == out / "report.html"
+    assert result.frame("scores").empty
+    assert [run.state for run in api.read(out).runs] == ["finished"]
+    assert api.read(out).report().summary == result.report.summary
+
+
+def without_request(plan: Path) -> None:
+    body = json.loads(plan.read_text())
+    del body["asked"]
+    plan.write_text(json.dumps(body))
+
+
+CHANGES: dict[str, Callable[[Path, Path, Path], object]] = {
+    "the recipe": lambda recipe, _, __: recipe.write_text(recipe.read_text() + "\n"),
+    "a file of the data": lambda _, data, __: (data / "ud" / "file").write_text("other text"),
+    "a new file in the data": lambda _, data, __: (data / "ud" / "more").write_text("x"),
+    "an encoder's file": lambda _, data, __: (data.parent / "encoder" / "file").write_text("other"),
+    "the encoder is gone": lambda _, data, __: (data.parent / "encoder").rename(data.parent / "gone"),
+    "a record is gone": lambda _, __, out: min(out.glob("*/record.json")).unlink(),
+    "a record is damaged": lambda _, __, out: min(out.glob("*/record.json")).write_text("{"),
+    "a run failed": lambda _, __, out: (min(out.glob("*/")) / "failed.json").write_text("{}"),
+    "the page is gone": lambda _, __, out: (out / "report.html").unlink(),
+    "the page is another": lambda _, __, out: (out / "report.html").write_text("x"),
+    "the plan is damaged": lambda _, __, out: (out / "plan.json").write_text("{"),
+    "the plan is another": lambda _, __, out: (out / "plan.json").write_text('{"runs": ["a"]}'),
+    "the plan is of an earlier version": lambda _, __, out: without_request(out / "plan.json"),
+    "a table is gone": lambda _, __, out: (out / "tables" / "runs.csv").unlink(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_files_is_noticed(folder: Places, change: str) -> None:
+    recipe, data, out = folder
+    assert api.finished(recipe, out=out, data=data)
+    CHANGES[change](*folder)
+    assert api.finished(recipe, out=out, data=data) is None
+
+
+@pytest.mark.parametrize(
+    "asked", [{"scale": "small"}, {"changes": {"grid.seeds": [1]}}, {"data": "hub"}, {"data": None}]
+)
+def test_a_change_of_what_is_asked_is_noticed(folder: Places, asked: dict[str, object]) -> None:
+    recipe, data, out = folder
+    assert api.finished(recipe, **{"out": out, "data": data, **asked}) is None
+
+
+def test_another_package_is_noticed(folder: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, data, out = folder
+    monkeypatch.setattr("isogloss.experiments.asking.package_stamp", lambda: "another")
+    assert api.finished(recipe, out=out, data=data) is None
+
+
+def test_one_of_several_processes_takes_the_whole_way(
+    folder: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, data, out = folder
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert api.finished(recipe, out=out, data=data) is None
+
+
+def test_a_plan_with_a_run_that_has_no_record_is_not_finished(folder: Places) -> None:
+    recipe, data, out = folder
+    plan = json.loads((out / "plan.json").read_text())
+    (out / "plan.json").write_text(json.dumps({**plan, "runs": [*plan["runs"], "0123456789ab"]}))
+    write_report(out)
+    assert api.finished(recipe, out=out, data=data) is None
+
+
+def test_a_stamp_follows_links_and_ends_where_they_lead_back(tmp_path: Path) -> None:
+    real, linked = tmp_path / "real", tmp_path / "linked"
+    real.mkdir()
+    linked.mkdir()
+    (real / "file").write_text("a")
+    (linked / "inside").symlink_to(real)
+    (real / "back").symlink_to(linked)
+    before = stamps.stamp([linked])
+    assert stamps.stamp([linked]) == before
+    (real / "file").write_text("bb")
+    assert stamps.stamp([linked]) != before
+
+
+def test_a_text_that_is_no_path_names_no_file() -> None:
+    text = f'title = "{"x" * 5000}"\nempty = ""\nnull = "a\\u0000b"'
+    assert request(text) == request(text) != ""
+    assert request("no toml [") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\x1b[2Jb\x9b", "a[2Jb"),
+        ("x\u202ey\u2066z", "xyz"),
+        ("中\n\tن\u200d", "中\n\tن\u200d"),
+    ],
+)
+def test_plain_text_steers_nothing(text: str, shown: str) -> None:
+    assert plain(text) == shown

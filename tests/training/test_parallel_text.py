@@ -1,0 +1,163 @@
+"""States of parallel examples: as their task gives them, and beside a translation as the model mixes them."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from in_translation import READ
+from isogloss.core.errors import DataError
+from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.mixup import Mixup, mixing
+from isogloss.nn.mixup_ratio import MixupRatio
+from isogloss.tasks import TASKS
+from isogloss.tasks.batch import collate
+from isogloss.training.example_states import StatesWanted, example_rows
+from isogloss.training.parallel_text import BitextSentences, ParallelExamples
+from isogloss.training.sentence_states import sentence_states
+
+WANTED = StatesWanted(layers=(0, 1, 2, 3), limit=40, precision="float32")
+
+
+def mixup(**changes):
+    ratio = MixupRatio()
+    with torch.no_grad():
+        ratio.weight.fill_(-0.5)
+        ratio.bias.fill_(1.0)
+    return Mixup(layer=2, ratio=ratio, **changes)
+
+
+@pytest.fixture(scope="module")
+def loaded(bert_folder):
+    return load_model(bert_folder), load_tokenizer(bert_folder)
+
+
+@pytest.fixture(params=["nli", "upos", "qa"])
+def text(request):
+    """Give parallel examples of a task, beside translations if asked for."""
+    read = READ[request.param]
+
+    def made(**changes):
+        return ParallelExamples(task=TASKS[request.param], read=read, name="corpus dev", **changes)
+
+    return made
+
+
+def states(text, loaded, language="de", count=24):
+    return text.states(loaded, text.read(language)[:count], language, WANTED)
+
+
+def test_examples_are_matched_by_their_ids(text):
+    pairs = text().pairs("en", "de")
+    assert pairs
+    assert all(one.key == one.first.id == one.second.id for one in pairs)
+
+
+def test_ids_that_do_not_match_are_refused(text):
+    whole = text()
+    read = whole.read
+    apart = replace(
+        whole,
+        read=lambda code: [replace(one, id=f"{code}{one.id}") for one in read(code)],
+    )
+    with pytest.raises(DataError, match="corpus dev en and corpus dev de: no id in common"):
+        apart.pairs("en", "de")
+
+
+def test_states_are_the_mean_over_subwords_that_are_not_special(text, loaded):
+    model, tokenizer = loaded
+    whole = text()
+    found = states(whole, loaded, count=5)
+    rows = example_rows(whole.task, whole.read("de")[:5], loaded, WANTED.limit)
+    special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
+    for number, row in enumerate(rows):
+        with torch.inference_mode():
+            every = model(**collate([row], padding=0).inputs(), output_hidden_states=True).hidden_states
+        real = [place for place, one in enumerate(row.subwords) if one not in special]
+        expected = torch.stack([layer[0, real].mean(dim=0) for layer in every])
+        torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_plain_text_has_the_states_of_bitext(loaded):
+    """Words are read as running text is, where spaces part them."""
+    whole = ParallelExamples(task=TASKS["upos"], read=READ["upos"], name="x")
+    lines = [" ".join(one.words) for one in whole.read("de")]
+    expected = sentence_states(*loaded, lines, layers=WANTED.layers, limit=40, precision="float32")
+    torch.testing.assert_close(states(whole, loaded), expected, atol=1e-5, rtol=1e-4)
+    bitext = BitextSentences(lambda _: [])
+    assert torch.equal(bitext.states(loaded, lines, "de", WANTED), expected)
+
+
+@pytest.fixture(params=["nli", "upos"])
+def paired(request):
+    read = READ[request.param]
+
+    def made(how):
+        return ParallelExamples(
+            task=TASKS[request.param],
+            read=read,
+            name="corpus dev",
+            translations=lambda language: read("en") if language != "en" else [],
+            mixup=how,
+            source="en",
+        )
+
+    return made
+
+
+def test_with_a_largest_ratio_of_0_paired_states_are_the_unmixed_ones_to_the_bit(paired, loaded):
+    alone = replace(paired(mixup()), translations=None, mixup=None)
+    assert torch.equal(states(paired(mixup(largest=0.0)), loaded), states(alone, loaded))
+    assert not torch.allclose(states(paired(mixup()), loaded), states(alone, loaded), atol=1e-3)
+
+
+def test_a_ratio_near_0_comes_near_the_unmixed_states(paired, loaded):
+    how = mixup(largest=1e-7, residual="summed", learned=False)
+    alone = replace(paired(how), translations=None, mixup=None)
+    torch.testing.assert_close(states(paired(how), loaded), states(alone, loaded), atol=1e-4, rtol=1e-3)
+
+
+def test_paired_states_are_those_the_mixed_model_computes(paired, loaded):
+    model, tokenizer = loaded
+    whole, how = paired(mixup()), mixup()
+    found = states(whole, loaded, count=5)
+    own, other = (example_rows(whole.task, whole.read(code)[:5], loaded, 40) for code in ("de", "en"))
+    special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
+    for number, (row, partner) in enumerate(zip(own, other, strict=True)):
+        batch = collate([partner, row], padding=tokenizer.pad_token_id)
+        with torch.inference_mode(), mixing(model, how, batch.mask):
+            every = model(**batch.inputs(), output_hidden_states=True).hidden_states
+        real = [place for place, one in enumerate(row.subwords) if one not in special]
+        expected = torch.stack([layer[1, real].mean(dim=0) for layer in every])
+        torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_below_the_layer_that_mixes_and_in_the_source_nothing_is_mixed(paired, loaded):
+    alone = replace(paired(mixup()), translations=None, mixup=None)
+    found, unmixed = states(paired(mixup()), loaded), states(alone, loaded)
+    torch.testing.assert_close(found[:2], unmixed[:2], atol=1e-5, rtol=1e-4)
+    assert torch.equal(states(paired(mixup()), loaded, "en"), states(alone, loaded, "en"))
+
+
+def test_no_hook_remains(paired, loaded):
+    def hooks():
+        return sum(len(part._forward_hooks) for part in loaded[0].modules())
+
+    before = hooks()
+    states(paired(mixup()), loaded)
+    assert hooks() == before
+
+
+def test_an_example_without_a_translation_is_read_alone_and_told_of(paired, loaded):
+    said = []
+    whole = paired(mixup())
+    translations = whole.translations
+    some = replace(whole, translations=lambda code: translations(code)[3:], warn=said.append)
+    alone = replace(whole, translations=None, mixup=None)
+    some.pairs("en", "de")
+    assert said == [
+        "corpus dev de: 3 of 24 examples have no translation into en; they are read alone, unmixed."
+    ]
+    found, every, unmixed = (states(one, loaded) for one in (some, whole, alone))
+    torch.testing.assert_close(found[:, :3], unmixed[:, :3], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found[:, 3:], every[:, 3:], atol=1e-5, rtol=1e-4)
