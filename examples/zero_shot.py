@@ -24,7 +24,8 @@ def main(out: Path, examples: int = 1500) -> None:
     )
     model, scores, gap = result.records
     for row in scores.rows:
-        print(f"{row['language']}: {row['metric']} {row['score']:.3f}")
+        if row["main"]:
+            print(f"{row['language']}: {row['metric']} {row['score']:.3f}")
     (found,) = gap.rows
     print(f"transfer gap: {found['gap']:.3f} (source minus the mean of the targets)")
 
