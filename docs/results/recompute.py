@@ -1,7 +1,7 @@
-"""Judge the published rows again: `python docs/results/recompute.py` writes each study's claims.csv.
+"""Judge the published rows again: `python docs/results/recompute.py` writes each study's claims and scores.
 
-The rows of these folders were recorded when records still held names ("x-mixup (mse=0.01) by seq2seq"), and the
-records themselves are not kept. So here, and nowhere else, such names are read back into facts; then the
+The rows of these folders were recorded when records still held names ("x-mixup (mse=0.01) by seq2seq"), and
+the records themselves are not kept. So here, and nowhere else, such names are read back into facts; then the
 frames, the claims and the tables are those of any folder of runs. Predictions were not kept either: tests are
 over seeds alone. What a study did not publish row by row (word distances, gates) cannot be judged again.
 """
@@ -41,6 +41,9 @@ TRAINED = {
 }
 """The encoders of examples/interference*.toml."""
 
+ADJUSTED = {"cross-lingual-adjustment": {"word": "average", "pulled": "all"}}
+"""How examples/adjust*.toml adjust."""
+
 STUDIES = (
     *("quickstart", "ud_pos", "adjustment/built-in", "adjustment/real", "interference/built-in"),
     *("interference/nli", "interference/qa", "interference/real", "x_mixup/pos", "x_mixup/nli", "x_mixup/qa"),
@@ -48,10 +51,28 @@ STUDIES = (
         "x_mixup/pos_noise",
         "x_mixup/nli_noise",
         "x_mixup/nli_weights",
+        "x_mixup/qa_weights",
         "x_mixup/real_pos",
         "x_mixup/real_nli",
     ),
 )
+
+SHOWN = (
+    *(
+        "corpus",
+        "treebank",
+        "task",
+        "mixed",
+        "source",
+        "split",
+        "metric",
+        "encoder.label",
+        "system",
+        "column",
+    ),
+    *("mean", "std", "units", "against", "difference", "low", "high", "p_units", "p_holm", "smallest_seen"),
+)
+"""The columns of scores.csv: tests are over seeds (interference: pretraining seeds), Holm's over a table."""
 
 MEASURES = ("seqeval_f1", "word_f1", "em")
 
@@ -86,7 +107,8 @@ def _typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     )
     numbers = ["seed", "encoder.seed", "encoder.size"]
     texts = [one for one in (*FACTS, *TESTED) if one not in numbers]
-    return frame.astype(dict.fromkeys(numbers, "Int64")).fillna(dict.fromkeys(texts, ""))
+    known = dict.fromkeys(numbers, "Int64") | dict.fromkeys(texts, object)
+    return frame.astype(known).fillna(dict.fromkeys(texts, ""))
 
 
 def _facts(row: dict, languages: tuple[str, str]) -> dict:
@@ -154,6 +176,8 @@ def _encoder(label: str, seed: object, languages: tuple[str, str]) -> dict:
         size = int(words[2]) if words[2].isdigit() else None
         found |= {
             "encoder.adjusted": words[0],
+            **{f"encoder.adjusted.{name}": value for name, value in ADJUSTED.get(words[0], {}).items()},
+            "encoder.depth": 1,
             "encoder.pairs": words[2 + (size is not None)],
             "encoder.size": size,
         }
@@ -179,7 +203,7 @@ def _plain(value: object) -> bool:
 
 def _text(row: dict, name: str) -> str:
     value = row.get(name)
-    return "" if value is None or value != value else str(value)
+    return "" if pd.isna(value) else str(value)
 
 
 def _scores(rows: pd.DataFrame) -> pd.DataFrame:
@@ -192,7 +216,16 @@ def _scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _points(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.assign(method=rows["end"], **{f"start.{name}": rows["start"] for name in ("method", "way")})
+    """Return the points of paths; what were the names of their ends become ids of two models each."""
+    names = {"method": rows["end"], **{f"start.{name}": rows["start"] for name in ("method", "way")}}
+    which = rows["target"] + " " + rows["seed"].astype(str)
+    return rows.assign(**names, start=rows["start"] + " " + which, end=rows["end"] + " " + which)
+
+
+def _spread(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return three scores of the mean and standard deviation of three that were not kept one by one."""
+    seeds = [rows.assign(seed=seed, score=rows["mean"] + (seed - 1) * rows["std"]) for seed in range(3)]
+    return pd.concat([one.assign(main=True) for one in seeds if (rows["seeds"] == 3).all()])
 
 
 def _deltas(rows: pd.DataFrame) -> pd.DataFrame:
@@ -215,6 +248,7 @@ def _perplexity(rows: pd.DataFrame) -> pd.DataFrame:
 
 READERS = {
     "rows-scores": ("scores", _scores),
+    "seed-spread": ("scores", _spread),
     "rows-interpolation": ("interpolation", _points),
     "rows-deltas": ("deltas", _deltas),
     "deltas-by-pair": ("deltas", _deltas),
@@ -228,16 +262,32 @@ READERS = {
 
 
 def main() -> None:
-    """Write the claims of each study, and print the verdicts."""
-    from isogloss.reports.claims import CLAIMS
+    """Write claims.csv and scores.csv of each study, and print the verdicts."""
+    from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
     from isogloss.reports.verdicts import judge
 
+    papers = (claims_transfer, claims_mixup, claims_adjustment, claims_interference)
     for name in sys.argv[1:] or STUDIES:
-        outcomes = judge(CLAIMS, study(name))
+        # There a seed is one of pretraining too, which the first paper's spread over seeds is not.
+        about = papers[3:] if name.startswith("interference") else papers
+        m = study(name)
+        outcomes = judge([claim for paper in about for claim in paper.CLAIMS], m)
         table = [{"claim": one.claim.id, "verdict": one.verdict, "found": one.found} for one in outcomes]
         pd.DataFrame(table).to_csv(HERE / name / "claims.csv", index=False)
         for one in outcomes:
             print(f"{name} {one.claim.id} {one.verdict}: {one.found}")
+        if (HERE / name / "rows-scores.csv").exists():
+            _write_scores(name, m)
+
+
+def _write_scores(name: str, m: Measurements) -> None:
+    """Write every score as mean and standard deviation, with its tests over seeds."""
+    from isogloss.reports.scores import score_tables
+    from isogloss.reports.tables import to_csv
+
+    data = pd.concat([table.data for table in score_tables(m) if table.name != "significance"])
+    shown = [one for one in SHOWN if one in data]
+    (HERE / name / "scores.csv").write_text(to_csv(data[shown].round(6)), encoding="utf-8")
 
 
 if __name__ == "__main__":
