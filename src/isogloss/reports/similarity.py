@@ -74,8 +74,8 @@ MEASURES = (
 def corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     """Return each measured model's similarity over draws, by pair of languages and part, corrected for noise.
 
-    ``within`` is the geometric mean of the two languages' own similarities, nan where that is noise or for one
-    language; ``own`` their arithmetic mean.
+    ``within`` is the geometric mean of the two languages' own similarities, nan where one is not positive or
+    for one language; ``own`` their arithmetic mean.
     """
     rows = rows.dropna(subset=[value])
     keys = [*UNIT, *PART, "first", "second"]
@@ -87,8 +87,9 @@ def corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
         own = alone.rename(columns={"first": side, value: "own"})
         sides.append(found[[*UNIT, *PART, side]].merge(own, how="left", on=[*UNIT, *PART, side])["own"])
     within = np.sqrt(sides[0].where(sides[0] > 0) * sides[1].where(sides[1] > 0))
-    within = within.where((within >= NOISE) & (found["first"] != found["second"]))
-    found = found.assign(own=(sides[0] + sides[1]) / 2, within=within, corrected=found[value] / within)
+    within = within.where(found["first"] != found["second"])
+    true = found[value] / within.where(within >= NOISE)
+    found = found.assign(own=(sides[0] + sides[1]) / 2, within=within, corrected=true)
     facts = rows.drop_duplicates(UNIT)
     pair = found["first"] + "–" + found["second"]
     facts = facts[[*UNIT, *facts.columns.difference(found.columns, sort=False)]]
