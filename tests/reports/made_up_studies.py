@@ -72,7 +72,7 @@ def measured(**frames: Rows) -> Measurements:
     """Give measurements that hold these frames alone, named with an underscore for each dash."""
     given = {name.replace("_", "-"): pd.DataFrame(rows) for name, rows in frames.items()}
     empty = {
-        name: pd.DataFrame(columns=list(dict.fromkeys((*MODEL, *(one.name for one in fields(kind))))))
+        name: pd.DataFrame(columns=list(dict.fromkeys(("run", *MODEL, *(one.name for one in fields(kind))))))
         for name, kind in FRAMES.items()
     }
     return Measurements(runs=[], _frames={**empty, **given})
@@ -151,7 +151,7 @@ def similar(encoder: dict[str, Any], seed: int, parts: dict[tuple[Any, str], flo
         **ENCODER,
         **encoder,
         "encoder.seed": seed,
-        "encoder.run": f"{encoder['encoder']}-{seed}",
+        **dict.fromkeys(("run", "model", "encoder.run"), f"{encoder['encoder']}-{seed}"),
     }
     pairs = [("qaa", "qaa"), ("qaa", "qad"), ("qad", "qad")]
     return [

@@ -196,6 +196,16 @@ def test_only_languages_adjusted_to_count() -> None:
     assert Judged(CLAIMS, measured(scores=rows))["3a"].verdict == "supported"
 
 
+def test_all_words_are_not_the_opening_alone_where_only_one_was_pulled() -> None:
+    unsaid = [
+        {key: value for key, value in row.items() if key != "encoder.adjusted.pulled"}
+        for row in helped(UP, UP)
+    ]
+    for rows in (unsaid, helped(UP, UP), opening(UP)[5:10]):
+        found = Judged(CLAIMS, measured(scores=rows))["3i"]
+        assert (found.verdict, [check.values for check in found.checks]) == ("not tested", [(), ()])
+
+
 def test_each_language_is_scored_by_the_encoder_adjusted_to_it() -> None:
     other = {**adjusted(), "encoder": "to-qab", "encoder.run": "to-qab", "encoder.pairs": "qaa-qab"}
     rows = [*helped(UP, UP), *scores([0.0] * 5, language="qab")]

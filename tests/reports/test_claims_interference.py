@@ -26,8 +26,9 @@ from made_up_studies import (
     similar,
 )
 
-from isogloss.reports.claims_interference import CLAIMS, corrected
+from isogloss.reports.claims_interference import CLAIMS
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.similarity import corrected
 
 JOINT, ALONE = pretrained(), pretrained(languages="qaa")
 FFN, ATTENTION, ADAPTER, SHARED = map(pretrained, ("feed-forward", "attention", "adapter", "shared-adapter"))
@@ -307,8 +308,8 @@ def test_a_language_trained_and_tested_alone_is_within_whatever_the_method() -> 
 def test_correction_divides_by_the_geometric_mean_and_leaves_noise_out() -> None:
     rows = measured(gradient_conflict=conflicts((0.4, 0.2))).frame("gradient-conflict")
     rows = rows.assign(cosine=rows["cosine"].where(rows["second"] != "qaa", 0.2))
-    found = corrected(rows, "cosine")
-    assert list(found["own"]) == pytest.approx([0.4, 0.4])
+    found = corrected(rows, "cosine").query("first != second")
+    assert list(found["within"]) == pytest.approx([0.4, 0.4])
     assert list(found["corrected"]) == pytest.approx([1.0, 0.5])
     noise = rows.assign(cosine=rows["cosine"].where(rows["first"] != rows["second"], 0.04))
     assert corrected(noise, "cosine")["corrected"].isna().all()
@@ -338,7 +339,7 @@ def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
 
 def test_corrected_cosines_of_a_tiny_study_are_those_it_had(study) -> None:
     frame = study("interference").frame("gradient-conflict")
-    found = corrected(frame[frame["kind"] == "encoder"], "cosine")
+    found = corrected(frame[frame["kind"] == "encoder"], "cosine").query("first != second")
     whole = found[found["layer"].isna() & (found["module"] == "all")].sort_values("encoder.seed")
     tables = golden("interference")["tables"]
     old = [

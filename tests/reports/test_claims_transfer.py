@@ -231,6 +231,18 @@ def test_many_targets_bring_no_more_freedom_than_their_seeds():
     assert one.checks[0].estimate.low == pytest.approx(many.checks[0].estimate.low)
 
 
+def test_pretraining_seeds_are_not_mixed_with_seeds_of_fine_tuning():
+    rows = spread_scores(0.002, 0.1)
+    runs = [
+        {**row, "encoder.seed": seed, "encoder.run": f"small-{seed}", "score": row["score"] - 0.3 * seed}
+        for seed in (0, 1)
+        for row in rows
+    ]
+    alone, both = (outcomes(measured(scores=some))["1c"] for some in (rows, runs))
+    assert [one.estimate.mean for one in both.checks] == pytest.approx([alone.checks[0].estimate.mean] * 2)
+    assert ["pretraining seed 1" in one.about for one in both.checks] == [False, True]
+
+
 def test_a_fall_beyond_the_two_models_does_not_count():
     beyond = [point for seed in SEEDS for point in path({-0.5: 0.0, 1.5: 0.0}, role="source", seed=seed)]
     rows = straight(0.9, 0.91, role="source")

@@ -62,16 +62,19 @@ def target_rises(m: Measurements) -> list[Check]:
 
 
 def target_varies_more(m: Measurements) -> list[Check]:
-    """Claim 1c: over seeds the target varies far more than the source."""
+    """Claim 1c: over seeds of fine-tuning on one encoder the target varies far more than the source."""
     rows = m.frame("scores")
     rows = rows[_published(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
     found = []
-    for about, own in boards(m, best_split(rows), [*PLACE, "encoder", "way"]):
+    several = rows.groupby("encoder")["encoder.run"].nunique() > 1
+    for about, own in boards(m, best_split(rows), [*PLACE, "encoder", "way", "encoder.run"]):
+        first = own.iloc[0]
+        which = f" pretraining seed {first['encoder.seed']}" if several[first["encoder"]] else ""
         table = own.pivot_table(index="seed", columns="language", values="score")
         sources = [code for code in table if code in own["source"].iloc[0].split("+")]
         targets = table.drop(columns=sources).dropna(axis="columns")
         if targets.columns.size and sources:
-            words = f"{about}: std of targets / std of the source"
+            words = f"{about}{which}: std of targets / std of the source"
             found.append(_stds(words, targets, table[sources], FAR_LARGER))
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from isogloss.metrics.correlation import spearman
 from isogloss.metrics.crossed import LEVEL, Estimate, crossed
 from isogloss.metrics.over_languages import error_over_languages, verdict_over_languages
 from isogloss.metrics.paired import Array, Pair, System, cohens_d, per_example
@@ -135,6 +136,20 @@ def where(rows: pd.DataFrame, holds: Callable[..., bool], *columns: str) -> pd.D
     """Keep the rows for whose values in these columns something holds."""
     keep = [holds(*values) for values in zip(*(rows[name] for name in columns), strict=True)]
     return rows[np.array(keep, dtype=bool)]
+
+
+def ranked(rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], apart: Sequence[str]) -> pd.Series:
+    """Return Spearman's ρ of two columns for each unit, a mean over what is kept apart.
+
+    A ρ needs three rows, as of two it is but 1 or -1; it is 0 where a column is level.
+    """
+    by = [*unit, *apart]
+    several = rows[rows.groupby(by, dropna=False)[x].transform("size") > 2]
+    if several.empty:
+        return pd.Series(dtype=float)
+    groups = several.groupby(by, dropna=False)[[x, y]]
+    rhos = groups.apply(lambda own: np.nan_to_num(spearman([*own[x]], [*own[y]]).rho))
+    return rhos.groupby(level=list(unit)).mean()
 
 
 def corrected(tests: Mapping[object, Comparison]) -> dict[object, Comparison]:

@@ -58,7 +58,7 @@ def corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     """Return each measured model's similarity over draws, by pair of languages and part, corrected for noise.
 
     ``own`` is the arithmetic mean of the two languages' own similarities, ``within`` the geometric one: nan
-    where that is noise, or for one language.
+    where one is not positive, or for one language. Nothing is corrected by what is noise itself.
     """
     rows = rows.dropna(subset=[value])
     place = [*UNIT, *PART]
@@ -70,11 +70,10 @@ def corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
         for side in ("first", "second")
     ]
     within = np.sqrt(sides[0].where(sides[0] > 0) * sides[1].where(sides[1] > 0))
-    within = within.where((within >= NOISE) & (found["first"] != found["second"]))
+    within = within.where(found["first"] != found["second"])
+    true = found[value] / within.where(within >= NOISE)
     pair = found["first"] + "–" + found["second"]
-    found = found.assign(
-        own=(sides[0] + sides[1]) / 2, within=within, corrected=found[value] / within, pair=pair
-    )
+    found = found.assign(own=(sides[0] + sides[1]) / 2, within=within, corrected=true, pair=pair)
     others = rows.columns.difference(found.columns, sort=False)
     return found.merge(rows.drop_duplicates(UNIT)[[*UNIT, *others]], on=UNIT)
 

@@ -2,22 +2,22 @@
 
 **supported**: every check lies, beyond chance, where the claim puts it. **contradicted**: one lies, beyond
 chance, elsewhere. **not tested**: a part was not measured. **undecided**: all was measured, and chance could
-explain it; the smallest effect that these runs could have seen is said. Chance is judged over the unit of
-replication the claim is about, and over examples where predictions were kept, after Holm's correction over
-all checks of a claim.
+explain it; the smallest effect these runs could have seen is said. Chance is judged over the unit that the
+claim is about, and over kept predictions of examples, after Holm's correction over all checks of a claim.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from isogloss.metrics.crossed import LEVEL, Estimate, crossed
 from isogloss.metrics.significance import holm
 from isogloss.reports.comparison import Comparison
 from isogloss.reports.measurements import Measurements
 
-Verdict = Literal["supported", "contradicted", "undecided", "not tested"]
+Verdict = Literal["contradicted", "not tested", "undecided", "supported"]
+"""The first that one of its checks has is that of a claim."""
 
 PAPERS = {
     1: "Zero-shot Cross-lingual Transfer is Under-specified Optimization",
@@ -43,6 +43,13 @@ class Found:
         return self.test(bound)
 
 
+Bounds = Mapping[str, float]
+HELPS: Bounds = {"above": 0.0}
+HURTS: Bounds = {"below": 0.0}
+AS_BEFORE: Bounds = {"above": -0.01, "below": 0.01}
+"""Within a point, said beforehand: what is not significant may yet be large."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Check:
     """One thing a claim says: a mean over units of replication that lies in a range."""
@@ -53,8 +60,6 @@ class Check:
     """One for each unit; none where it was not measured, and then ``about`` says what is missing."""
     above: float = -math.inf
     below: float = math.inf
-    excluded: float = math.nan
-    """The paper's effect, stated beforehand: an interval on this side of it contradicts the claim too."""
     unit: str = "seed"
     scale: float = 100
     """What numbers are multiplied by when they are written: 100 for points."""
@@ -69,48 +74,33 @@ class Check:
     @property
     def estimate(self) -> Estimate | Found:
         """The mean with its error."""
-        if self.found:
-            return self.found
-        return self.comparison.estimate if self.comparison else crossed(self.values)
-
-    @property
-    def inside(self) -> bool:
-        """Tell whether the mean lies where the claim puts it."""
-        return self.above < self.estimate.mean < self.below
+        return self.found or (self.comparison.estimate if self.comparison else crossed(self.values))
 
     @property
     def p_value(self) -> float:
         """The p of the nearer end of the range: how easily chance puts the mean on this side of it."""
-        ends = [end for end in (self.above, self.below) if math.isfinite(end)]
-        found = [self.estimate.p_value(end) for end in ends]
-        crossed_ends = [p for p, end in zip(found, ends, strict=True) if not self._keeps(end)]
-        return max(crossed_ends or found)
+        one = self.estimate
+        ends = [(self.above, one.mean > self.above), (self.below, one.mean < self.below)]
+        found = [(one.p_value(end), kept) for end, kept in ends if math.isfinite(end)]
+        return max([p for p, kept in found if not kept] or [p for p, _ in found])
+
+    @property
+    def told(self) -> str:
+        """What the number is, and the number."""
+        return f"{self.about} {self.written(self.estimate.mean)}"
 
     def written(self, value: float) -> str:
         """Write a number of this check."""
         return f"{self.scale * value:.{self.digits}f}".replace("-", "−")
 
-    def _keeps(self, end: float) -> bool:
-        return self.estimate.mean > end if end == self.above else self.estimate.mean < end
 
-
-def check_of(comparison: Comparison | None, about: str, *, unit: str = "seed", **bounds: float) -> Check:
-    """Return the check that a comparison stands for; without one, that it was not measured."""
-    if comparison is None:
-        return Check(about=f"{about}: not measured")
-    found = Check(about=about, values=comparison.values, unit=unit, comparison=comparison)
-    return replace(found, **bounds)  # type: ignore[arg-type]
-
-
-def check_over(about: str, values: Iterable[float], *, unit: str = "seed", **bounds: float) -> list[Check]:
-    """Return the check of plain numbers, one for each unit, told with two decimals; none without any."""
-    one = Check(about=about, values=[float(value) for value in values], unit=unit, scale=1, digits=2)
-    return [replace(one, **bounds)] if one.values else []  # type: ignore[arg-type]
-
-
-def missing(what: str) -> list[Check]:
-    """Return the check of what was not measured."""
-    return [Check(about=f"{what}: not measured")]
+def check_of(found: Comparison | Iterable[float] | None, about: str, **facts: Any) -> Check:
+    """Return the check of a comparison, of a number for each unit (two decimals), or of what is missing."""
+    if isinstance(found, Comparison):
+        return Check(about=about, values=found.values, comparison=found, **facts)
+    values = [] if found is None else [float(one) for one in found]
+    facts = {"values": values, "scale": 1, "digits": 2, **facts}
+    return Check(about=about, **facts) if values else Check(about=f"{about}: not measured")
 
 
 def with_beside(checks: Sequence[Check], beside: Sequence[str]) -> list[Check]:
@@ -127,7 +117,7 @@ class Claim:
     where: str
     says: str
     rule: str
-    needs: tuple[str, ...]
+    needs: tuple[str, ...] = ()
     """Frames without which there is nothing to judge, so that the claim is not listed."""
     test: Callable[[Measurements], list[Check]]
 
@@ -139,69 +129,50 @@ class Outcome:
     claim: Claim
     verdict: Verdict
     found: str
-    checks: Sequence[Check] = field(default_factory=tuple)
+    checks: Sequence[Check] = ()
 
 
 def judge(claims: Sequence[Claim], m: Measurements) -> list[Outcome]:
     """Judge every claim that the measurements are about."""
-    asked = [claim for claim in claims if all(len(m.frame(name)) for name in claim.needs)]
-    tested = [(claim, claim.test(m)) for claim in asked]
+    tested = [(claim, claim.test(m)) for claim in claims if all(len(m.frame(one)) for one in claim.needs)]
     return [_outcome(claim, checks) for claim, checks in tested if checks]
 
 
 def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
-    measured = [one for one in checks if one.values]
-    known = [one for one in measured if not math.isnan(one.p_value)]
-    corrected = dict(zip(map(id, known), holm([one.p_value for one in known]) if known else [], strict=True))
-    verdicts = [verdict_of(one, corrected.get(id(one), math.nan)) for one in checks]
-    order: tuple[Verdict, ...] = ("contradicted", "not tested", "undecided", "supported")
-    said = [_said(one, corrected.get(id(one), math.nan), len(known)) for one in checks]
+    p_values = [one.p_value if one.values else math.nan for one in checks]
+    known = [p for p in p_values if not math.isnan(p)]
+    after = iter(holm(known) if known else [])
+    judged = [(one, p if math.isnan(p) else next(after)) for one, p in zip(checks, p_values, strict=True)]
+    found = "; ".join(_said(one, p_holm, len(known)) for one, p_holm in judged)
+    verdicts = [_verdict(one, p_holm) for one, p_holm in judged]
     return Outcome(
-        claim=claim,
-        verdict=next(one for one in order if one in verdicts),
-        found="; ".join(
-            f"{text} (beside, it decides nothing: {one.beside})" if one.beside else text
-            for text, one in zip(said, checks, strict=True)
-        ),
-        checks=checks,
+        claim=claim, verdict=min(verdicts, key=get_args(Verdict).index), found=found, checks=checks
     )
 
 
-def verdict_of(check: Check, p_holm: float) -> Verdict:
-    """Return the verdict of one check, given its p after correction."""
-    if not check.values:
-        return "not tested"
-    if p_holm < LEVEL:
-        return "supported" if check.inside else "contradicted"
-    if not math.isnan(check.excluded) and len(check.values) > 1:
-        beyond = (
-            check.estimate.high < check.excluded
-            if check.excluded > 0
-            else check.estimate.low > check.excluded
-        )
-        if beyond:
-            return "contradicted"
-    return "undecided"
+def _verdict(check: Check, p_holm: float) -> Verdict:
+    if not p_holm < LEVEL:
+        return "undecided" if check.values else "not tested"
+    return "supported" if check.above < check.estimate.mean < check.below else "contradicted"
 
 
 def _said(check: Check, p_holm: float, tests: int) -> str:
-    """Write a check: mean, interval, every p, the units, and what could have been seen."""
-    if not check.values:
-        return check.about
-    one, n, number = check.estimate, len(check.values), check.written
+    """Write a check, and what was found beside it."""
+    text = _numbers(check, p_holm, tests) if check.values else check.about
+    return f"{text} (beside, it decides nothing: {check.beside})" if check.beside else text
+
+
+def _numbers(check: Check, p_holm: float, tests: int) -> str:
+    """Write mean, interval, every p, the units, and what could have been seen."""
+    one, n, number, by = check.estimate, len(check.values), check.written, check.comparison
     if n < 2:
-        return f"{check.about} {number(one.mean)} (one {check.unit}: says nothing about others)"
-    parts = [f"{check.about} {number(one.mean)} [{number(one.low)}, {number(one.high)}]"]
-    comparison = check.comparison
-    if comparison and comparison.examples:
-        parts.append(
-            f"p = {p_text(comparison.p_units)} over {check.unit}s, {p_text(comparison.p_examples)} over "
-            f"examples, {p_text(check.p_value)} over both"
-        )
-    else:
-        parts.append(f"p = {p_text(check.p_value)} over {check.unit}s")
-    parts += [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 else []
-    parts.append(f"n = {n}")
+        return f"{check.told} (one {check.unit}: says nothing about others)"
+    p = f"p = {p_text(check.p_value)} over {check.unit}s"
+    if by and by.examples:
+        p = f"p = {p_text(by.p_units)} over {check.unit}s, {p_text(by.p_examples)} over examples, "
+        p += f"{p_text(check.p_value)} over both"
+    after = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 else []
+    parts = [f"{check.told} [{number(one.low)}, {number(one.high)}]", p, *after, f"n = {n}"]
     if not p_holm < LEVEL:
         parts.append(f"effects from {number(one.smallest_seen)} on would have been seen")
     return ", ".join(parts)
