@@ -6,11 +6,11 @@ the facts of what they are about. Nothing is read from names.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -90,6 +90,7 @@ class Measurements:
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     _predictions: dict[str, dict[str, Kept]] = field(default_factory=dict)
+    _made: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return all rows of a kind as a tidy frame: their fields, and the facts of what they are about.
@@ -140,7 +141,11 @@ class Measurements:
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
         numbers = ["seed", "encoder.seed", "encoder.size"]
         texts = [name for name in FACTS if name not in numbers]
-        return frame.astype(dict.fromkeys(numbers, "Int64")).fillna(dict.fromkeys(texts, ""))
+        unknown = [
+            name for name in texts if frame[name].isna().all()
+        ]  # Columns of floats, that take no text.
+        types = dict.fromkeys(numbers, "Int64") | dict.fromkeys(unknown, "object")
+        return frame.astype(types).fillna(dict.fromkeys(texts, ""))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -183,6 +188,22 @@ class Measurements:
         for other in ids[1:]:
             rows = rows.join(self.models[["way", "method"]].add_prefix(f"{other}."), on=other)
         return rows
+
+
+Made = TypeVar("Made")
+
+
+def once(make: Callable[[Measurements], Made]) -> Callable[[Measurements], Made]:
+    """Let what a function makes of measurements be made a single time, however many ask for it."""
+
+    @wraps(make)
+    def made(m: Measurements) -> Made:
+        if make not in m._made:
+            m._made[make] = make(m)
+        found: Made = m._made[make]
+        return found
+
+    return made
 
 
 def read_measurements(out: Path) -> Measurements:
