@@ -70,22 +70,11 @@ class Bench:
     @property
     def unmixed(self) -> pd.DataFrame:
         """The whole without translations at inference."""
-        return self.rows[(self.rows["way"] == self.whole["way"].iloc[0]) & (self.rows["inputs"] == "")]
+        return self.rows[(self.rows["way"] == self.fact("way")) & (self.rows["inputs"] == "")]
 
-    @property
-    def translator(self) -> str:
-        """Who translated what the whole reads."""
-        return str(self.whole["inputs.translator"].iloc[0])
-
-    @property
-    def classifies(self) -> bool:
-        """Tell whether an input has one answer."""
-        return self.whole["task"].iloc[0] in CLASSIFICATION
-
-    @property
-    def layer(self) -> int:
-        """The layer it was trained to mix in."""
-        return int(self.whole["method.layer"].iloc[0])
+    def fact(self, name: str) -> Any:
+        """Return a fact of the whole."""
+        return self.whole[name].iloc[0]
 
     def versus(
         self, ours: pd.DataFrame, theirs: pd.DataFrame, about: str = "", role: str = "target", **bounds: Any
@@ -113,11 +102,11 @@ def mixup_is_above(m: Measurements) -> list[Check]:
 
 def cka_rises(m: Measurements) -> list[Check]:
     """Claim 2b: X-Mixup models have more alike states than translate-train models."""
-    found = []
+    found, bounds = [], dict[str, Any](above=0, scale=1, digits=3)
     for one in _benches(m, _cka(m), inputs=STATES):
-        also = _beside({"− source-only": one.versus(one.whole, one.plain)}, 1, 3)
+        also = _beside({"− source-only": one.versus(one.whole, one.plain, "", "target", **bounds)})
         about = f"CKA, x-mixup − translate-train{also}"
-        found.append(replace(one.versus(one.whole, one.trained, about), scale=1, digits=3))
+        found.append(one.versus(one.whole, one.trained, about, "target", **bounds))
     return found
 
 
@@ -126,9 +115,9 @@ def cka_goes_with_transfer(m: Measurements) -> list[Check]:
     rows, found = _scores(m), []
     rows = rows[rows["method"].isin(["source-only", "translate-train"]) & (rows["inputs"] == "")]
     for about, own in boards(m, rows, [*PLACE, "encoder", "way"]):
-        both = _both(_by_language(_cka_of(m, own)), _by_language(own))
-        if len(both) >= (FEWEST_LANGUAGES if own["target"].any() else 1):
-            found.append(_correlation(f"{about}: ρ of CKA and score", both, above=0))
+        both = _by_language(_cka_of(m, own)), _by_language(own)
+        least = FEWEST_LANGUAGES if own["target"].any() else 1
+        found += _correlation(f"{about}: ρ of CKA and score", *both, least=least, above=0)
     return found
 
 
@@ -146,7 +135,9 @@ def unseen_languages_gain(m: Measurements) -> list[Check]:
     """Claim 2e: languages without translations in training gain too."""
     found = []
     for one in _scored(m):
-        reads = (one.rows["inputs.translator"] == one.translator) & (one.rows["inputs"] == "translated")
+        reads = (one.rows["inputs.translator"] == one.fact("inputs.translator")) & (
+            one.rows["inputs"] == "translated"
+        )
         tested = one.rows[reads & (one.rows["method"] == "source-only")]
         beside = {
             "of it without translations at inference": one.versus(one.unmixed, one.trained, role="unseen"),
@@ -183,11 +174,10 @@ def gap_shrinks(m: Measurements) -> list[Check]:
 
 def kl_is_worth_more(m: Measurements) -> list[Check]:
     """Claim 2i: in classification, leaving out KL costs more than leaving out MSE."""
-    benches = [(one, _ablations(one)) for one in _scored(m) if one.classifies]
     return [
         one.versus(left["without MSE"], left["without KL"], "without MSE − without KL")
-        for one, left in benches
-        if {"without MSE", "without KL"} <= left.keys()
+        for one in _scored(m)
+        if {"without MSE", "without KL"} <= (left := _ablations(one)).keys()
     ]
 
 
@@ -195,20 +185,19 @@ def layers_help(m: Measurements) -> list[Check]:
     """Claim 2k: mixing in any layer helps, in classification in any lower one."""
     stacks: dict[object, list[Bench]] = {}
     for one in _benches(m, _scores(m), layers=True):
-        stacks.setdefault((one.board, one.translator), []).append(one)
+        stacks.setdefault((one.board, one.fact("inputs.translator")), []).append(one)
     found = []
     for unsorted in stacks.values():
-        own = sorted(unsorted, key=lambda one: one.layer)
-        lowest, highest = own[0], own[-1]
-        if lowest.layer == highest.layer:
-            continue
-        helping = own[: (len(own) + 1) // 2] if lowest.classifies else own
-        found += [
-            one.versus(one.whole, one.trained, f"layer {one.layer} − translate-train") for one in helping
-        ]
-        if lowest.classifies:
-            about = f"layer {lowest.layer} − layer {highest.layer}"
-            found.append(lowest.versus(lowest.whole, highest.whole, about))
+        *_, highest = own = sorted(unsorted, key=lambda one: int(one.fact("method.layer")))
+        layers = [int(one.fact("method.layer")) for one in own]
+        classifies = highest.fact("task") in CLASSIFICATION
+        if layers[0] < layers[-1]:
+            helping = own[: (len(own) + 1) // 2] if classifies else own
+            for layer, one in zip(layers, helping, strict=False):
+                found.append(one.versus(one.whole, one.trained, f"layer {layer} − translate-train"))
+            if classifies:
+                about = f"layer {layers[0]} − layer {layers[-1]}"
+                found.append(own[0].versus(own[0].whole, highest.whole, about))
     return found
 
 
@@ -229,16 +218,11 @@ def gains_are_apart(m: Measurements) -> list[Check]:
     """Claim 2m: languages whose CKA gains more do not gain more in score."""
     found = []
     for one in _scored(m):
-        sides = [one.on(rows, "target") for rows in (one.whole, one.trained)]
-        if all(map(len, sides)):
-            cka, score = (
-                [_by_language(own) for own in kind] for kind in ([_cka_of(m, own) for own in sides], sides)
-            )
-            about, both = (
-                f"{one.about}: ρ of gains in CKA and in score",
-                _both(cka[0] - cka[1], score[0] - score[1]),
-            )
-            found += [_correlation(about, both, above=-UNCORRELATED, below=UNCORRELATED)] if len(both) else []
+        if len(one.trained):
+            of_cka = _by_language(_cka_of(m, one.whole)) - _by_language(_cka_of(m, one.trained))
+            score = _by_language(one.on(one.whole, "target")) - _by_language(one.on(one.trained, "target"))
+            about = f"{one.about}: ρ of gains in CKA and in score"
+            found += _correlation(about, of_cka, score, above=-UNCORRELATED, below=UNCORRELATED)
     return found
 
 
@@ -253,7 +237,7 @@ def _benches(
     """Give every whole X-Mixup; with ``layers`` those that name one, else those in the paper's."""
     for board, group in boards(m, rows, [*PLACE, "encoder"]):
         targets, sources = ({*"+".join(group[name]).split("+")} for name in ("target", "source"))
-        roles = {code: "target" for code in targets} | {code: "source" for code in sources}
+        roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
         own = group.assign(role=group["language"].map(roles).fillna("unseen"))
         mixes = own[(own["method"] == "x-mixup") & (own["without"] == "") & own["inputs"].isin(inputs)]
         usual = mixes["method.layer"] == 0 if len(mixes) else mixes["inputs"] == 0
@@ -362,28 +346,27 @@ def _by_language(rows: pd.DataFrame) -> "pd.Series[float]":
     return own.groupby("language")["score"].mean()
 
 
-def _both(cka: "pd.Series[float]", score: "pd.Series[float]") -> pd.DataFrame:
-    return pd.concat([cka, score], axis=1, keys=["cka", "score"]).dropna()
-
-
-def _beside(checks: Mapping[str, Check], scale: float = 100, digits: int = 1) -> str:
+def _beside(checks: Mapping[str, Check]) -> str:
     """Write numbers that are said and not judged."""
-    said = {name: replace(one, scale=scale, digits=digits) for name, one in checks.items() if one.values}
-    text = ", ".join(f"{name} {one.written(one.estimate.mean)}" for name, one in said.items())
-    return f" ({text})" if text else ""
+    said = [f"{name} {one.written(one.estimate.mean)}" for name, one in checks.items() if one.values]
+    return f" ({', '.join(said)})" if said else ""
 
 
-def _correlation(about: str, both: pd.DataFrame, *, above: float, below: float = math.inf) -> Check:
+def _correlation(
+    about: str, cka: "pd.Series[float]", score: "pd.Series[float]", *, least: int = 1, **bounds: Any
+) -> list[Check]:
     """Check Spearman's ρ over languages: exact p of 0 (few languages), else by Fisher's z."""
-    n = len(both)
+    both = pd.concat([cka, score], axis=1).dropna()
+    sides = [*both.iloc[:, 0]], [*both.iloc[:, 1]]
+    if (n := len(both)) < least:
+        return []
     if n < FEWEST_LANGUAGES:
-        return Check(
-            about=f"{about}: {n} languages, and fewer than {FEWEST_LANGUAGES} cannot tell, not tested"
-        )
-    sides = [*both["cka"]], [*both["score"]]
+        return [
+            Check(about=f"{about}: {n} languages, and fewer than {FEWEST_LANGUAGES} cannot tell, not tested")
+        ]
     over = spearman(*sides)
     if math.isnan(over.rho):
-        return Check(about=f"{about}: the same for every language, not tested")
+        return [Check(about=f"{about}: the same for every language, not tested")]
     error = 1 / math.sqrt(n - 3)
     z = math.atanh(max(-ALMOST_ONE, min(ALMOST_ONE, over.rho)))
 
@@ -393,16 +376,8 @@ def _correlation(about: str, both: pd.DataFrame, *, above: float, below: float =
     low, high = bootstrap_interval(*sides)
     seen = math.tanh(BOTH_QUANTILES * error)
     found = Found(mean=over.rho, low=low, high=high, test=p_value, smallest_seen=seen)
-    return Check(
-        about=about,
-        values=sides[1],
-        found=found,
-        unit="language",
-        scale=1,
-        digits=2,
-        above=above,
-        below=below,
-    )
+    own = Check(about=about, values=sides[1], found=found, unit="language", scale=1, digits=2)
+    return [replace(own, **bounds)]
 
 
 def _over_seeds(about: str, values: Any, **bounds: Any) -> list[Check]:
