@@ -383,3 +383,8 @@ def test_a_paired_score_that_equals_a_plain_one_is_kept(study):
     rows = study("mixup").frame("scores")
     nli = rows[(rows["task"] == "nli") & (rows["method"] == "x-mixup") & (rows["inputs"] == "paired")]
     assert nli.groupby("way").size().tolist() == [12, 12, 12]
+
+
+def test_without_translate_train_there_are_no_gains_to_compare():
+    own = outcomes(measured(scores=system(MIXES, 0.7), cka=[cka(0.5, about=MIXES)]))
+    assert own["2a"].verdict == "not tested" and "2m" not in own

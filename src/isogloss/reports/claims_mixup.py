@@ -3,33 +3,34 @@
 Paper: Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup". The whole X-Mixup reads
 inputs beside their translations ("paired"); its baseline is translate-train by the same translator, trained
 most like it. Only what the paper trained counts: no adjusted encoder, modules, start or option of our own.
+Targets are the languages that models were made for; a score of them is their mean.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from isogloss.metrics.correlation import bootstrap_interval, spearman
-from isogloss.reports.comparison import PLACE, best_split, boards, compare, spoken_for, unit_of
-from isogloss.reports.measurements import Measurements
-from isogloss.reports.verdicts import Check, Claim, Found, check_of
+from isogloss.reports.comparison import PLACE, best_split, boards, compare, spoken_for, unit_of, where
+from isogloss.reports.measurements import Measurements, once
+from isogloss.reports.verdicts import Check, Claim, Found, check_of, check_over, missing
 
 CLASSIFICATION = ("nli", "paraphrase")
 """Tasks that one answer an input is given in: predictions are kept consistent by KL in these alone."""
 
 ABLATIONS = {
-    "ratio": ("without mixup", ("learned_ratio", "layer")),
-    "learned_ratio": ("constant λ", ()),
-    "schedule": ("without scheduled sampling", ("decay",)),
-    "mse": ("without MSE", ()),
-    "kl": ("without KL", ()),
-    "mse kl": ("without both", ()),
+    "ratio": ("without mixup", {"method.ratio", "method.learned_ratio", "method.layer"}),
+    "learned_ratio": ("constant λ", {"method.learned_ratio"}),
+    "schedule": ("without scheduled sampling", {"method.schedule", "method.decay"}),
+    "mse": ("without MSE", {"method.mse"}),
+    "kl": ("without KL", {"method.kl"}),
+    "mse kl": ("without both", {"method.mse", "method.kl"}),
 }
-"""What can be left out (Tables 5 and 9): words, and which other fields then say nothing."""
+"""What can be left out (Tables 5 and 9): words, and the fields that then may differ from the whole."""
 
 OURS = {"method.residual": "summed", "method.sampling": "example", "method.with_source": False}
 """What the paper does not have: what was trained with one decides nothing."""
@@ -49,8 +50,6 @@ STATES = ("", "paired")
 BOTH_QUANTILES, ALMOST_ONE = 2.80, 1 - 1e-9
 """Normal quantiles of the 5 % level and of 80 % power, added up; the largest ρ that has a Fisher's z."""
 
-OF_TARGETS = "mean of the languages that models were made for, test over seeds and examples"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
@@ -61,44 +60,40 @@ class Bench:
     about: str
     """The board, and which X-Mixup where it has several."""
     rows: pd.DataFrame
-    """Everything on this encoder: language, score, metric, split, run and all facts."""
+    """Everything on this encoder; ``role`` of a language is "source", "target" or "unseen"."""
     whole: pd.DataFrame
     trained: pd.DataFrame
     """Translate-train by the same translator."""
     plain: pd.DataFrame
     """Source-only."""
-    targets: frozenset[str]
 
     @property
     def unmixed(self) -> pd.DataFrame:
         """The whole without translations at inference."""
-        return self.rows[(self.rows["way"] == self.whole["way"].iloc[0]) & (self.rows["inputs"] == "")]
+        return self.rows[(self.rows["way"] == self.fact("way")) & (self.rows["inputs"] == "")]
 
-    @property
-    def classifies(self) -> bool:
-        """Tell whether an input has one answer."""
-        return self.whole["task"].iloc[0] in CLASSIFICATION
+    def fact(self, name: str) -> Any:
+        """Return a fact of the whole."""
+        return self.whole[name].iloc[0]
 
     def versus(
-        self, ours: pd.DataFrame, theirs: pd.DataFrame, about: str, where: str = "targets", **bounds: float
+        self, ours: pd.DataFrame, theirs: pd.DataFrame, about: str = "", role: str = "target", **bounds: Any
     ) -> Check:
-        """Check a difference on the targets, on the source, or on languages that no model was made for."""
-        both = [self.on(rows, where) for rows in (ours, theirs)]
+        """Check a difference on languages of one role, above 0 unless bounds say otherwise."""
+        both = [self.on(rows, role) for rows in (ours, theirs)]
         found = compare(self.m, *both, unit=unit_of(*both))
         return check_of(found, f"{self.about}: {about}", **(bounds or {"above": 0.0}))
 
-    def on(self, rows: pd.DataFrame, where: str) -> pd.DataFrame:
-        """Keep the rows of "targets", "source" or "unseen" languages."""
-        of_source, target = _of_source(rows, "language"), rows["language"].isin(self.targets)
-        if where == "unseen":
-            return rows[~target & ~of_source].assign(target="")
-        return rows[of_source if where == "source" else target & ~of_source]
+    def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
+        """Keep the rows of languages of one role; of unseen ones, every model speaks."""
+        own = rows[rows["role"] == role]
+        return own.assign(target="") if role == "unseen" else own
 
 
 def mixup_is_above(m: Measurements) -> list[Check]:
-    """Claim 2a: X-Mixup above translate-train above zero-shot."""
+    """Claim 2a: X-Mixup above translate-train above zero-shot, the latter once for each translate-train."""
     checks: dict[object, Check] = {}
-    for one in _benches(m, _scores(m)):
+    for one in _scored(m):
         step = one.board, *one.trained["way"].unique()
         checks[one.about] = one.versus(one.whole, one.trained, "x-mixup − translate-train")
         checks[step] = one.versus(one.trained, one.plain, "translate-train − source-only")
@@ -107,11 +102,11 @@ def mixup_is_above(m: Measurements) -> list[Check]:
 
 def cka_rises(m: Measurements) -> list[Check]:
     """Claim 2b: X-Mixup models have more alike states than translate-train models."""
-    found = []
+    found, bounds = [], dict[str, Any](above=0, scale=1, digits=3)
     for one in _benches(m, _cka(m), inputs=STATES):
-        also = _beside({"− source-only": one.versus(one.whole, one.plain, "")}, 1, 3)
+        also = _beside({"− source-only": one.versus(one.whole, one.plain, "", "target", **bounds)})
         about = f"CKA, x-mixup − translate-train{also}"
-        found.append(replace(one.versus(one.whole, one.trained, about), scale=1, digits=3))
+        found.append(one.versus(one.whole, one.trained, about, "target", **bounds))
     return found
 
 
@@ -120,32 +115,33 @@ def cka_goes_with_transfer(m: Measurements) -> list[Check]:
     rows, found = _scores(m), []
     rows = rows[rows["method"].isin(["source-only", "translate-train"]) & (rows["inputs"] == "")]
     for about, own in boards(m, rows, [*PLACE, "encoder", "way"]):
-        both = _both(_by_language(_cka_of(m, own)), _by_language(own))
-        if len(both) >= (FEWEST_LANGUAGES if own["target"].any() else 1):
-            found.append(_correlation(f"{about}: ρ of CKA and score", both, above=0))
+        both = _by_language(_cka_of(m, own)), _by_language(own)
+        least = FEWEST_LANGUAGES if own["target"].any() else 1
+        found += _correlation(f"{about}: ρ of CKA and score", *both, least=least, above=0)
     return found
 
 
 def each_ablation_loses(m: Measurements) -> list[Check]:
     """Claim 2d: whatever is left out is missed."""
-    found = []
-    for one in _benches(m, _scores(m)):
-        left = {**_ablations(one), "unmixed at inference": one.unmixed}
-        found += [one.versus(one.whole, rows, f"whole − {name}") for name, rows in left.items() if len(rows)]
-    return found
+    return [
+        one.versus(one.whole, rows, f"whole − {name}")
+        for one in _scored(m)
+        for name, rows in {**_ablations(one), "unmixed at inference": one.unmixed}.items()
+        if len(rows)
+    ]
 
 
 def unseen_languages_gain(m: Measurements) -> list[Check]:
     """Claim 2e: languages without translations in training gain too."""
     found = []
-    for one in _benches(m, _scores(m)):
-        reads = one.rows["inputs.translator"] == one.whole["inputs.translator"].iloc[0]
-        tested = one.rows[
-            reads & (one.rows["inputs"] == "translated") & (one.rows["method"] == "source-only")
-        ]
+    for one in _scored(m):
+        reads = (one.rows["inputs.translator"] == one.fact("inputs.translator")) & (
+            one.rows["inputs"] == "translated"
+        )
+        tested = one.rows[reads & (one.rows["method"] == "source-only")]
         beside = {
-            "of it without translations at inference": one.versus(one.unmixed, one.trained, "", "unseen"),
-            "x-mixup − translate-test": one.versus(one.whole, tested, "", "unseen"),
+            "of it without translations at inference": one.versus(one.unmixed, one.trained, role="unseen"),
+            "x-mixup − translate-test": one.versus(one.whole, tested, role="unseen"),
         }
         about = f"unseen languages, x-mixup − translate-train{_beside(beside)}"
         found.append(one.versus(one.whole, one.trained, about, "unseen"))
@@ -156,73 +152,52 @@ def ratios_differ(m: Measurements) -> list[Check]:
     """Claim 2f: the ratio is each example's own."""
     rows = _systems(m.frame("mixup-ratio"))
     rows = spoken_for(rows[(rows["method"] == "x-mixup") & (rows["without"] == "")])
-    rows = best_split(rows.assign(metric="λ", share=rows["std"].astype(float) / rows["mean"]))
-    found = []
+    rows, found = best_split(rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])), []
     for about, own in boards(m, rows, [*PLACE, "encoder", "way", "inputs.translator"]):
-        table = own.pivot_table(index="seed", columns="language", values="share").dropna()
         words = f"{about}: std of λ over examples in percent of its mean, {own['mean'].mean():.3f}"
-        values = tuple(map(float, table.mean(axis=1)))
-        words = words if values else f"{words}: not measured"
-        found.append(Check(about=words, values=values, above=LEAST_SPREAD, digits=2))
+        found += _over_seeds(words, _tables(own).dropna(), above=LEAST_SPREAD, digits=2)
     return found
 
 
 def gap_shrinks(m: Measurements) -> list[Check]:
     """Claim 2g: the gap between source and targets is smaller than translate-train's."""
     found = []
-    for one in _benches(m, _scores(m)):
-        target = _tables(one.on(one.whole, "targets")) - _tables(one.on(one.trained, "targets"))
-        source = _tables(one.on(one.unmixed, "source")) - _tables(one.on(one.trained, "source"))
-        means = [table.dropna(axis="columns", how="all").dropna().mean(axis=1) for table in (target, source)]
-        values = tuple(map(float, (means[0] - means[1]).dropna()))
-        about = f"{one.about}: gap of translate-train − of x-mixup"
-        found.append(Check(about=about if values else f"{about}: not measured", values=values, above=0))
+    for one in _scored(m):
+        sides = {"target": one.whole, "source": one.unmixed}
+        gains = [
+            _tables(one.on(own, role)) - _tables(one.on(one.trained, role)) for role, own in sides.items()
+        ]
+        target, source = (own.dropna(axis="columns", how="all").dropna().mean(axis=1) for own in gains)
+        found += _over_seeds(f"{one.about}: gap of translate-train − of x-mixup", target - source, above=0)
     return found
-
-
-def source_gains(m: Measurements) -> list[Check]:
-    """Claim 2h: the source language gains too."""
-    return [
-        one.versus(one.unmixed, one.trained, "source, x-mixup − translate-train", "source")
-        for one in _benches(m, _scores(m))
-    ]
 
 
 def kl_is_worth_more(m: Measurements) -> list[Check]:
     """Claim 2i: in classification, leaving out KL costs more than leaving out MSE."""
-    benches = [(one, _ablations(one)) for one in _benches(m, _scores(m)) if one.classifies]
     return [
         one.versus(left["without MSE"], left["without KL"], "without MSE − without KL")
-        for one, left in benches
-        if "without MSE" in left and "without KL" in left
-    ]
-
-
-def training_alone_helps(m: Measurements) -> list[Check]:
-    """Claim 2j: mixing in training helps models that do not mix at inference."""
-    return [
-        one.versus(one.unmixed, one.trained, "unmixed at inference, x-mixup − translate-train")
-        for one in _benches(m, _scores(m))
+        for one in _scored(m)
+        if {"without MSE", "without KL"} <= (left := _ablations(one)).keys()
     ]
 
 
 def layers_help(m: Measurements) -> list[Check]:
     """Claim 2k: mixing in any layer helps, in classification in any lower one."""
-    places: dict[object, list[Bench]] = {}
+    stacks: dict[object, list[Bench]] = {}
     for one in _benches(m, _scores(m), layers=True):
-        key = tuple(one.whole[[*PLACE, "encoder", "inputs.translator"]].iloc[0])
-        places.setdefault(key, []).append(one)
+        stacks.setdefault((one.board, one.fact("inputs.translator")), []).append(one)
     found = []
-    for unsorted in places.values():
-        own = sorted(unsorted, key=_layer)
-        if len({*map(_layer, own)}) < 2:
-            continue
-        helping = own[: (len(own) + 1) // 2] if own[0].classifies else own
-        for one in helping:
-            found.append(one.versus(one.whole, one.trained, f"layer {_layer(one)} − translate-train"))
-        if own[0].classifies:
-            about = f"layer {_layer(own[0])} − layer {_layer(own[-1])}"
-            found.append(own[0].versus(own[0].whole, own[-1].whole, about))
+    for unsorted in stacks.values():
+        *_, highest = own = sorted(unsorted, key=lambda one: int(one.fact("method.layer")))
+        layers = [int(one.fact("method.layer")) for one in own]
+        classifies = highest.fact("task") in CLASSIFICATION
+        if layers[0] < layers[-1]:
+            helping = own[: (len(own) + 1) // 2] if classifies else own
+            for layer, one in zip(layers, helping, strict=False):
+                found.append(one.versus(one.whole, one.trained, f"layer {layer} − translate-train"))
+            if classifies:
+                about = f"layer {layers[0]} − layer {layers[-1]}"
+                found.append(own[0].versus(own[0].whole, highest.whole, about))
     return found
 
 
@@ -242,27 +217,30 @@ def centroids_come_closer(m: Measurements) -> list[Check]:
 def gains_are_apart(m: Measurements) -> list[Check]:
     """Claim 2m: languages whose CKA gains more do not gain more in score."""
     found = []
-    for one in _benches(m, _scores(m)):
-        gains = [
-            _by_language(one.on(mine, "targets")) - _by_language(one.on(yours, "targets"))
-            for mine, yours in ((_cka_of(m, one.whole), _cka_of(m, one.trained)), (one.whole, one.trained))
-            if len(mine) and len(yours)
-        ]
-        if len(gains) == 2 and len(both := _both(*gains)):
+    for one in _scored(m):
+        if len(one.trained):
+            of_cka = _by_language(_cka_of(m, one.whole)) - _by_language(_cka_of(m, one.trained))
+            score = _by_language(one.on(one.whole, "target")) - _by_language(one.on(one.trained, "target"))
             about = f"{one.about}: ρ of gains in CKA and in score"
-            found.append(_correlation(about, both, above=-UNCORRELATED, below=UNCORRELATED))
+            found += _correlation(about, of_cka, score, above=-UNCORRELATED, below=UNCORRELATED)
     return found
+
+
+@once
+def _scored(m: Measurements) -> list[Bench]:
+    return [*_benches(m, _scores(m))]
 
 
 def _benches(
     m: Measurements, rows: pd.DataFrame, *, inputs: Sequence[str] = ("paired",), layers: bool = False
 ) -> Iterator[Bench]:
     """Give every whole X-Mixup; with ``layers`` those that name one, else those in the paper's."""
-    for board, own in boards(m, rows, [*PLACE, "encoder"]):
+    for board, group in boards(m, rows, [*PLACE, "encoder"]):
+        targets, sources = ({*"+".join(group[name]).split("+")} for name in ("target", "source"))
+        roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
+        own = group.assign(role=group["language"].map(roles).fillna("unseen"))
         mixes = own[(own["method"] == "x-mixup") & (own["without"] == "") & own["inputs"].isin(inputs)]
-        if mixes.empty:
-            continue
-        usual = mixes["method.layer"] == 0
+        usual = mixes["method.layer"] == 0 if len(mixes) else mixes["inputs"] == 0
         mixes = mixes[~usual if layers else usual | (not usual.any())]
         wholes = [whole for _, whole in mixes.groupby(["way", "inputs", "inputs.translator"])]
         for whole in wholes:
@@ -274,27 +252,28 @@ def _benches(
                 whole=whole,
                 trained=_closest(own, whole, "translate-train", "translator"),
                 plain=_closest(own, whole, "source-only"),
-                targets=frozenset("+".join(own["target"]).split("+")) - {""},
             )
 
 
 def _closest(rows: pd.DataFrame, whole: pd.DataFrame, method: str, *same: str) -> pd.DataFrame:
     """Keep one system of a method: who translated is the same, and most of optimization; the first by id."""
-    ways = rows[(rows["method"] == method) & (rows["inputs"] == "")].drop_duplicates("way").sort_values("way")
-    own = whole.iloc[0]
-    ways = ways[np.array([not _differing(way, own, same) for _, way in ways.iterrows()], dtype=bool)]
-    apart = [len(_differing(way, own, ("optimization",))) for _, way in ways.iterrows()]
-    best = ways["way"].iloc[apart.index(min(apart))] if apart else None
-    return rows[(rows["way"] == best) & (rows["inputs"] == "")]
+    rows, own = rows[(rows["method"] == method) & (rows["inputs"] == "")], whole.iloc[0]
+    apart = {
+        way["way"]: len(_differing(way, own, ["optimization"]))
+        for _, way in rows.drop_duplicates("way").sort_values("way").iterrows()
+        if not _differing(way, own, same)
+    }
+    return rows[rows["way"] == min(apart, key=apart.__getitem__, default=None)]
 
 
 def _differing(one: "pd.Series[Any]", other: "pd.Series[Any]", groups: Iterable[str]) -> set[str]:
     """Return the columns of groups of facts ("method.mse" is one of "method") in which two rows differ."""
-    columns = [name for name in one.index if str(name).split(".")[0] in groups]
     return {
         name
-        for name in columns
-        if one[name] != other[name] and not (pd.isna(one[name]) and pd.isna(other[name]))
+        for name in one.index
+        if name.split(".")[0] in groups
+        and one[name] != other[name]
+        and not (pd.isna(one[name]) and pd.isna(other[name]))
     }
 
 
@@ -302,25 +281,24 @@ def _ablations(bench: Bench) -> dict[str, pd.DataFrame]:
     """Return by name what is the whole in all but one part."""
     whole, found = bench.whole.iloc[0], {}
     rows = bench.rows[bench.rows["without"].isin(ABLATIONS)]
-    for _, own in rows.groupby(["without", "way", "inputs", "inputs.translator"]):
-        one = own.iloc[0]
-        name, silent = ABLATIONS[one["without"]]
-        free = {f"method.{field}" for field in (*one["without"].split(), *silent)}
-        reads = all(one[field] == whole[field] for field in ("inputs", "inputs.translator"))
-        if reads and _differing(one, whole, ("method", "optimization", "translator")) <= free:
+    for (without, *_), own in rows.groupby(["without", "way", "inputs", "inputs.translator"]):
+        name, free = ABLATIONS[without]
+        if _differing(own.iloc[0], whole, ("method", "optimization", "translator", "inputs")) <= free:
             found[name] = own
     return found
 
 
+@once
 def _scores(m: Measurements) -> pd.DataFrame:
     rows = m.frame("scores")
     return best_split(_systems(rows[rows["main"].eq(True)]))
 
 
+@once
 def _cka(m: Measurements) -> pd.DataFrame:
     """Return CKA with the source in the deepest layer measured, as rows of scores are."""
-    rows = _systems(m.frame("cka"))
-    rows = rows[_of_source(rows, "first")].dropna(subset="cka")
+    rows = where(_systems(m.frame("cka")), lambda code, of: code in of.split("+"), "first", "source")
+    rows = rows.dropna(subset="cka")
     named = rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
     return _deepest(named)
 
@@ -342,7 +320,8 @@ def _systems(rows: pd.DataFrame) -> pd.DataFrame:
         rows = rows[rows[name].ne(option)] if name in rows else rows
     if "method.ratio_rate" in rows:
         rows = rows[rows["method.ratio_rate"].fillna(1) == 1]
-    return rows.assign(without=[_without(row) for row in rows.to_dict("records")])
+    about = rows[[name for name in rows if name in ("task", "method") or name.startswith("method.")]]
+    return rows.assign(without=[_without(row) for row in about.to_dict("records")])
 
 
 def _without(row: Mapping[Any, Any]) -> str:
@@ -353,12 +332,7 @@ def _without(row: Mapping[Any, Any]) -> str:
 
 
 def _deepest(rows: pd.DataFrame) -> pd.DataFrame:
-    deepest = rows.groupby(["corpus", "task", "encoder"])["layer"].transform("max")
-    return rows[rows["layer"] == deepest]
-
-
-def _layer(one: Bench) -> int:
-    return int(one.whole["method.layer"].iloc[0])
+    return rows[rows["layer"] == rows.groupby(["corpus", "task", "encoder"])["layer"].transform("max")]
 
 
 def _tables(rows: pd.DataFrame) -> pd.DataFrame:
@@ -366,40 +340,33 @@ def _tables(rows: pd.DataFrame) -> pd.DataFrame:
     return spoken_for(rows).pivot_table(index="seed", columns="language", values="score")
 
 
-def _of_source(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
-    """Tell of which rows a column has a source language."""
-    own = [code in of.split("+") for code, of in zip(rows[name], rows["source"], strict=True)]
-    return pd.Series(own, rows.index, dtype=bool)
-
-
 def _by_language(rows: pd.DataFrame) -> "pd.Series[float]":
     """Return the mean over seeds of what models say about languages other than the source."""
-    own = spoken_for(rows)
-    return own[~_of_source(own, "language")].groupby("language")["score"].mean()
+    own = where(spoken_for(rows), lambda code, of: code not in of.split("+"), "language", "source")
+    return own.groupby("language")["score"].mean()
 
 
-def _both(cka: "pd.Series[float]", score: "pd.Series[float]") -> pd.DataFrame:
-    return pd.concat([cka, score], axis=1, keys=["cka", "score"]).dropna()
-
-
-def _beside(checks: Mapping[str, Check], scale: float = 100, digits: int = 1) -> str:
+def _beside(checks: Mapping[str, Check]) -> str:
     """Write numbers that are said and not judged."""
-    said = {name: replace(one, scale=scale, digits=digits) for name, one in checks.items() if one.values}
-    text = ", ".join(f"{name} {one.written(one.estimate.mean)}" for name, one in said.items())
-    return f" ({text})" if text else ""
+    said = [f"{name} {one.written(one.estimate.mean)}" for name, one in checks.items() if one.values]
+    return f" ({', '.join(said)})" if said else ""
 
 
-def _correlation(about: str, both: pd.DataFrame, *, above: float, below: float = math.inf) -> Check:
+def _correlation(
+    about: str, cka: "pd.Series[float]", score: "pd.Series[float]", *, least: int = 1, **bounds: Any
+) -> list[Check]:
     """Check Spearman's ρ over languages: exact p of 0 (few languages), else by Fisher's z."""
-    n = len(both)
+    both = pd.concat([cka, score], axis=1).dropna()
+    sides = [*both.iloc[:, 0]], [*both.iloc[:, 1]]
+    if (n := len(both)) < least:
+        return []
     if n < FEWEST_LANGUAGES:
-        return Check(
-            about=f"{about}: {n} languages, and fewer than {FEWEST_LANGUAGES} cannot tell, not tested"
-        )
-    sides = [*both["cka"]], [*both["score"]]
+        return [
+            Check(about=f"{about}: {n} languages, and fewer than {FEWEST_LANGUAGES} cannot tell, not tested")
+        ]
     over = spearman(*sides)
     if math.isnan(over.rho):
-        return Check(about=f"{about}: the same for every language, not tested")
+        return [Check(about=f"{about}: the same for every language, not tested")]
     error = 1 / math.sqrt(n - 3)
     z = math.atanh(max(-ALMOST_ONE, min(ALMOST_ONE, over.rho)))
 
@@ -409,80 +376,125 @@ def _correlation(about: str, both: pd.DataFrame, *, above: float, below: float =
     low, high = bootstrap_interval(*sides)
     seen = math.tanh(BOTH_QUANTILES * error)
     found = Found(mean=over.rho, low=low, high=high, test=p_value, smallest_seen=seen)
-    return Check(
-        about=about,
-        values=sides[1],
-        found=found,
-        unit="language",
-        scale=1,
-        digits=2,
-        above=above,
-        below=below,
-    )
+    own = Check(about=about, values=sides[1], found=found, unit="language", scale=1, digits=2)
+    return [replace(own, **bounds)]
 
 
-def _claim(
-    name: str, where: str, test: Callable[[Measurements], list[Check]], *needs: str, says: str, rule: str
-) -> Claim:
-    return Claim(id=name, paper=2, where=where, says=says, rule=rule, test=test, needs=needs or ("scores",))
+def _over_seeds(about: str, values: Any, **bounds: Any) -> list[Check]:
+    """Check values by seed, the mean of languages where there are several."""
+    means = values.mean(axis=1) if isinstance(values, pd.DataFrame) else values.dropna()
+    return check_over(about, means, **{"scale": 100, "digits": 1, **bounds}) or missing(about)
 
 
-# fmt: off
+_claim = partial(Claim, paper=2, needs=())
+
 CLAIMS: Sequence[Claim] = (
-    _claim("2a", "Table 3", mixup_is_above,
-           says="On the targets X-Mixup is above translate-train, and translate-train above zero-shot.",
-           rule=f"X-Mixup, paired, minus translate-train, and this minus source-only, above 0; {OF_TARGETS}. "
-                "That the paper's effect (40 % of the gap closed, Table 8) lies outside the interval does "
-                "not contradict: it is a mean of seven tasks, and POS closed 19 %."),
-    _claim("2b", "Table 7, Q1", cka_rises, "cka",
-           says="CKA of the source and a target language is higher within X-Mixup models.",
-           rule="CKA in each encoder's and task's deepest layer measured, X-Mixup minus translate-train, "
-                "above 0; mean of the languages that models were made for, t-test over seeds."),
-    _claim("2c", "Table 2, Fig. 3", cka_goes_with_transfer, "scores", "cka",
-           says="The higher its CKA with the source, the better a language is transferred to.",
-           rule=f"Spearman's ρ over {FEWEST_LANGUAGES} languages or more of CKA within models, deepest "
-                "layer, and score, means over seeds, above 0, of source-only and of translate-train; "
-                "bootstrap interval over languages."),
-    _claim("2d", "Tables 5 and 9", each_ablation_loses,
-           says="X-Mixup loses when any of its parts is left out.",
-           rule="X-Mixup, paired, minus the same with one part off, and minus itself without translations at "
-                f"inference, each above 0; {OF_TARGETS}."),
-    _claim("2e", "Table 6", unseen_languages_gain,
-           says="Languages without any translation in training gain from X-Mixup too.",
-           rule="X-Mixup, paired, minus translate-train, above 0; mean of the languages that no model was "
-                "made for, test over seeds and examples. Beside it, not judged: translations at inference, "
-                "and translate-test."),
-    _claim("2f", "Section 4.1, Eq. 5", ratios_differ, "mixup-ratio",
-           says="The mixing ratio is another for each example.",
-           rule=f"Standard deviation of λ over examples divided by its mean, above {LEAST_SPREAD:g} (our "
-                "bar); t-test over seeds, each the mean of the targets."),
-    _claim("2g", "Table 8, Q2", gap_shrinks,
-           says="The gap between the source and the targets is smaller with X-Mixup.",
-           rule="Source score, unpaired, minus the targets' mean, paired: of translate-train (unpaired) "
-                "minus of X-Mixup, above 0; t-test over seeds."),
-    _claim("2h", "Table 7", source_gains,
-           says="The source language gains too.",
-           rule="Source score of X-Mixup, unpaired, minus that of translate-train, above 0; test over seeds "
-                "and examples."),
-    _claim("2i", "Table 9", kl_is_worth_more,
-           says="In classification the consistency of predictions (KL) is worth more than that of states "
-                "(MSE).",
-           rule=f"X-Mixup without MSE minus X-Mixup without KL, paired, above 0; {OF_TARGETS}."),
-    _claim("2j", "Table 5, Q3", training_alone_helps,
-           says="Mixing in training helps even without translations at inference.",
-           rule="X-Mixup, unpaired, minus translate-train (as high as Table 5's “w/o mixup” in XNLI), above "
-                f"0; {OF_TARGETS}."),
-    _claim("2k", "Fig. 5, Q4", layers_help,
-           says="Mixing helps in any layer, but in classification not in the higher ones.",
-           rule="X-Mixup trained at a layer, paired, minus translate-train, above 0, in classification at "
-                f"the lower half of layers; there the lowest minus the highest too; {OF_TARGETS}."),
-    _claim("2l", "Figs 1 and 4, Q1", centroids_come_closer, "representation-map",
-           says="The languages' centroids lie closer together with X-Mixup.",
-           rule="Share of the variance of states between languages, deepest layer: X-Mixup minus "
-                "translate-train, or source-only where that has no map, below 0; t-test over seeds."),
-    _claim("2m", "Table 7", gains_are_apart, "scores", "cka",
-           says="A language whose CKA gains more does not therefore gain more in score.",
-           rule=f"Spearman's ρ of the gains in CKA and in score on translate-train, within ±{UNCORRELATED:g} "
-                f"(our bar), over {FEWEST_LANGUAGES} languages or more."),
+    _claim(
+        id="2a",
+        where="Table 3",
+        says="On the targets X-Mixup is above translate-train, and translate-train above zero-shot.",
+        rule="X-Mixup, paired, minus translate-train, and this minus source-only: above 0. That the "
+        "paper's effect (40 % of the gap closed, Table 8) lies outside the interval does not "
+        "contradict: POS closed 19 %.",
+        test=mixup_is_above,
+    ),
+    _claim(
+        id="2b",
+        where="Table 7, Q1",
+        says="CKA of the source and a target language is higher within X-Mixup models.",
+        rule="CKA in each encoder's and task's deepest layer measured, mean of the targets: X-Mixup minus "
+        "translate-train, above 0.",
+        test=cka_rises,
+    ),
+    _claim(
+        id="2c",
+        where="Table 2, Fig. 3",
+        says="The higher its CKA with the source, the better a language is transferred to.",
+        rule=f"Of source-only and of translate-train, Spearman's ρ over {FEWEST_LANGUAGES} languages or "
+        "more of CKA in the deepest layer and score, means over seeds: above 0. Interval: bootstrap "
+        "over languages.",
+        test=cka_goes_with_transfer,
+    ),
+    _claim(
+        id="2d",
+        where="Tables 5 and 9",
+        says="X-Mixup loses when any of its parts is left out.",
+        rule="X-Mixup, paired, minus the same with one part off, and minus itself without translations at "
+        "inference: each above 0.",
+        test=each_ablation_loses,
+    ),
+    _claim(
+        id="2e",
+        where="Table 6",
+        says="Languages without any translation in training gain from X-Mixup too.",
+        rule="X-Mixup, paired, minus translate-train, mean of the languages that no model was made for: "
+        "above 0. Beside it, not judged: translations at inference, and translate-test.",
+        test=unseen_languages_gain,
+    ),
+    _claim(
+        id="2f",
+        where="Section 4.1, Eq. 5",
+        says="The mixing ratio is another for each example.",
+        rule=f"Standard deviation of λ over examples divided by its mean: above {LEAST_SPREAD:g} (our bar).",
+        test=ratios_differ,
+    ),
+    _claim(
+        id="2g",
+        where="Table 8, Q2",
+        says="The gap between the source and the targets is smaller with X-Mixup.",
+        rule="Source score, unpaired, minus the targets' mean, paired: of translate-train (unpaired) minus "
+        "of X-Mixup, above 0. Chance: seeds alone.",
+        test=gap_shrinks,
+    ),
+    _claim(
+        id="2h",
+        where="Table 7",
+        says="The source language gains too.",
+        rule="Source score of X-Mixup, unpaired, minus that of translate-train: above 0.",
+        test=lambda m: [
+            one.versus(one.unmixed, one.trained, "source, x-mixup − translate-train", "source")
+            for one in _scored(m)
+        ],
+    ),
+    _claim(
+        id="2i",
+        where="Table 9",
+        says="In classification the consistency of predictions (KL) is worth more than that of states (MSE).",
+        rule="X-Mixup without MSE minus X-Mixup without KL, paired: above 0.",
+        test=kl_is_worth_more,
+    ),
+    _claim(
+        id="2j",
+        where="Table 5, Q3",
+        says="Mixing in training helps even without translations at inference.",
+        rule="X-Mixup, unpaired, minus translate-train (as high as Table 5's “w/o mixup” in XNLI): above 0.",
+        test=lambda m: [
+            one.versus(one.unmixed, one.trained, "unmixed at inference, x-mixup − translate-train")
+            for one in _scored(m)
+        ],
+    ),
+    _claim(
+        id="2k",
+        where="Fig. 5, Q4",
+        says="Mixing helps in any layer, but in classification not in the higher ones.",
+        rule="X-Mixup trained at a layer, paired, minus translate-train, in classification at the lower "
+        "half of layers: above 0; there the lowest minus the highest too.",
+        test=layers_help,
+    ),
+    _claim(
+        id="2l",
+        where="Figs 1 and 4, Q1",
+        says="The languages' centroids lie closer together with X-Mixup.",
+        rule="Share of the variance of states between languages, deepest layer: X-Mixup minus translate- "
+        "train, or source-only where that has no map, below 0.",
+        test=centroids_come_closer,
+    ),
+    _claim(
+        id="2m",
+        where="Table 7",
+        says="A language whose CKA gains more does not therefore gain more in score.",
+        rule=f"Spearman's ρ over {FEWEST_LANGUAGES} languages or more of the gains in CKA and in score on "
+        f"translate-train: within ±{UNCORRELATED:g} (our bar).",
+        test=gains_are_apart,
+    ),
 )
-# fmt: on

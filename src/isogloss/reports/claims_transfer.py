@@ -2,7 +2,8 @@
 
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Sections 3 to 5, Appendices B, C.
 Only what the paper did counts: encoders as published or pretrained, paths between its three kinds of models.
-Nothing is averaged over tasks, sources, encoders or ways of training: each has a check of its own.
+Nothing is averaged over tasks, sources, encoders or ways of training: each has a check of its own. A seed is
+worth the mean of all targets; seeds that lack one do not count.
 """
 
 import math
@@ -17,8 +18,8 @@ import pandas as pd
 from isogloss.metrics.correlation import spearman
 from isogloss.metrics.crossed import LEVEL, POWER
 from isogloss.reports.comparison import PLACE, best_split, boards
-from isogloss.reports.measurements import Measurements
-from isogloss.reports.verdicts import Check, Claim, Found
+from isogloss.reports.measurements import Measurements, once
+from isogloss.reports.verdicts import Check, Claim, Found, check_over, missing
 
 HARDLY = 0.03
 """A score that "hardly moves" does so by less than three points."""
@@ -29,12 +30,6 @@ SMOOTH = 0.9
 FAR_LARGER = 3.0
 """A standard deviation that is "far larger" is this many times the other."""
 
-ABOUT_EQUAL = (0.8, 1.25)
-"""Ratios of norms that count as about equal."""
-
-ABOUT_55 = (45.0, 65.0)
-"""Angles that count as about 55 degrees."""
-
 FEWEST_SEEDS = 3
 
 DIGITS = 6
@@ -44,21 +39,15 @@ WHERE = ["corpus", "treebank", "language", "split", "metric"]
 
 ON_PATH = [*PLACE, "encoder", "way", "start.way"]
 
-PATH = "interpolation"
-
 F_TEST = f"F-test over {FEWEST_SEEDS} seeds or more, root of the mean variance over targets"
 
-OF_SEEDS = "t-test over seeds, each the mean of all targets; seeds that lack a target do not count"
+NOTHING: Mapping[str, str] = {}
+SOURCE, TARGET = {"role": "source"}, {"role": "target"}
+WHOLE = {"part": "all"}
+EQ_1, EQ_2 = ({"start.method": start, **WHOLE} for start in ("source-only", "target-only"))
 
-
-def source_stays(m: Measurements) -> list[Check]:
-    """Claim 1a: along Eq. 1 the source hardly moves."""
-    return [_fall(about, own) for about, own in boards(m, _paths(m, role="source"), ON_PATH)]
-
-
-def target_rises(m: Measurements) -> list[Check]:
-    """Claim 1b: along Eq. 1 the target rises, and smoothly."""
-    return _rises(m, _paths(m, role="target"))
+Part = Callable[[str, pd.DataFrame], list[Check]]
+"""One thing a claim says of what was trained in one way: it is given words for this, and the rows."""
 
 
 def target_varies_more(m: Measurements) -> list[Check]:
@@ -79,60 +68,20 @@ def target_varies_more(m: Measurements) -> list[Check]:
     return found
 
 
-def target_is_linear(m: Measurements) -> list[Check]:
-    """Claim 1f: the target rises on a straight line."""
-    return [
-        _over_seeds(f"{about}: R² of a line", own, "straight", above=SMOOTH, scale=1, digits=2)
-        for about, own in boards(m, _paths(m, role="target"), ON_PATH)
-    ]
-
-
-def variance_falls(m: Measurements) -> list[Check]:
-    """Claim 1h: on the monolingual side of the path the target varies more than at its bilingual end."""
-    found = []
-    for about, own in boards(m, _paths(m, role="target"), ON_PATH):
-        starts, ends = (
-            own.pivot_table(index="seed", columns="target", values=at) for at in ("first", "last")
-        )
-        if starts.columns.size and ends.columns.size:
-            found.append(_stds(f"{about}: std of targets at α = 0 / at α = 1", starts, ends, 1.0))
-    return found
-
-
 def encoder_is_the_path(m: Measurements) -> list[Check]:
     """Claim 1i: the encoder alone moves the target as the whole does, the head alone does not."""
-    kinds = {part: _paths(m, role="target", part=part) for part in ("all", "encoder", "head")}
-    if kinds["all"].empty or (kinds["encoder"].empty and kinds["head"].empty):
-        return []
-    found = []
-    for about, own in boards(m, pd.concat(kinds.values()), ON_PATH):
-        gain = own.pivot_table(index=["seed", "target"], columns="part", values="gain").reindex(
-            columns=[*kinds]
-        )
-        near = {"above": -HARDLY, "below": HARDLY}
-        found += [
-            _check(f"{about}: gain of the whole − of the encoder", gain["all"] - gain["encoder"], **near),
-            _check(f"{about}: gain of the head", gain["head"], **near),
-        ]
-    return found
+    rows = _of(_paths(m), {"start.method": "source-only", **TARGET})
+    less = _mean(
+        "gain of the whole − of the encoder", "gain", WHOLE, {"part": "encoder"}, above=-HARDLY, below=HARDLY
+    )
+    head = _mean("gain of the head", "gain", {"part": "head"}, above=-HARDLY, below=HARDLY)
+    return _each(m, rows, less, head) if {"all"} < {*rows["part"]} else []
 
 
 def swapped(m: Measurements) -> list[Check]:
     """Claim 1j: along Eq. 2 source and target have changed places."""
-    stays = boards(m, _paths(m, start="target-only", role="target"), ON_PATH)
-    rises = _rises(m, _paths(m, start="target-only", role="source"))
-    return [*(_fall(f"{about} targets", own) for about, own in stays), *rises]
-
-
-def target_is_steeper(m: Measurements) -> list[Check]:
-    """Claim 1k: over the plane the target's surface is steeper than the source's."""
-    rows = pd.concat([_planes(m, "target"), _planes(m, "source")])
-    found = []
-    for about, own in boards(m, rows, ON_PATH):
-        slope = own.pivot_table(index=["seed", "target"], columns="role", values="slope")
-        slope = slope.reindex(columns=["target", "source"])
-        found.append(_check(f"{about}: slope, target − source", slope["target"] - slope["source"], above=0))
-    return found
+    stays, rises = (_of(_paths(m), EQ_2 | role) for role in (TARGET, SOURCE))
+    return [*_each(m, stays, lambda about, own: _fall(f"{about} targets", own)), *_each(m, rises, *RISES)]
 
 
 def _published(rows: pd.DataFrame) -> "pd.Series[bool]":
@@ -140,22 +89,29 @@ def _published(rows: pd.DataFrame) -> "pd.Series[bool]":
     return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1)
 
 
-def _paths(m: Measurements, *, role: str, start: str = "source-only", part: str = "all") -> pd.DataFrame:
-    """Return one row a path from a single-language to the bilingual model: its facts and its shape."""
+def _of(rows: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
+    for name, value in wanted.items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+@once
+def _paths(m: Measurements) -> pd.DataFrame:
+    """Return one row a path to the bilingual model: its facts and its shape over α in [0, 1]."""
     rows = m.frame("interpolation")
-    wanted = {"start.method": start, "method": "bilingual", "part": part, "role": role}
-    rows = rows[_published(rows) & _are(rows, wanted) & rows["alpha"].round(DIGITS).between(0, 1)]
-    return pd.DataFrame([
-        {**own.iloc[0], **_shape(own.groupby(own["alpha"].round(DIGITS))["score"].mean())}
-        for _, own in rows.groupby(["start", "end", *WHERE], dropna=False)
-    ])  # fmt: skip
+    rows = rows[_published(rows) & (rows["method"] == "bilingual")]
+    rows = rows.assign(alpha=rows["alpha"].astype(float).round(DIGITS))
+    paths = rows[rows["alpha"].between(0, 1)].groupby(["start", "end", "part", "role", *WHERE], dropna=False)
+    found = [{**own.iloc[0], **_shape(own.groupby("alpha")["score"].mean())} for _, own in paths]
+    return pd.DataFrame(found) if found else rows
 
 
 def _shape(scores: "pd.Series[float]") -> dict[str, float]:
     """Say what scores do along a path, by α in [0, 1]; nan where its points do not tell."""
-    several, flat = len(scores) > 2, scores.max() == scores.min()
-    line = 0.0 if flat else np.corrcoef(scores.index, scores)[0, 1] if several else math.nan
-    rho = 0.0 if flat else spearman([*scores.index], [*scores]).rho if several else math.nan
+    line = rho = 0.0 if len(scores) > 2 else math.nan
+    if len(scores) > 2 and scores.max() > scores.min():
+        line = np.corrcoef(scores.index, scores)[0, 1]
+        rho = spearman([*scores.index], [*scores]).rho
     first, last = scores.get(0.0, math.nan), scores.get(1.0, math.nan)
     way = scores.index[-1] - scores.index[0]
     return {
@@ -165,25 +121,34 @@ def _shape(scores: "pd.Series[float]") -> dict[str, float]:
         "first": first,
         "last": last,
         "gain": last - first,
-        "rho": rho if several else math.nan,
-        "straight": line**2 if several else math.nan,
+        "rho": rho,
+        "straight": line**2,
         "slope": np.abs(np.diff(scores)).sum() / way if way else math.nan,
     }
 
 
-def _planes(m: Measurements, role: str) -> pd.DataFrame:
-    """Return one row a plane through the paper's three models: zero-shot score and slope."""
-    rows = m.frame("plane")
+def _triples(m: Measurements, frame: str) -> pd.DataFrame:
+    """Keep what was measured of the paper's three whole models."""
     names = {"method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
-    rows = rows[_published(rows) & _are(rows, {**names, "part": "all", "role": role})]
-    rows = rows.assign(**{"start.way": rows["first.way"] + rows["second.way"]})
-    found = []
-    for _, own in rows.groupby(["origin", "first", "second", *WHERE], dropna=False):
+    rows = m.frame(frame)
+    rows = _of(rows[_published(rows)], names | WHOLE)
+    return rows.assign(**{"start.way": rows["first.way"] + rows["second.way"]})
+
+
+def _deltas(m: Measurements) -> pd.DataFrame:
+    return _triples(m, "deltas").assign(split="", metric="")
+
+
+@once
+def _planes(m: Measurements) -> pd.DataFrame:
+    """Return one row a plane: zero-shot score and slope."""
+    rows, found = _triples(m, "plane"), []
+    for _, own in rows.groupby(["origin", "first", "second", "role", *WHERE], dropna=False):
         grid = own.round(dict.fromkeys(("alpha_first", "alpha_second"), DIGITS)).pivot_table(
             index="alpha_first", columns="alpha_second", values="score"
         )
         found.append({**own.iloc[0], "points": grid.size, **_surface(grid)})
-    return pd.DataFrame(found)
+    return pd.DataFrame(found) if found else rows
 
 
 def _surface(grid: pd.DataFrame) -> dict[str, float]:
@@ -199,50 +164,48 @@ def _surface(grid: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _are(rows: pd.DataFrame, wanted: Mapping[str, str]) -> "pd.Series[bool]":
-    return (rows[[*wanted]] == pd.Series(wanted)).all(axis=1)
+def _each(m: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
+    """Check the parts of a claim on each task, source, encoder and way of training by itself."""
+    return [one for about, own in boards(m, rows, ON_PATH) for part in parts for one in part(about, own)]
 
 
-def _check(about: str, values: "pd.Series[float]", **bounds: Any) -> Check:
-    """Check a mean over seeds of values by seed and target; seeds that lack a target do not count."""
-    table = values.dropna().unstack("target").dropna()
-    means = tuple(float(one) for one in table.mean(axis=1))
-    return Check(about=about if means else f"{about}: not measured", values=means, **bounds)
+def _mean(
+    words: str,
+    name: str,
+    of: Mapping[str, str] = NOTHING,
+    minus: Mapping[str, str] = NOTHING,
+    **bounds: Any,
+) -> Part:
+    """Make the check of a column's mean over seeds: of some rows, minus that of others if they are named."""
+
+    def check(about: str, own: pd.DataFrame) -> list[Check]:
+        values, less = (_of(own, of).groupby(["seed", "target"])[name].mean() for of in (of, minus))
+        return _check(f"{about}: {words}", values - less if minus else values, **bounds)
+
+    return check
 
 
-def _over_seeds(about: str, rows: pd.DataFrame, name: str, **bounds: Any) -> Check:
-    return _check(about, rows.groupby(["seed", "target"])[name].mean(), **bounds)
+def _check(about: str, values: "pd.Series[float]", **bounds: Any) -> list[Check]:
+    """Check the mean over seeds of values by seed and target."""
+    means = values.dropna().unstack("target").dropna().mean(axis=1)
+    return check_over(about, means, **{"scale": 100, "digits": 1, **bounds}) or missing(about)
 
 
-def _fall(about: str, own: pd.DataFrame) -> Check:
+def _fall(about: str, own: pd.DataFrame) -> list[Check]:
     if not own["highest"].max() > 0:
-        return Check(about=f"{about}: every score is 0, nothing was learned")
-    return _over_seeds(f"{about}: fall", own, "fall", below=HARDLY)
+        return [Check(about=f"{about}: every score is 0, nothing was learned")]
+    return _mean("fall", "fall", below=HARDLY)(about, own)
 
 
-def _rises(m: Measurements, rows: pd.DataFrame) -> list[Check]:
-    found = []
-    for about, own in boards(m, rows, ON_PATH):
-        found.append(_over_seeds(f"{about}: ρ of α and score", own, "rho", above=SMOOTH, scale=1, digits=2))
-        found.append(_over_seeds(f"{about}: gain", own, "gain", above=0))
-    return found
-
-
-def _deltas(name: str, words: str, bounds: tuple[float, float], digits: int, m: Measurements) -> list[Check]:
-    rows = m.frame("deltas")
-    names = {"method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
-    rows = rows[_published(rows) & _are(rows, {**names, "part": "all"})]
-    by = ["corpus", "treebank", "task", "source", "encoder", "way", "first.way", "second.way"]
-    near: dict[str, Any] = dict(zip(("above", "below"), bounds, strict=True))
-    return [
-        _over_seeds(f"{about}: {words}", own, name, **near, scale=1, digits=digits)
-        for about, own in boards(m, rows, by)
-    ]
+def _variances(about: str, own: pd.DataFrame) -> list[Check]:
+    starts, ends = (own.pivot_table(index="seed", columns="target", values=at) for at in ("first", "last"))
+    known = starts.columns.size and ends.columns.size
+    return [_stds(f"{about}: std of targets at α = 0 / at α = 1", starts, ends, 1.0)] if known else []
 
 
 def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
     """Hold each encoder's slope against that of the next better one, where both know the same paths."""
-    if rows.empty or rows["encoder"].nunique() < 2:
+    if rows["encoder"].nunique() < 2:
         return []
     found = []
     for about, own in boards(m, rows, [*PLACE, "way", "start.way", "points"]):
@@ -251,12 +214,11 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
             for name in ("first", "slope")
         )
         names = dict(zip(own["encoder"], own["encoder.label"], strict=True))
-        order = first.mean().sort_values(kind="stable").index
-        if len(order) < 2 or first.empty:
-            found.append(Check(about=f"{about}: no paths that two encoders share: not measured"))
-        for worse, better in pairwise(order if len(first) else ()):
+        order = first.mean().sort_values(kind="stable").index if len(first) else []
+        for worse, better in pairwise(order):
             said = f"{about}: slope of {names[worse]} − of {names[better]}, which transfers better"
-            found.append(_check(said, slope[worse] - slope[better], above=0))
+            found += _check(said, slope[worse] - slope[better], above=0)
+        found += missing(f"{about}: no paths that two encoders share") if len(order) < 2 else []
     return found
 
 
@@ -292,59 +254,110 @@ def _stds(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) ->
     return Check(about=words, values=(ratio,) * len(seeds), found=found, above=least, scale=1)
 
 
-def _claim(
-    name: str, where: str, test: Callable[[Measurements], list[Check]], *needs: str, says: str, rule: str
-) -> Claim:
-    return Claim(id=name, paper=1, where=where, says=says, rule=rule, test=test, needs=needs or (PATH,))
-
-
-# fmt: off
-CLAIMS: Sequence[Claim] = (
-    _claim("1a", "Fig. 2, Figs 6–9", source_stays,
-           says="The source score hardly moves on the way from the source-only to the bilingual model.",
-           rule="Highest minus lowest source score over α in [0, 1] of Eq. 1 of whole models, below .03; "
-                f"{OF_SEEDS}."),
-    _claim("1b", "Fig. 2, Figs 6–9", target_rises,
-           says="The target score rises smoothly on the way from the source-only to the bilingual model.",
-           rule="Spearman's ρ of α and target score over α in [0, 1] of Eq. 1 above .9 (a level score counts "
-                f"as 0), and the gain from α = 0 to α = 1 above 0; {OF_SEEDS}."),
-    _claim("1c", "Sections 1 and 3, Fig. 5 at α = 0", target_varies_more, "scores",
-           says="Over seeds, the target score varies far more than the source score.",
-           rule="Standard deviation of source-only models' scores over seeds, of targets over the source's, "
-                f"above 3;  {F_TEST}. Near 100 % scores have little room to vary, which makes this ratio "
-                "large."),
-    _claim("1d", "Fig. 4, footnote 3", partial(_deltas, "ratio", "‖δ_S‖ / ‖δ_T‖", ABOUT_EQUAL, 2), "deltas",
-           says="The source-only and the target-only model lie about equally far from the bilingual model.",
-           rule=f"‖δ_S‖ / ‖δ_T‖ of whole models within .8 and 1.25; {OF_SEEDS}."),
-    _claim("1e", "Section 5, Fig. 2", lambda m: _flatter(m, _paths(m, role="target")),
-           says="The better encoder has the flatter target surface, on the path.",
-           rule="Mean |dscore/dα| of the target over α in [0, 1] of Eq. 1: an encoder's minus that of the "
-                f"next better one at α = 0 (zero-shot), above 0; {OF_SEEDS}. A high start leaves less to "
-                "climb."),
-    _claim("1f", "Abstract, Section 5, Fig. 2", target_is_linear,
-           says="The target score rises linearly.",
-           rule=f"R² of a straight line through the target score over α in [0, 1] of Eq. 1 above .9; "
-                f"{OF_SEEDS}."),
-    _claim("1g", "Fig. 4, footnote 3", partial(_deltas, "angle", "angle in degrees", ABOUT_55, 0), "deltas",
-           says="The ways to both single-language models span about 55 degrees.",
-           rule=f"Angle of δ_S and δ_T of whole models within 45 and 65 degrees; {OF_SEEDS}."),
-    _claim("1h", "Fig. 5", variance_falls,
-           says="The target score varies more over seeds at the source-only than at the bilingual model.",
-           rule="Standard deviation of the target score over seeds at α = 0 of Eq. 1 over that at α = 1, "
-                f"above 1; {F_TEST}."),
-    _claim("1i", "Footnote 2", encoder_is_the_path,
-           says="The encoder alone moves the target as the whole model does, the head alone hardly.",
-           rule="Gain of the target from α = 0 to α = 1 of Eq. 1: whole minus encoder, and head, both within "
-                f".03 of 0; {OF_SEEDS}."),
-    _claim("1j", "Eq. 2, Fig. 2", swapped,
-           says="From the target-only model on, the source score rises and the target score hardly moves.",
-           rule=f"As 1a and 1b along Eq. 2, with source and target swapped; {OF_SEEDS}."),
-    _claim("1k", "Section 5, Fig. 3", target_is_steeper, "plane",
-           says="The target's surface is steeper than the source's.",
-           rule="Mean |dscore/dα| over the grid of Eq. 3 within [0, 1]: target minus source, above 0; "
-                f"{OF_SEEDS}."),
-    _claim("1l", "Section 5, Figs 3 and 10", lambda m: _flatter(m, _planes(m, "target")), "plane",
-           says="The better encoder has the flatter target surface, in the plane.",
-           rule=f"As 1e, with the mean |dscore/dα| over the grid of Eq. 3 within [0, 1]; {OF_SEEDS}."),
+RISES = (
+    _mean("ρ of α and score", "rho", above=SMOOTH, scale=1, digits=2),
+    _mean("gain", "gain", above=0),
 )
-# fmt: on
+
+STRAIGHT = _mean("R² of a line", "straight", above=SMOOTH, scale=1, digits=2)
+
+RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", above=0.8, below=1.25, scale=1, digits=2)
+"""Norms that are about equal."""
+
+ANGLE = _mean("angle in degrees", "angle", above=45, below=65, scale=1, digits=0)
+"""About 55 degrees."""
+
+STEEPER = _mean("slope, target − source", "slope", TARGET, SOURCE, above=0)
+
+_claim = partial(Claim, paper=1, needs=())
+
+CLAIMS: Sequence[Claim] = (
+    _claim(
+        id="1a",
+        where="Fig. 2, Figs 6–9",
+        says="The source score hardly moves on the way from the source-only to the bilingual model.",
+        rule="Highest minus lowest source score over α in [0, 1] of Eq. 1 of whole models: below 3 points.",
+        test=lambda m: _each(m, _of(_paths(m), EQ_1 | SOURCE), _fall),
+    ),
+    _claim(
+        id="1b",
+        where="Fig. 2, Figs 6–9",
+        says="The target score rises smoothly on the way from the source-only to the bilingual model.",
+        rule="Over α in [0, 1] of Eq. 1, Spearman's ρ of α and target score (0 for a level one): above .9; "
+        "gain from α = 0 to α = 1: above 0.",
+        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), *RISES),
+    ),
+    _claim(
+        id="1c",
+        where="Sections 1 and 3, Fig. 5 at α = 0",
+        says="Over seeds, the target score varies far more than the source score.",
+        rule="Standard deviation of source-only models' scores over seeds, of targets over the source's, "
+        f"above 3;  {F_TEST}. Near 100 % scores have little room to vary, which makes this ratio large.",
+        test=target_varies_more,
+    ),
+    _claim(
+        id="1d",
+        where="Fig. 4, footnote 3",
+        says="The source-only and the target-only model lie about equally far from the bilingual model.",
+        rule="‖δ_S‖ / ‖δ_T‖ of whole models: within .8 and 1.25.",
+        test=lambda m: _each(m, _deltas(m), RATIO),
+    ),
+    _claim(
+        id="1e",
+        where="Section 5, Fig. 2",
+        says="The better encoder has the flatter target surface, on the path.",
+        rule="Mean |dscore/dα| of the target over α in [0, 1] of Eq. 1: an encoder's minus that of the next "
+        "better one at α = 0 (zero-shot), above 0. A high start leaves less to climb.",
+        test=lambda m: _flatter(m, _of(_paths(m), EQ_1 | TARGET)),
+    ),
+    _claim(
+        id="1f",
+        where="Abstract, Section 5, Fig. 2",
+        says="The target score rises linearly.",
+        rule="R² of a straight line through the target score over α in [0, 1] of Eq. 1: above .9.",
+        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), STRAIGHT),
+    ),
+    _claim(
+        id="1g",
+        where="Fig. 4, footnote 3",
+        says="The ways to both single-language models span about 55 degrees.",
+        rule="Angle of δ_S and δ_T of whole models: within 45 and 65 degrees.",
+        test=lambda m: _each(m, _deltas(m), ANGLE),
+    ),
+    _claim(
+        id="1h",
+        where="Fig. 5",
+        says="The target score varies more over seeds at the source-only than at the bilingual model.",
+        rule=f"Its standard deviation over seeds at α = 0 of Eq. 1 over that at α = 1, above 1; {F_TEST}.",
+        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), _variances),
+    ),
+    _claim(
+        id="1i",
+        where="Footnote 2",
+        says="The encoder alone moves the target as the whole model does, the head alone hardly.",
+        rule="Gain of the target from α = 0 to α = 1 of Eq. 1: whole minus encoder, and head, both within 3 "
+        "points of 0.",
+        test=encoder_is_the_path,
+    ),
+    _claim(
+        id="1j",
+        where="Eq. 2, Fig. 2",
+        says="From the target-only model on, the source score rises and the target score hardly moves.",
+        rule="As 1a and 1b along Eq. 2, with source and target swapped.",
+        test=swapped,
+    ),
+    _claim(
+        id="1k",
+        where="Section 5, Fig. 3",
+        says="The target's surface is steeper than the source's.",
+        rule="Mean |dscore/dα| over the grid of Eq. 3 within [0, 1]: target minus source, above 0.",
+        test=lambda m: _each(m, _planes(m), STEEPER),
+    ),
+    _claim(
+        id="1l",
+        where="Section 5, Figs 3 and 10",
+        says="The better encoder has the flatter target surface, in the plane.",
+        rule="As 1e, with the mean |dscore/dα| over the grid of Eq. 3 within [0, 1].",
+        test=lambda m: _flatter(m, _of(_planes(m), TARGET)),
+    ),
+)

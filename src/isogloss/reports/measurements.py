@@ -6,11 +6,11 @@ the facts of what they are about. Nothing is read from names.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -90,6 +90,7 @@ class Measurements:
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     _predictions: dict[str, dict[str, Kept]] = field(default_factory=dict)
+    _made: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return all rows of a kind as a tidy frame: their fields, and the facts of what they are about.
@@ -186,6 +187,22 @@ class Measurements:
             rows = rows.join(self.models[["way", "method"]].add_prefix(f"{other}."), on=other)
         # As objects, all texts lie in one block: taking a part of the rows is then some ten times as fast.
         return rows.astype(dict.fromkeys(rows.select_dtypes("str"), object)).copy()
+
+
+Made = TypeVar("Made")
+
+
+def once(make: Callable[[Measurements], Made]) -> Callable[[Measurements], Made]:
+    """Let what a function makes of measurements be made a single time, however many ask for it."""
+
+    @wraps(make)
+    def made(m: Measurements) -> Made:
+        if make not in m._made:
+            m._made[make] = make(m)
+        found: Made = m._made[make]
+        return found
+
+    return made
 
 
 def read_measurements(out: Path) -> Measurements:
