@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from isogloss.core.records import Record
 from isogloss.data.prediction_table import Kept
 from isogloss.metrics.significance import holm
-from isogloss.reports.measurements import Measurements
+from isogloss.reports import measurements
+from isogloss.reports.comparison import unit_of
+from isogloss.reports.measurements import Measurements, Run
 from isogloss.reports.scored_sets import reference_of, scored_sets
 from isogloss.reports.scores import BITEXT_SIZE, GAP, INTERFERENCE, score_tables, values_of
 
@@ -262,6 +265,32 @@ def test_encoders_made_here_scatter_over_pretraining_seeds():
     ]
     assert "3 pretraining seeds" in table.caption
     assert set(table.data["against"].dropna()) == {"joint / source-only"}
+
+
+def test_one_pretraining_and_what_adjusted_it_scatter_over_seeds():
+    made = {"encoder.kind": "pretrain", "encoder.original": "joint", "encoder.adjusted": "procrustes"}
+    joint, aligned = models(**JOINT), models(encoder="aligned", **made)
+    once = [{**row, "encoder.seed": 0} for row in (*joint, *aligned)]
+    others = [{**row, "encoder.seed": 0} for row in models(**{**JOINT, "encoder": "mono"})]
+    units = [
+        unit_of(measured(rows).frame("scores"))
+        for rows in (once, [*joint, *aligned], [*once[: len(joint)], *others], joint)
+    ]
+    assert units == ["seed", "encoder.seed", "encoder.seed", "seed"]
+    found = data(measured(once)).query("encoder == 'aligned'")
+    assert {*found["units"]} == {3}
+    assert found.loc[found["column"] == "de", "p_value"].notna().all()
+
+
+def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_others():
+    def read(**treebanks):
+        run = {"corpus": "ud", "languages": [*treebanks], "treebanks": [*treebanks.items()]}
+        return Record(id=" ".join(treebanks.values()), kind="measure", title="", run=run)
+
+    runs = [read(en="EWT", fr="GSD"), read(fr="GSD"), read(en="PUD", fr="PUD"), read(fr="PUD")]
+    m = Measurements(runs=[Run(id=one.id, state="finished", folder=Path(), record=one) for one in runs])
+    assert [measurements.tested(one, m._beside)[2] for one in runs] == ["", "", "PUD", "PUD"]
+    assert [measurements.tested(one)[2] for one in runs] == ["", "GSD", "PUD", "PUD"]
 
 
 def test_a_model_without_source_stands_in_the_table_of_every_source():

@@ -6,6 +6,7 @@ what the systems are, and looked up; no name is taken apart.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,12 @@ import pandas as pd
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.records import RECORD
 from isogloss.data.prediction_table import PREDICTIONS
-from isogloss.reports.comparison import SYSTEM, Comparison, best_split
+from isogloss.reports.comparison import SYSTEM, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, name_systems
 from isogloss.reports.scored_sets import Key, ScoredSet, key_of, scored_sets, tested
 
 Facts = Mapping[str, Any]
-
-Baseline = Callable[[Facts, Facts], bool]
-"""Tells whether the second system is what the first is held against."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +55,19 @@ def compare_runs(request: Request) -> tuple[list[Compared], list[str]]:
     ConfigError where a name is not known, or nothing can be compared.
     """
     folders, names = _folders(request)
-    m = _together([read_measurements(folder) for folder in folders])
-    scores = m.frame("scores")
+    read = [read_measurements(folder) for folder in folders]
+    runs = {run.id: run for m in read for run in m.runs if run.record}
+    labels = {key: name for m in read for key, name in m.labels.items()}
+    m = Measurements(runs=[*runs.values()], labels=labels)
+    scores = name_systems(m.frame("scores"), m.labels)
     if scores.empty:
         raise ConfigError(
             'compare: no scores among these runs. Add [[measure]] name = "scores" to the recipe, and run it.'
         )
-    scores = name_systems(scores, m.labels)
-    known = set(scores["run"])
-    chosen = {_by_run("compare", "folder or scored run", name, scores, known) for name in names}
-    sets = _asked(request, scored_sets(m), scores)
-    baseline = _baseline(request.against, sets, scores)
-    found = [one for where in sets for one in _compared(m, where, baseline, chosen)]
+    chosen = {_by_run("compare", "folder or scored run", name, scores, scores["run"]) for name in names}
+    sets = _asked(request, scored_sets(m))
+    is_baseline = _baseline(request.against, sets, scores)
+    found = [one for where in sets for one in _compared(m, where, is_baseline, chosen)]
     if not found:
         raise ConfigError(
             f"compare: nothing to hold against {request.against}: no other system was scored on the same "
@@ -79,65 +78,55 @@ def compare_runs(request: Request) -> tuple[list[Compared], list[str]]:
 
 def _folders(request: Request) -> tuple[list[Path], list[str]]:
     """Return the folders to read, and the runs named among theirs; no name means all."""
-    folders, names = [], []
+    found: dict[Path, None] = {}
+    names = []
     for word in request.runs:
-        path = Path(word)
-        if (path / RECORD).exists():
-            folders.append(path.resolve().parent)
-            names.append(path.resolve().name)
-        elif path.is_dir():
-            folders.append(path)
-        else:
-            folders.append(request.folder)
-            names.append(word)
-    return list(dict.fromkeys(folders)), names
+        is_run = (Path(word) / RECORD).exists()
+        path = Path(word).resolve() if is_run else Path(word)
+        is_folder = path.is_dir() and not is_run
+        found[path if is_folder else path.parent if is_run else request.folder] = None
+        names += [] if is_folder else [path.name if is_run else word]
+    return [*found], names
 
 
-def _together(read: Sequence[Measurements]) -> Measurements:
-    runs = {run.id: run for m in read for run in m.runs if run.record}
-    labels = {key: name for m in read for key, name in m.labels.items()}
-    return Measurements(runs=list(runs.values()), labels=labels)
-
-
-def _asked(request: Request, sets: Sequence[ScoredSet], scores: pd.DataFrame) -> list[ScoredSet]:
+def _asked(request: Request, sets: Sequence[ScoredSet]) -> list[ScoredSet]:
     """Return the test sets by the measure and on the split asked for, or each task's own."""
-    for name, asked, column in (("measure", request.measure, "metric"), ("split", request.split, "split")):
-        if asked and asked not in set(scores[column]):
-            raise unknown_name(f"--{name}", name, asked, set(scores[column]))
-    best = best_split(scores).groupby(["corpus", "task"])["split"].first()
-    return [
-        where
-        for where in sets
-        if (where.about["metric"] == request.measure if request.measure else where.rows["main"].all())
-        and where.about["split"] == (request.split or best[where.about["corpus"], where.about["task"]])
-    ]
+    asked = (("measure", request.measure, "metric", "main"), ("split", request.split, "split", "best"))
+    for name, word, column, own in asked:
+        if word and word not in (known := {where.about[column] for where in sets}):
+            raise unknown_name(f"--{name}", name, word, known)
+        sets = [one for one in sets if (one.about[column] == word if word else one.rows[own].all())]
+    return [*sets]
 
 
-def _compared(m: Measurements, where: ScoredSet, is_baseline: Baseline, chosen: set[Key]) -> list[Compared]:
+def _compared(
+    m: Measurements, where: ScoredSet, is_baseline: Callable[[Facts, Facts], bool], chosen: set[Key]
+) -> list[Compared]:
     """Compare the systems of one test set: one table, one correction."""
     facts = {key_of(one): one for one in where.systems}
-    wanted = [key for key in facts if not chosen or key in chosen]
-    pairs = [(key, other) for key in wanted for other in facts if other != key]
-    against = {key: other for key, other in pairs if is_baseline(facts[key], facts[other])}
+    against = {
+        key: other
+        for key, other in product(facts, facts)
+        if key != other and (not chosen or key in chosen) and is_baseline(facts[key], facts[other])
+    }
     return [
         Compared(where=where, column=column, system=facts[key], baseline=facts[against[key]], comparison=one)
         for (key, column), one in tested(m, where, against).items()
     ]
 
 
-def _baseline(name: str, sets: Sequence[ScoredSet], scores: pd.DataFrame) -> Baseline:
-    """Return what tells whether a system is the baseline of another."""
+def _baseline(name: str, sets: Sequence[ScoredSet], scores: pd.DataFrame) -> Callable[[Facts, Facts], bool]:
+    """Return what tells whether the second system is what the first is held against."""
     systems = [one for where in sets for one in where.systems]
-    if name in (methods := {one["system"] for one in systems}):
-        return lambda one, other: other["system"] == name and other["encoder"] == one["encoder"]
-    if name in (encoders := {one["encoder.label"] for one in systems}):
+    same = {_both(one): SYSTEM[:0] for one in systems}
+    same |= {one["encoder.label"]: SYSTEM[1:] for one in systems}
+    same |= {one["system"]: SYSTEM[:1] for one in systems}
+    if name in same:
         return lambda one, other: (
-            other["encoder.label"] == name and all(other[part] == one[part] for part in SYSTEM[1:])
+            name in (other["system"], other["encoder.label"], _both(other))
+            and all(other[part] == one[part] for part in same[name])
         )
-    if name in (both := set(map(_both, systems))):
-        return lambda _, other: _both(other) == name
-    known = {*methods, *encoders, *both}
-    key = _by_run("--against", "method, encoder, system or run", name, scores, known)
+    key = _by_run("--against", "method, encoder, system or run", name, scores, same)
     return lambda _, other: key_of(other) == key
 
 
@@ -147,9 +136,11 @@ def _both(one: Facts) -> str:
 
 def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, known: Iterable[str]) -> Key:
     """Return the system of the score run, or of the model, whose id begins so."""
-    own = scores[[bool(name) and key.startswith(name) for key in scores["run"]]]
-    own = scores[[bool(name) and key.startswith(name) for key in scores["model"]]] if own.empty else own
-    found = {key_of(one): one["name"] for one in own.drop_duplicates(SYSTEM).to_dict("records")}
+    for column in ("run", "model"):
+        own = scores[[bool(name) and key.startswith(name) for key in scores[column]]]
+        if len(own):
+            break
+    found = {key_of(one): one["name"] for one in own.to_dict("records")}
     if not found:
         raise unknown_name(where, what, name, known)
     if len(found) > 1:

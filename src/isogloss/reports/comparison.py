@@ -7,6 +7,7 @@ and a star ask for more, namely that other seeds would show it too (``metrics.cr
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -16,7 +17,7 @@ import pandas as pd
 from isogloss.metrics.correlation import spearman
 from isogloss.metrics.crossed import LEVEL, Estimate, crossed
 from isogloss.metrics.over_languages import error_over_languages, verdict_over_languages
-from isogloss.metrics.paired import Array, Pair, System, cohens_d, per_example
+from isogloss.metrics.paired import Pair, System, cohens_d, per_example
 from isogloss.metrics.significance import holm, paired_test
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems
@@ -92,13 +93,15 @@ def compare(
     only the ones both systems have; None where there are none.
     """
     sides = [_by_unit(spoken_for(rows), unit) for rows in (ours, theirs)]
-    there = [{language for own in side.values() for language in own} for side in sides]
-    languages = sorted(there[0] & there[1])
+    languages = sorted(set.intersection(*(set[str]().union(*side.values()) for side in sides)))
     both = sides[0].keys() & sides[1].keys()
-    units = sorted(one for one in both if all(own in side[one] for side in sides for own in languages))
+    units = sorted(one for one in both if all(side[one].keys() >= {*languages} for side in sides))
     if not languages or not units:
         return None
-    mine, yours = ([_mean(side[one], languages) for one in units] for side in sides)
+    scored = [[side[one] for one in units] for side in sides]
+    mine, yours = (
+        [fmean(fmean(score for _, score in own[one]) for one in languages) for own in side] for side in scored
+    )
     values = tuple(a - b for a, b in zip(mine, yours, strict=True))
     found = Comparison(
         languages=tuple(languages),
@@ -107,21 +110,16 @@ def compare(
         values=values,
         estimate=crossed(values),
     )
-    pairs = _pairs(m, [[side[one] for one in units] for side in sides], languages)
-    return _with_examples(found, pairs) if pairs else found
+    return _with_examples(m, found, scored, ours["metric"].iloc[0])
 
 
 def spoken_for(scores: pd.DataFrame) -> pd.DataFrame:
     """Keep what a model speaks about: all languages, but of targets its own where it was made for some."""
-    if scores.empty:
-        return scores
-    keep = [
-        not target or language in target.split("+") or language in source.split("+")
-        for language, target, source in zip(
-            scores["language"], scores["target"], scores["source"], strict=True
-        )
-    ]
-    return scores[keep]
+
+    def spoken(language: str, target: str, source: str) -> bool:
+        return not target or language in target.split("+") or language in source.split("+")
+
+    return where(scores, spoken, "language", "target", "source") if len(scores) else scores
 
 
 def alike(rows: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
@@ -152,26 +150,33 @@ def ranked(rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], apart: Seque
     return rhos.groupby(level=list(unit)).mean()
 
 
-def corrected(tests: Mapping[object, Comparison]) -> dict[object, Comparison]:
+def corrected(tests: Mapping[Any, Comparison]) -> dict[Any, Comparison]:
     """Return the tests of one table with p-values after Holm's correction over all of them."""
     units, examples = (
-        _holm({key: getattr(one, name) for key, one in tests.items()}) for name in ("p_value", "p_examples")
+        _holm([getattr(one, name) for one in tests.values()]) for name in ("p_value", "p_examples")
     )
-    return {key: replace(one, p_holm=units[key], p_examples_holm=examples[key]) for key, one in tests.items()}
+    return {
+        key: replace(one, p_holm=next(units), p_examples_holm=next(examples)) for key, one in tests.items()
+    }
 
 
-def _holm(p_values: Mapping[object, float]) -> dict[object, float]:
+def _holm(p_values: Sequence[float]) -> Iterator[float]:
     """Correct those that are known; nan for the others."""
-    known = {key: value for key, value in p_values.items() if not math.isnan(value)}
-    found = holm(list(known.values())) if known else []
-    return {**dict.fromkeys(p_values, math.nan), **dict(zip(known, found, strict=True))}
+    known = iter(holm([one for one in p_values if not math.isnan(one)]))
+    return (one if math.isnan(one) else next(known) for one in p_values)
 
 
 def unit_of(*frames: pd.DataFrame) -> str:
-    """Return what replicates a comparison: encoders' seeds where they were pretrained here, else seeds."""
-    kinds = {kind for frame in frames for kind in frame["encoder.kind"].unique()}
-    several = {encoder for frame in frames for encoder in frame["encoder"].unique()}
-    return "encoder.seed" if kinds == {"pretrain"} and len(several) > 1 else "seed"
+    """Return what replicates a comparison: pretraining seeds of encoders made here, else fine-tuning seeds.
+
+    One pretraining and what adjusted it are replicated by fine-tuning alone.
+    """
+    kinds, encoders, originals, seeds = (
+        {value for one in frames for value in one[name].dropna()}
+        for name in ("encoder.kind", "encoder", "encoder.original", "encoder.seed")
+    )
+    replicated = len(encoders) > 1 and max(len(originals), len(seeds)) > 1
+    return "encoder.seed" if kinds == {"pretrain"} and replicated else "seed"
 
 
 def boards(m: Measurements, rows: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -196,69 +201,39 @@ def best_split(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[order == order.groupby([frame["corpus"], frame["task"]]).transform("min")]
 
 
-Model = tuple[str, str, str, float]
-"""One model on one language: its score run, the language, the metric and the score."""
-
-Scored = dict[str, list[Model]]
-"""The models of one unit, by language."""
+Scored = dict[str, list[tuple[str, float]]]
+"""The models of one unit, by language: their score runs and scores."""
 
 
 def _by_unit(rows: pd.DataFrame, unit: str) -> dict[Any, Scored]:
     """Return the scores of each unit; a loop, as a report asks this of many small frames."""
     found: dict[Any, Scored] = {}
-    columns = [rows[name] for name in (unit, "run", "language", "metric", "score")]
-    for one, *scored in zip(*columns, strict=True):
+    columns = [rows[name] for name in (unit, "language", "run", "score")]
+    for one, language, *scored in zip(*columns, strict=True):
         if not pd.isna(one):
-            found.setdefault(one, {}).setdefault(scored[1], []).append((*scored,))
+            found.setdefault(one, {}).setdefault(language, []).append((*scored,))
     return found
 
 
-def _mean(scored: Scored, languages: Sequence[str]) -> float:
-    return fmean(fmean(one[-1] for one in scored[language]) for language in languages)
-
-
-Contribution = tuple[Sequence[str], Array, Array]
-"""Ids of examples, and part and whole of each [example]."""
-
-
-def _pairs(
-    m: Measurements, sides: Sequence[Sequence[Scored]], languages: Iterable[str]
-) -> dict[str, tuple[Sequence[str], Pair]]:
-    """Return by language what both systems predicted, [unit example]; nothing where any of it is lacking."""
-    found: dict[str, tuple[Sequence[str], Pair]] = {}
-    for language in languages:
-        kept = [[_kept(m, unit[language]) for unit in side] for side in sides]
-        known = [[one for one in side if one is not None] for side in kept]
-        ids = {tuple(one[0]) for side in known for one in side}
-        if len(ids) != 1 or any(one is None for side in kept for one in side):
-            return {}
-        ours, theirs = (System(*(np.stack([one[at] for one in side]) for at in (1, 2))) for side in known)
-        found[language] = ids.pop(), Pair(ours, theirs)
-    return found
-
-
-def _kept(m: Measurements, models: Sequence[Model]) -> Contribution | None:
-    """Return what the models of one unit add to the measure, averaged over them."""
-    found: list[Contribution] = []
-    for run, language, metric, _ in models:
-        kept = m.predictions(run, language)
-        if kept is None or metric not in kept.measures:
-            return None
-        found.append((kept.ids, *kept.measures[metric]))
-    if len({one[0] for one in found}) != 1:
-        return None
-    if len(found) == 1:
-        return found[0]
-    part, whole = np.mean([one[1] for one in found], axis=0), np.mean([one[2] for one in found], axis=0)
-    return found[0][0], part, whole
-
-
-def _with_examples(found: Comparison, pairs: Mapping[str, tuple[Sequence[str], Pair]]) -> Comparison:
-    """Add the error that examples bring, and the test over them."""
-    added = {language: (ids, per_example(pair)) for language, (ids, pair) in pairs.items()}
+def _with_examples(
+    m: Measurements, found: Comparison, sides: Sequence[Sequence[Scored]], metric: str
+) -> Comparison:
+    """Add the error that examples bring, and the test over them, where all predictions were kept."""
+    asked = {(run, code) for unit in chain(*sides) for code in found.languages for run, _ in unit[code]}
+    kept = {key: one for key in asked if (one := m.predictions(*key)) and metric in one.measures}
+    ids = {code: one.ids for (_, code), one in kept.items()}
+    if len(kept) < len(asked) or any(one.ids != ids[code] for (_, code), one in kept.items()):
+        return found
+    pairs = {}
+    for code in found.languages:
+        models = [
+            [[kept[run, code].measures[metric] for run, _ in unit[code]] for unit in side] for side in sides
+        ]
+        units = [np.array([np.mean(unit, axis=0) for unit in side]) for side in models]
+        pairs[code] = Pair(*(System(own[:, 0], own[:, 1]) for own in units))
+    added = {code: (ids[code], per_example(pair)) for code, pair in pairs.items()}
     _, error, examples = error_over_languages(added)
-    one = next(iter(pairs.values()))[1]
-    test = paired_test(one) if len(pairs) == 1 else verdict_over_languages(added)
+    test = paired_test(*pairs.values()) if len(pairs) == 1 else verdict_over_languages(added)
     return replace(
         found,
         estimate=crossed(found.values, example_error=error, examples=examples),

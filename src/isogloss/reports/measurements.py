@@ -6,7 +6,7 @@ the facts of what they are about. Nothing is read from names.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path, PurePath
@@ -160,6 +160,12 @@ class Measurements:
         return {run.id: run for run in self.runs}
 
     @cached_property
+    def _beside(self) -> set[tuple[str, str, str]]:
+        """Treebanks that a run reads beside others, by corpus and language: alone they make no test set."""
+        read = [treebanks_of(run.record) for run in self.runs]
+        return {one for banks in read if len({bank for _, _, bank in banks}) > 1 for one in banks}
+
+    @cached_property
     def _rows(self) -> dict[str, list[dict[str, Any]]]:
         """All rows of known kinds, by frame, with the ids of their runs."""
         found: dict[str, list[dict[str, Any]]] = {}
@@ -176,7 +182,7 @@ class Measurements:
         columns = [one.name for one in fields(FRAMES[name])]
         rows = pd.DataFrame(self._rows.get(name, []), columns=["run", *columns])
         ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
-        about = {run: tested(self._by_id[run].record) for run in rows["run"].unique()}
+        about = {run: tested(self._by_id[run].record, self._beside) for run in rows["run"].unique()}
         own = pd.DataFrame([about[run] for run in rows["run"]], columns=[*TESTED])
         rows = pd.concat([rows, own.drop(columns=rows.columns.intersection(own.columns))], axis=1)
         if ids:  # Equal scores of one model on inputs that came otherwise are two.
@@ -310,18 +316,29 @@ def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
 TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
 
 
-def tested(record: Record | None) -> tuple[str, ...]:
-    """Return what a measurement read: the corpus, how inputs came, the treebank if one is named for all."""
-    about = fields_of(record.run) if record else {}
-    banks = dict(about.get("treebanks") or ())
-    named = {banks.get(code, "") for code in about.get("languages") or ()}
+def tested(record: Record | None, beside: Set[tuple[str, str, str]] = frozenset()) -> tuple[str, ...]:
+    """Return what a measurement read: the corpus, how inputs came, the treebank if one is named for all.
+
+    It does not count where other runs read the same ``beside`` those of other languages.
+    """
+    about, banks = fields_of(record.run) if record else {}, treebanks_of(record)
+    named = {bank for _, _, bank in banks}
     who = translator_facts(about.get("translated") or (), "translator")
     return (
         str(about.get("corpus", "")),
         str(about.get("inputs") or ""),
-        named.pop() if len(named) == 1 else "",
+        named.pop() if len(named) == 1 and not banks <= beside else "",
         json.dumps(who, sort_keys=True) if who else "",
     )
+
+
+def treebanks_of(record: Record | None) -> set[tuple[str, str, str]]:
+    """Return corpus, language and treebank of all that a measurement read; "" for a treebank not named."""
+    about = fields_of(record.run) if record else {}
+    banks = dict(about.get("treebanks") or ())
+    return {
+        (str(about.get("corpus", "")), code, banks.get(code, "")) for code in about.get("languages") or ()
+    }
 
 
 def fields_of(part: Mapping[str, Any]) -> Mapping[str, Any]:

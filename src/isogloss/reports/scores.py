@@ -6,29 +6,17 @@ Negative Interference …", Table 2).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
-from math import isnan
 from typing import Any
 
 import pandas as pd
 
-from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison, best_split, spoken_for
+from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison, best_split, where
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, joined, language, percent, plus_minus, slug
-from isogloss.reports.scored_sets import (
-    IN_TRANSLATION,
-    MEAN,
-    SOURCE_ONLY,
-    TARGET_ONLY,
-    UNSEEN,
-    ScoredSet,
-    key_of,
-    references_of,
-    scored_sets,
-    tested,
-)
-from isogloss.reports.tables import POINTS, Cell, Number, Summary, Table, cells
-from isogloss.reports.verdicts import p_text
+from isogloss.reports.scored_sets import UNSEEN, ScoredSet, key_of, reference_of, scored_sets, tested
+from isogloss.reports.tables import POINTS, Cell, Number, Summary, Table, cells, plain_table
 
 GAP = "gap"
 
@@ -37,67 +25,67 @@ UNITS = {"seed": "seed", "encoder.seed": "pretraining seed"}
 
 def score_tables(m: Measurements) -> list[Table]:
     """Return a table for each test set and measure, and one of all tests; what is no task's own is folded."""
-    sets = scored_sets(m)
-    if not sets:
+    tables = [_score_table(m, one) for one in scored_sets(m)]
+    if not tables:
         return []
-    best = set(best_split(m.frame("scores"))[["corpus", "task", "split"]].itertuples(index=False, name=None))
-    tables = [_score_table(m, where, best) for where in sets]
     data = pd.concat([table.data for table in tables])
     return [*sorted(tables, key=lambda table: table.folded), *_significance(data[data["difference"].notna()])]
 
 
-def values_of(where: ScoredSet) -> pd.DataFrame:
+def values_of(one: ScoredSet) -> pd.DataFrame:
     """Return each system's scores with each unit, by column; the models of one unit are averaged first."""
-    by = [*SYSTEM, where.unit, "language"]
-    wide = spoken_for(where.rows).groupby(by)["score"].mean().unstack("language")
-    means = {
-        name: wide.reindex(columns=list(codes)).mean(axis=1, skipna=False)
-        for name, codes in {**where.columns, "source": where.sources, "target": where.targets}.items()
-    }
-    means = {**means, GAP: means.pop("source") - means.pop("target")}
-    order = [*(name for name in where.columns if name != UNSEEN), GAP, UNSEEN]
-    return pd.DataFrame({name: means[name] for name in order if name in means}).dropna(axis=1, how="all")
+    by = [*SYSTEM, one.unit, "language"]
+    wide = one.rows.groupby(by)["score"].mean().unstack("language")
+
+    def mean(codes: Sequence[str]) -> pd.Series:
+        return wide.reindex(columns=list(codes)).mean(axis=1, skipna=False)
+
+    found = pd.DataFrame({name: mean(codes) for name, codes in one.columns.items()})
+    found[GAP] = mean(one.sources) - mean(one.targets)
+    return found[sorted(found, key=lambda name: name == UNSEEN)].dropna(axis=1, how="all")
 
 
-def _score_table(m: Measurements, where: ScoredSet, best: set[tuple[str, ...]]) -> Table:
-    data = _data(m, where)
-    columns = [one for one in values_of(where) if (data["column"] == one).any()]
-    shared = [] if where.rows["encoder"].nunique() > 1 else [str(where.rows["encoder.label"].iloc[0])]
-    heads = [*([] if shared else ["encoder"]), "method, inputs"]
-    test_set = " ".join(where.about[name] for name in ("corpus", "treebank", "task", "mixed")).split()
-    about = ", ".join(
-        [" ".join(test_set), *([f"source {where.about['source']}"] * bool(where.sources)), *shared]
-    )
+def _score_table(m: Measurements, one: ScoredSet) -> Table:
+    values, about, rows = values_of(one), one.about, one.rows
+    data, heads = _data(m, one, values), {"encoder.label": "encoder", "system": "method, inputs"}
+    said = [" ".join(about[name] for name in ("corpus", "treebank", "task", "mixed") if about[name])]
+    said += [f"source {about['source']}"] * bool(one.sources)
+    if rows["encoder"].nunique() == 1:
+        said.append(rows["encoder.label"].iloc[0])
+        del heads["encoder.label"]
+    lines = _lines(data, [*heads], [*values])
+    majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
+    if len(majority):
+        shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values), ""]
+        lines.append(tuple(Cell(text, "baseline") for text in shown))
     return Table(
-        name=slug("scores", *where.about.values()),
-        title=f"{about}: {where.about['metric']} on {where.about['split']}",
-        caption=_caption(where, data),
-        header=(*cells(*heads), *(_head(where, one) for one in columns), Cell("against")),
-        align="l" * len(heads) + "r" * len(columns) + "l",
-        rows=(*_lines(data, columns, len(heads)), *_majority(where, columns, len(heads))),
+        name=slug("scores", *about.values()),
+        title=f"{', '.join(said)}: {about['metric']} on {about['split']}",
+        caption=_caption(one, data),
+        header=(*cells(*heads.values()), *(_head(one, name) for name in values), Cell("against")),
+        align="l" * len(heads) + "r" * len(values.columns) + "l",
+        rows=tuple(lines),
         data=data,
-        folded=not where.rows["main"].all()
-        or tuple(where.about[name] for name in ("corpus", "task", "split")) not in best,
+        folded=not rows[["main", "best"]].all(axis=None),
     )
 
 
-def _data(m: Measurements, where: ScoredSet) -> pd.DataFrame:
+def _data(m: Measurements, one: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each system and column: the numbers, and the test against its reference."""
-    systems, values = where.systems, values_of(where)
-    names, references = {key_of(one): one["name"] for one in systems}, references_of(systems)
-    tests = tested(m, where, references)
-    over = values.groupby(SYSTEM).agg(["mean", "std", "count"])
-    shown = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size")
+    scores = dict(iter(values.groupby(SYSTEM)))
+    systems = [own for own in one.systems if key_of(own) in scores]
+    against = {key_of(own): other for own in systems if (other := reference_of(own, systems))}
+    tests = tested(m, one, {key: key_of(other) for key, other in against.items()})
+    shown = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size", "name")
     found = []
     for facts, column in product(systems, values):
         key = key_of(facts)
-        if key not in over.index or not over.loc[key, (column, "count")]:
-            continue
-        numbers = dict(zip(("mean", "std", "units"), over.loc[key, column], strict=True))
-        test = tests.get((key, column))
-        told = {"against": names[references[key]], **numbers_of(test)} if test else {}
-        own = {name: facts[name] for name in shown}
-        found.append({**where.about, **own, "name": names[key], "column": column, **numbers, **told})
+        own = scores[key][column].dropna()
+        if len(own):
+            row = {**one.about, **{name: facts[name] for name in shown}, "column": column}
+            test = tests.get((key, column))
+            told = {"against": against[key]["name"], **numbers_of(test)} if test else {}
+            found.append({**row, "mean": own.mean(), "std": own.std(), "units": len(own), **told})
     return pd.DataFrame(found).reindex(columns=list(dict.fromkeys([*found[0], "against", *NUMBERS])))
 
 
@@ -109,129 +97,75 @@ NUMBERS = (
 
 def numbers_of(one: Comparison) -> dict[str, Any]:
     """Return a comparison as flat numbers."""
-    of_estimate = ("low", "high", "smallest_seen")
-    found = {name: getattr(one.estimate if name in of_estimate else one, name) for name in NUMBERS[:-1]}
-    return {**found, NUMBERS[-1]: len(one.values)}
+    parts = {"low": one.estimate, "high": one.estimate, "smallest_seen": one.estimate}
+    return {name: getattr(parts.get(name, one), name) for name in NUMBERS[:-1]} | {
+        NUMBERS[-1]: len(one.values)
+    }
 
 
-def _lines(data: pd.DataFrame, columns: Sequence[str], heads: int) -> list[tuple[Cell, ...]]:
-    rounded = data["mean"].round(3)
-    best = rounded.groupby(data["column"]).agg(["max", "size"])
+def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:
+    """Write a line for each system; the best of a column stands out where there are several."""
+    rounded, column = data["mean"].round(3), data["column"]
+    by = rounded.groupby(column)
+    best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (column != GAP)
+    told = zip(data["mean"], data["std"], data["mark"].fillna(""), best, strict=True)
+    shown = [
+        Cell(f"{plus_minus(mean, std)} {mark}".strip(), "best" if first else "")
+        for mean, std, mark, first in told
+    ]
     found = []
-    for _, own in data.groupby(SYSTEM, sort=False):
-        line = own.set_index("column")
-        first, against = line.iloc[0], line["against"].dropna().unique()
-        shown = []
-        for column in columns:
-            if column not in line.index:
-                shown.append(Cell("–"))
-                continue
-            one = line.loc[column]
-            text = (
-                f"{plus_minus(one['mean'], one['std'])} {one['mark'] if one['mark'] == one['mark'] else ''}"
-            )
-            first_of = best.loc[column, "size"] > 1 and round(one["mean"], 3) == best.loc[column, "max"]
-            shown.append(Cell(text.strip(), "best" if first_of and column != GAP else ""))
-        names = (first["encoder.label"], first["system"])[2 - heads :]
-        found.append((*cells(*names), *shown, *cells(*(against if len(against) else ("",)))))
+    for _, own in data.assign(cell=shown).groupby(SYSTEM, sort=False):
+        line, against = dict(zip(own["column"], own["cell"], strict=True)), own["against"].dropna()
+        numbers = (line.get(name, Cell("–")) for name in columns)
+        found.append((*cells(*own[heads].iloc[0]), *numbers, Cell(next(iter(against), ""))))
     return found
 
 
-def _majority(where: ScoredSet, columns: Sequence[str], heads: int) -> list[tuple[Cell, ...]]:
-    known = where.rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first()
-    if known.empty:
-        return []
-    shown = [percent(known[one]) if one in known.index else "–" for one in columns]
-    return [tuple(Cell(text, "baseline") for text in ("majority", *([""] * (heads - 1)), *shown, ""))]
+def _head(one: ScoredSet, column: str) -> Cell:
+    text = language(column) if one.columns.get(column) == (column,) else column
+    return Cell(f"{text} ★", "source") if column in one.sources else Cell(text)
 
 
-def _head(where: ScoredSet, column: str) -> Cell:
-    if column in where.sources:
-        return Cell(f"{language(column)} ★", "source")
-    return Cell(column if column in (MEAN, GAP, UNSEEN) else language(column))
-
-
-def _caption(where: ScoredSet, data: pd.DataFrame) -> str:
-    units, kept = sorted({*data["units"].astype(int)}), data["test"].dropna().replace("", pd.NA).dropna()
-    n = count(units[-1], UNITS[where.unit])
-    parts = [
-        f"{where.about['metric']} in percent, mean ± standard deviation over "
-        f"{n if len(units) == 1 else f'{units[0]} to {n}'}. Bold: best of a column.",
-        "★ marks the source. In a target's column a model counts only if it was made for it, or for none.",
-        f"Gap: source minus mean of {joined(where.targets)}." if GAP in set(data["column"]) else "",
-        f"Unseen: {joined(where.unseen)}, for which no model here was made." if where.unseen else "",
-        "· paired: each input beside its translation; · translated: the translation alone."
-        if where.rows["inputs"].isin(IN_TRANSLATION).any()
-        else "",
-        "Majority: the score of the most frequent label." if where.rows["baseline"].notna().any() else "",
-        _legend(data, UNITS[where.unit], [TESTS[one] for one in kept.unique()]),
-    ]
-    return " ".join(part for part in parts if part)
-
-
-def _legend(data: pd.DataFrame, unit: str, tests: Sequence[str]) -> str:
-    """Say what the marks mean, or why there are none."""
-    own = data[data["difference"].notna()]
-    if own.empty:
-        return "No marks: nothing here has a reference to be held against."
-    many = int(own["p_value"].notna().sum())
+def _caption(one: ScoredSet, data: pd.DataFrame) -> str:
+    units, unit, tests = sorted({*data["units"]}), UNITS[one.unit], data[data["difference"].notna()]
+    over = count(units[-1], unit) if len(units) == 1 else f"{units[0]} to {count(units[-1], unit)}"
+    crossed, how = tests["p_value"].count(), [TESTS[name] for name in tests["test"].unique() if name]
     star = (
-        f'{SURE} the difference from the system under "against" stands on {unit}s and examples: p < 0.05 by '
-        f"the test that crosses both, after Holm's correction over the {count(many, 'test')} of this table."
-        if many
-        else f"No {SURE} is possible: one {unit} says nothing about others."
+        f'{SURE} the difference from the system under "against" stands on {unit}s and examples: p < 0.05 '
+        f"by the test that crosses both, after Holm's correction over {count(crossed, 'test')} in this table."
     )
-    if not tests:
-        return f"{star} No predictions were kept: tests know {unit}s alone."
-    how = joined(tests)
-    return f"{star} {ON_EXAMPLES} it stands on the examples of these {unit}s alone ({how}; Holm likewise)."
-
-
-ABOUT = ("corpus", "treebank", "mixed", "task", "source", "split")
-
-SIGNIFICANCE = (
-    *("test set", "measure", "column", "system", "against", "difference", "95 % interval", "d"),
-    *("p over units", "p over examples", "p", "p (Holm)", "test over examples", "units", "seen"),
-)
+    parts = {
+        f"{one.about['metric']} in percent, mean ± standard deviation over {over}. Bold: best of a column. "
+        "★: the source. In a target's column a model counts only if it was made for it, or for none.": True,
+        f"Gap: source minus mean of {joined(one.targets)}.": GAP in set(data["column"]),
+        f"Unseen: {joined(one.unseen)}, for which no model here was made.": one.unseen,
+        "· paired: each input beside its translation; · translated: the translation alone.": (
+            (one.rows["inputs"] != one.about["mixed"]).any()
+        ),
+        "Majority: the score of the most frequent label.": one.rows["baseline"].notna().any(),
+        "No marks: nothing here has a reference to be held against.": tests.empty,
+        f"No {SURE} is possible: one {unit} says nothing about others.": len(tests) and not crossed,
+        star: crossed,
+        f"{ON_EXAMPLES} it stands on the examples of these {unit}s alone ({joined(how)}; Holm too).": how,
+        f"No predictions were kept: tests know {unit}s alone.": len(tests) and not how,
+    }
+    return " ".join(text for text, holds in parts.items() if holds)
 
 
 def _significance(tests: pd.DataFrame) -> list[Table]:
     """Return all tests of all tables in one."""
     if tests.empty:
         return []
-    lines = [
-        cells(
-            *(" ".join(one[part] for part in ABOUT if one[part]), one["metric"]),
-            *(one["column"], one["name"], one["against"]),
-            *(f"{100 * one['difference']:+.1f} {one['mark']}".strip(), _interval(one["low"], one["high"])),
-            "–" if isnan(one["effect"]) else f"{one['effect']:.2f}",
-            *(p_text(one[name]) for name in ("p_units", "p_examples", "p_value", "p_holm")),
-            *(one["test"] or "–", f"{one['tested_units']:g}"),
-            "–" if isnan(one["smallest_seen"]) else percent(one["smallest_seen"]),
-        )
-        for one in tests.to_dict("records")
-    ]
-    return [
-        Table(
-            name="significance",
-            title=f"Tests of differences ({count(len(tests), 'comparison')})",
-            caption=(
-                "Difference of means over units (seeds) in percentage points with its 95 % interval over "
-                "units and examples; Cohen's d over examples; p of the t-test over units alone, of the named "
-                "test over examples alone, of the test that crosses both, and that corrected over its table. "
-                "Seen: the least difference that so many units and examples show with 80 % power."
-            ),
-            header=cells(*SIGNIFICANCE),
-            align="lllll" + "r" * 7 + "lrr",
-            rows=tuple(lines),
-            data=tests,
-            folded=True,
-        )
-    ]
-
-
-def _interval(low: float, high: float) -> str:
-    return "–" if isnan(low) else f"{100 * low:+.1f} … {100 * high:+.1f}"
+    caption = (
+        "Means over units (seeds), their difference with its 95 % interval over units and examples; effect: "
+        "Cohen's d over examples; p of the t-test over units, of the named test over examples, of the test "
+        "that crosses both, and those corrected over their table; the least difference that so many units "
+        "and examples show with 80 % power."
+    )
+    about = ["corpus", "treebank", "mixed", "task", "source", "split", "metric", "column", "name", "against"]
+    title = f"Tests of differences ({count(len(tests), 'comparison')})"
+    table = plain_table("significance", title, tests[[*about, *NUMBERS]], shown=len(tests))
+    return [replace(table, caption=caption, folded=True)]
 
 
 def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
@@ -239,25 +173,20 @@ def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
     rows = best_split(
         scores[scores["main"] & scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")]
     )
-    rows = rows[rows["method"].isin([SOURCE_ONLY, TARGET_ONLY])]
-    trained = rows["source"].where(rows["method"] == SOURCE_ONLY, rows["target"])
-    read = [
-        {*languages.split("+")} >= {one, tested} and (method == SOURCE_ONLY or one == tested)
-        for languages, one, tested, method in zip(
-            rows["encoder.languages"], trained, rows["language"], rows["method"], strict=True
-        )
-    ]
-    chosen = pd.Series(read, index=rows.index, dtype=bool)
-    rows, trained = rows[chosen], trained[chosen]
+    across = rows["method"] == "source-only"
+    rows = rows.assign(plain=~across, trained=rows["source"].where(across, rows["target"]))
+    within = rows["trained"] == rows["language"]
+    arrow = (rows["trained"] + " → " + rows["language"]).mask(within, rows["language"] + " within")
+    rows = rows.assign(within=~within, cell=rows["task"] + " " + arrow)
+    rows = rows[across | (within & rows["method"].eq("target-only"))]
+    read = ("encoder.languages", "trained", "language")
+    rows = where(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
     if rows["encoder"].nunique() < 2:
         return rows.head(0)
-    within = trained == rows["language"]
-    arrow = (trained + " → " + rows["language"]).where(~within, rows["language"] + " within")
-    rows = rows.assign(cell=rows["task"] + " " + arrow, within=~within, plain=rows["method"] != SOURCE_ONLY)
-    by = ["encoder", "encoder.seed", "seed", "corpus", "cell"]
-    rows = rows.sort_values(["within", "task", "cell", "plain"], kind="stable").drop_duplicates(by)
-    mean = rows.groupby(["encoder", "encoder.seed", "corpus", "cell"])["score"].transform("mean")
-    return rows.assign(score=mean).drop_duplicates(["encoder", "encoder.seed", "corpus", "cell"])
+    one = ["encoder", "encoder.seed", "corpus", "cell"]
+    rows = rows.sort_values(["within", "task", "cell", "plain"], kind="stable")
+    rows = rows.drop_duplicates([*one, "seed"])
+    return rows.assign(score=rows.groupby(one)["score"].transform("mean")).drop_duplicates(one)
 
 
 INTERFERENCE = Summary(
@@ -279,19 +208,18 @@ INTERFERENCE = Summary(
 
 def _by_size(scores: pd.DataFrame) -> pd.DataFrame:
     """Keep source-only models on encoders adjusted on several sizes of bitext, the original's beside each."""
-    rows = best_split(scores[scores["main"] & scores["method"].eq(SOURCE_ONLY) & scores["inputs"].eq("")])
-    made = rows[rows["encoder.adjusted"] != ""]
-    sizes = made["encoder.size"].astype("string").fillna("all")
-    made = made.assign(translations=sizes, order=made["encoder.size"].astype(float).fillna(float("inf")))
-    by = ["encoder.original", "encoder.adjusted", "encoder.pairs"]
-    found = [made.head(0)]
-    for (base, how, pairs), own in made.groupby(by):
-        if own["translations"].nunique() > 1:
-            plain = rows[(rows["encoder"] == base) & rows["corpus"].isin(own["corpus"])]
-            about = {"encoder.adjusted": how, "encoder.pairs": pairs}
-            found += [plain.assign(translations="original", order=0.0, **about), own]
-    return pd.concat(found).sort_values(["corpus", "task", "language", "order"], kind="stable")
+    rows = best_split(scores[scores["main"] & scores["method"].eq("source-only") & scores["inputs"].eq("")])
+    made, setting = rows[rows["encoder.adjusted"] != ""], [*ADJUSTED]
+    sizes = made["encoder.size"]
+    made = made.assign(translations=sizes.astype("string").fillna("all"), order=sizes)
+    made = made[made.groupby(setting)["translations"].transform("nunique") > 1]
+    originals = rows[rows["encoder.adjusted"] == ""].drop(columns=setting[1:])
+    plain = made[[*setting, "corpus"]].drop_duplicates().merge(originals, on=["encoder.original", "corpus"])
+    found = pd.concat([plain.assign(translations="original", order=0), made])
+    return found.sort_values(["corpus", "task", "language", "order"], kind="stable")
 
+
+ADJUSTED = {"encoder.original": "encoder", "encoder.adjusted": "adjustment", "encoder.pairs": "bitext"}
 
 BITEXT_SIZE = Summary(
     frame="scores",
@@ -300,8 +228,7 @@ BITEXT_SIZE = Summary(
     caption="Source-only models on adjusted encoders, percent, mean ± standard deviation over seeds.",
     by={
         **{"corpus": "corpus", "task": "task", "source": "source", "metric": "measure", "split": "split"},
-        **{"encoder.original": "encoder", "encoder.adjusted": "adjustment", "encoder.pairs": "bitext"},
-        **{"language": "language"},
+        **{**ADJUSTED, "language": "language"},
     },
     values={"score": Number(column="score", **POINTS)},
     choose=_by_size,
