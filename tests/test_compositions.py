@@ -9,7 +9,6 @@ import math
 
 import pytest
 import torch
-from isogloss.reports.gather import gather
 
 import isogloss
 from isogloss.core.identity import identity

@@ -17,7 +17,7 @@ import pandas as pd
 from isogloss.metrics.correlation import bootstrap_interval, spearman
 from isogloss.reports.comparison import PLACE, best_split, boards, compare, spoken_for, unit_of, where
 from isogloss.reports.measurements import Measurements, once
-from isogloss.reports.verdicts import Check, Claim, Found, check_of, check_over, missing
+from isogloss.reports.verdicts import Check, Claim, Found, check_of
 
 CLASSIFICATION = ("nli", "paraphrase")
 """Tasks that one answer an input is given in: predictions are kept consistent by KL in these alone."""
@@ -383,7 +383,7 @@ def _correlation(
 def _over_seeds(about: str, values: Any, **bounds: Any) -> list[Check]:
     """Check values by seed, the mean of languages where there are several."""
     means = values.mean(axis=1) if isinstance(values, pd.DataFrame) else values.dropna()
-    return check_over(about, means, **{"scale": 100, "digits": 1, **bounds}) or missing(about)
+    return [check_of(means, about, **{"scale": 100, "digits": 1, **bounds})]
 
 
 _claim = partial(Claim, paper=2, needs=())

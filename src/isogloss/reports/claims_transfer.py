@@ -19,7 +19,7 @@ from isogloss.metrics.correlation import spearman
 from isogloss.metrics.crossed import LEVEL, POWER
 from isogloss.reports.comparison import PLACE, best_split, boards
 from isogloss.reports.measurements import Measurements, once
-from isogloss.reports.verdicts import Check, Claim, Found, check_over, missing
+from isogloss.reports.verdicts import Check, Claim, Found, check_of
 
 HARDLY = 0.03
 """A score that "hardly moves" does so by less than three points."""
@@ -188,7 +188,7 @@ def _mean(
 def _check(about: str, values: "pd.Series[float]", **bounds: Any) -> list[Check]:
     """Check the mean over seeds of values by seed and target."""
     means = values.dropna().unstack("target").dropna().mean(axis=1)
-    return check_over(about, means, **{"scale": 100, "digits": 1, **bounds}) or missing(about)
+    return [check_of(means, about, **{"scale": 100, "digits": 1, **bounds})]
 
 
 def _fall(about: str, own: pd.DataFrame) -> list[Check]:
@@ -218,7 +218,7 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
         for worse, better in pairwise(order):
             said = f"{about}: slope of {names[worse]} − of {names[better]}, which transfers better"
             found += _check(said, slope[worse] - slope[better], above=0)
-        found += missing(f"{about}: no paths that two encoders share") if len(order) < 2 else []
+        found += [check_of(None, f"{about}: no paths that two encoders share")] if len(order) < 2 else []
     return found
 
 
