@@ -115,7 +115,7 @@ SUMMARIES = (
         frame=gaps,
         name="transfer-gap",
         title="Transfer gap",
-        caption="Source score minus mean score over targets (its own, if made for some), in points; 0: no loss.",
+        caption="Source score minus mean over targets (its own, if made for some) in points; 0: no loss.",
         by=heads(*TEST, *MODEL, "split", "metric"),
         keep=("name",),
         values=percents(**{"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
@@ -125,7 +125,7 @@ SUMMARIES = (
         frame="retrieval",
         name="retrieval-by-layer",
         title="Translation retrieval",
-        caption="Percent of translations found, both ways. Centred: each language's mean is taken off first.",
+        caption="Percent of translations found. Centred: each language's mean is taken off first.",
         by=heads("corpus", "task", *MODEL, "first", "second", "layer", "similarity", "centred", "candidates"),
         keep=("name", "first", "second", "layer", "similarity", "centred"),
         values=percents(forward="accuracy_forward", backward="accuracy_backward", chance="chance"),
@@ -134,7 +134,7 @@ SUMMARIES = (
     Summary(
         frame="mixup-ratio",
         title="Mixing ratio by language",
-        caption="Share λ of the translation in an example (Eq. 5): mean and spread over examples, over seeds.",
+        caption="Share λ of the translation (Eq. 5) over examples, each ± standard deviation over seeds.",
         by=heads(*TEST, *MODEL, "language", "split"),
         keep=("name", "language"),
         values=numbers(
@@ -145,7 +145,7 @@ SUMMARIES = (
     Summary(
         frame="mixup-sweep",
         title="Mixing more, less, or elsewhere at inference",
-        caption="Score in percent; best: at the λ₀ chosen on the very examples it is scored on, so it flatters.",
+        caption="Percent; best: at the λ₀ chosen on the very examples it is scored on, so it flatters.",
         by=heads(*TEST, *MODEL, "language", "split", "layer"),
         keep=("name", "language", "layer"),
         values={
