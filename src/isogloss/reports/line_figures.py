@@ -105,6 +105,8 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     test = [*PLACE, "way", "inputs", "inputs.translator", "language"]
     original = rows[rows["encoder.adjusted"] == ""].groupby(["encoder", *test], dropna=False)["score"].mean()
     rows = rows.assign(translations=sizes)[(rows["encoder.adjusted"] != "") & sizes.notna()]
+    if rows.empty:
+        return rows
     fields = [name for name in rows if name.startswith("encoder.adjusted.")]
     series = ["encoder.original", "encoder.adjusted", "encoder.pairs", "encoder.depth", *fields]
     rows = rows[rows.groupby(series, dropna=False)["translations"].transform("nunique") > 1]
