@@ -222,12 +222,15 @@ def seed_figures(m: Measurements) -> list[Figure]:
         drawing.axis_labels(canvas, "standard deviation over seeds, percentage points", "")
         return canvas
 
+    return [drawing.drawn(drawing.capped(_seed_words(rows), len(found)), rows, paint)]
+
+
+def _seed_words(rows: pd.DataFrame) -> Words:
     means = rows.groupby(["system", "role"], sort=False)["std"].mean()
     told = [f"{system}, {role} language {100 * value:.1f}" for (system, role), value in means.items()]
-    words = Words(
+    return Words(
         name="seeds",
         title="Spread over seeds",
         caption=f"Unbiased, over up to {count(int(rows['seeds'].max()), 'seed')}; one mark per language.",
         alt=f"Dot plot. Mean standard deviation in points: {'; '.join(told)}.",
     )
-    return [drawing.drawn(drawing.capped(words, len(found)), rows, paint)]
