@@ -157,6 +157,8 @@ def test_adjustments_of_other_fields_never_share_a_line() -> None:
 
 
 def test_one_size_of_bitext_makes_no_curve_and_a_size_of_all_is_what_was_read() -> None:
+    unadjusted = {name: value for name, value in score("bb", 0.4).items() if name != "encoder.depth"}
+    assert figures(measured(scores=[unadjusted]), "bitext-size") == []
     alone = [score("bb", 0.5, 100), score("bb", 0.4)]
     assert figures(measured(scores=alone), "bitext-size") == []
     everything = score("bb", 0.6, 999) | {"encoder.size": None}

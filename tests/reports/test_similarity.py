@@ -8,18 +8,23 @@ from hand_made import golden, measured, plain, the_same
 
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.similarity import (
+    CKA_FIGURE,
     CKA_TABLE,
     CORRELATION_TABLE,
     GATE_TABLES,
-    cka_figures,
+    SIMILARITY_FIGURES,
     corrected,
-    similarity_figures,
     similarity_tables,
     smoothed,
     transfer_correlations,
 )
 
 Study = Callable[[str], Measurements]
+
+
+def similarity_figures(m: Measurements) -> list:
+    return [drawn for one in SIMILARITY_FIGURES for drawn in one.figures(m)]
+
 
 CONFLICT = {
     "joint 0": "gradients-joint-seed-0-75c3bf",
@@ -102,7 +107,7 @@ def test_conflict_in_training_is_as_it_was(study: Study) -> None:
 
 @pytest.mark.parametrize("task", ["upos", "nli"])
 def test_cka_is_as_it_was(study: Study, task: str) -> None:
-    (drawn,) = [one for one in cka_figures(study("mixup")) if one.name == f"cka-bitext-shipped-{task}"]
+    (drawn,) = [one for one in CKA_FIGURE.figures(study("mixup")) if one.name == f"cka-bitext-shipped-{task}"]
     before = [dict(row) for row in golden("mixup")["figures"][f"cka-bitext-{task}-shipped"]["data"]]
     for row in before:
         row["method"] = row["method"].split(" ")[0]
@@ -186,4 +191,4 @@ def test_figures_have_the_same_bytes_twice(study: Study) -> None:
 def test_without_rows_there_is_nothing() -> None:
     m = Measurements(runs=[])
     tables = [table for one in (*GATE_TABLES, CKA_TABLE, CORRELATION_TABLE) for table in one.tables(m)]
-    assert [*similarity_figures(m), *cka_figures(m), *similarity_tables(m), *tables] == []
+    assert [*similarity_figures(m), *CKA_FIGURE.figures(m), *similarity_tables(m), *tables] == []

@@ -1,7 +1,7 @@
 """Figures of one frame each, as values: lines over steps, epochs, layers, ratios, sizes; seeds' spread."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -11,6 +11,7 @@ from isogloss.reports.comparison import PLACE, best_split
 from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines, Words
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, joined, language, name_systems, slug, told_by
+from isogloss.reports.scored_sets import SOURCE_ONLY
 from isogloss.reports.summaries import COMPARABLE, spreads, with_role
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 MOST_TOLD = 12
 """Lines whose ends the text for those who cannot see a figure tells."""
 
-PLAIN = "source-only"
 TEST = ("corpus", "treebank", "inputs", "task", "encoder.label", "split", "metric")
 
 
@@ -62,11 +62,9 @@ class LineFigure:
     def _ends(self, rows: pd.DataFrame) -> str:
         how = self.lines
         keys = list(dict.fromkeys(filter(None, ["panel", how.color, how.dash])))
-        means = rows.groupby([*keys, how.x], sort=False)[how.y].mean().reset_index()
-        last = means.sort_values(how.x, kind="stable").drop_duplicates(keys, keep="last").sort_index()
-        names = last[keys].astype(str).itertuples(index=False, name=None)
-        values = (how.scale * last[how.y]).map("{:.3g}".format)
-        told = [" ".join([*filter(None, name), value]) for name, value in zip(names, values, strict=True)]
+        means = how.scale * rows.groupby([*keys, how.x], sort=False)[how.y].mean()
+        last = means.sort_index(level=how.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
+        told = [" ".join([*filter(None, map(str, key)), f"{own.iloc[-1]:.3g}"]) for key, own in last]
         more = [f"{count(len(told) - MOST_TOLD, 'line')} more"] if len(told) > MOST_TOLD else []
         return joined([*told[:MOST_TOLD], *more])
 
@@ -101,47 +99,40 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
     An adjustment to all translations has the number that it read.
     """
-    rows = best_split(rows[rows["main"].astype(bool) & (rows["method"] == PLAIN)])
+    rows = best_split(rows[rows["main"].astype(bool) & (rows["method"] == SOURCE_ONLY)])
     read = m.frame("bitext-read").groupby("run")["translations"].max()
     sizes = rows["encoder.size"].astype(float).fillna(rows["encoder.run"].map(read))
-    codes = [
-        "" if code in {one for pair in pairs.split("+") for one in pair.split("-")} else "not adjusted to"
-        for code, pairs in zip(rows["language"], rows["encoder.pairs"], strict=True)
-    ]
     test = [*PLACE, "way", "inputs", "inputs.translator", "language"]
     original = rows[rows["encoder.adjusted"] == ""].groupby(["encoder", *test], dropna=False)["score"].mean()
-    fields = [name for name in rows if name.startswith("encoder.adjusted.")]
-    series = ["encoder.original", "encoder.adjusted", "encoder.pairs", "encoder.depth", *fields]
-    rows = rows.assign(translations=sizes, line=codes)[(rows["encoder.adjusted"] != "") & sizes.notna()]
+    rows = rows.assign(translations=sizes)[(rows["encoder.adjusted"] != "") & sizes.notna()]
     if rows.empty:
         return rows
-    found = [
-        own.assign(how=", ".join(str(own[name].iloc[0]) for name in fields))
-        for _, own in rows.groupby(series, sort=False, dropna=False)
-        if own["translations"].nunique() > 1
-    ]
-    adjusted = pd.concat(found) if found else rows[:0]
-    known = (
-        adjusted.drop(columns="score").join(original, on=["encoder.original", *test]).dropna(subset=["score"])
-    )
-    return pd.concat([adjusted, known.assign(line="original encoder")], ignore_index=True)
+    fields = [name for name in rows if name.startswith("encoder.adjusted.")]
+    series = ["encoder.original", "encoder.adjusted", "encoder.pairs", "encoder.depth", *fields]
+    rows = rows[rows.groupby(series, dropna=False)["translations"].transform("nunique") > 1]
+    both = zip(rows["language"], rows["encoder.pairs"].str.replace("+", "-"), strict=True)
+    line = ["" if code in pairs.split("-") else "not adjusted to" for code, pairs in both]
+    how = [", ".join(map(str, values)) for _, *values in rows[fields].itertuples(name=None)]
+    rows = rows.assign(line=line, how=how)
+    known = rows.drop(columns="score").join(original, on=["encoder.original", *test])
+    known = known.dropna(subset=["score"]).assign(line="original encoder")
+    return pd.concat([rows, known], ignore_index=True)
 
+
+DEV = Lines(
+    x="epoch", y="score", panel="panel", color="system", dash="whose", band=True, whole=True, marker="."
+)
+LOSS = Lines(x="step", y="loss", panel="panel", color="encoder.label", labels=("step", "loss"), marker=".")
+SCORE = replace(DEV, dash="", band=False, scale=100, marker="o")
 
 LINE_FIGURES = (
     LineFigure(
         frame="retrieval",
         name="retrieval",
         title="Translation retrieval by layer",
-        caption=(
-            "How often the nearest sentence of the other language (cosine, each language centred, where that "
-            "was measured) is the translation, mean of both directions and over seeds, for each layer; a "
-            "last layer whose number is not known stands one to the right."
-        ),
+        caption="How often the nearest sentence is the translation, mean of both directions and over seeds.",
         panels=("corpus", "name", "task", "source", "target"),
-        lines=Lines(
-            x="place", y="accuracy", panel="panel", color="pair", labels=("layer", "accuracy, percent"),
-            scale=100, height=1.9, whole=True, marker="o",
-        ),
+        lines=replace(SCORE, x="place", y="accuracy", color="pair", labels=("layer", "accuracy, percent")),
         choose=_by_layer,
     ),
     LineFigure(
@@ -150,25 +141,16 @@ LINE_FIGURES = (
         title="Pretraining",
         caption="Loss (nats per masked subword) by step, mean over seeds; band: one standard deviation.",
         panels=("encoder.label",),
-        lines=Lines(
-            x="step", y="loss", panel="panel", color="whose", band=True, labels=("step", "loss"), height=1.9,
-            marker=".",
-        ),
+        lines=replace(LOSS, color="whose", band=True),
         choose=_pretraining,
     ),
     LineFigure(
         frame="perplexity",
         name="perplexity",
         title="Perplexity on held-out text",
-        caption=(
-            "Perplexity of masked subwords (logarithmic) by epoch, a line for each encoder, mean over seeds; "
-            f"band: one standard deviation. {COMPARABLE}"
-        ),
+        caption=f"Perplexity of masked subwords by epoch, mean over seeds. {COMPARABLE}",
         panels=("whose",),
-        lines=Lines(
-            x="epoch", y="score", panel="panel", color="encoder.label", band=True,
-            labels=("epoch", "perplexity"), whole=True, marker=".", log="y",
-        ),
+        lines=replace(DEV, color="encoder.label", dash="", labels=("epoch", "perplexity"), log="y"),
         choose=lambda _, rows: rows.assign(whose=rows["language"].map(language)),
     ),
     LineFigure(
@@ -177,10 +159,7 @@ LINE_FIGURES = (
         title="Adjusting",
         caption="Loss by step (logarithmic), one line per encoder; different sums are no better or worse.",
         panels=("encoder.adjusted",),
-        lines=Lines(
-            x="step", y="loss", panel="panel", color="encoder.label", labels=("step", "loss"), height=2.1,
-            marker=".", log="x",
-        ),
+        lines=replace(LOSS, log="x"),
         choose=lambda _, rows: rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")],
         apart=("encoder.adjusted",),
     ),
@@ -188,30 +167,18 @@ LINE_FIGURES = (
         frame="epochs",
         name="fine-tuning",
         title="Fine-tuning",
-        caption=(
-            "Score on the dev set of each training language by epoch, mean over seeds; band: one standard "
-            "deviation. The epoch that each run kept is in the CSV (chosen)."
-        ),
+        caption="Dev score of each training language, mean over seeds; the CSV has the epoch kept (chosen).",
         panels=("corpus", "task", "encoder.label", "source", "target", "metric"),
-        lines=Lines(
-            x="epoch", y="score", panel="panel", color="system", dash="whose", band=True,
-            labels=("epoch", "dev score, percent"), scale=100, height=1.2, whole=True, marker=".",
-        ),
+        lines=replace(DEV, labels=("epoch", "dev score, percent"), scale=100, height=1.2),
         choose=lambda _, rows: with_role(rows).assign(whose=lambda r: r["role"].replace("source", "")),
     ),
     LineFigure(
         frame="mixup-sweep",
         name="mixup-sweep",
         title="Mixing at inference",
-        caption=(
-            "Score of trained models whose largest mixing ratio λ₀, or layer, is changed at inference, mean "
-            "over seeds; nothing is trained again. At 0 nothing is mixed."
-        ),
+        caption="Score of trained models whose mixing ratio λ₀ or layer is changed at inference; 0: unmixed.",
         panels=("system", "source", "target", "language"),
-        lines=Lines(
-            x="ratio", y="score", panel="panel", color="line", labels=("λ₀", "score, percent"), scale=100,
-            marker="o",
-        ),
+        lines=replace(SCORE, x="ratio", color="line", labels=("λ₀", "score, percent"), whole=False),
         choose=_sweep,
         apart=TEST,
     ),
@@ -219,19 +186,16 @@ LINE_FIGURES = (
         frame="scores",
         name="bitext-size",
         title="Scores by the size of the bitext",
-        caption=(
-            "Source-only models on adjusted encoders by the number of translations (logarithmic); mean over "
-            "seeds, the band one standard deviation. Solid: languages it was adjusted to."
-        ),
+        caption="Source-only models on adjusted encoders; solid: languages that these were adjusted to.",
         panels=("corpus", "treebank", "task", "system", "source", "encoder.name", "encoder.languages", "how"),
-        lines=Lines(
-            x="translations", y="score", panel="panel", color="language", dash="line", band=True,
-            labels=("translations", "score, percent"), scale=100, height=2.1, marker="o", log="x",
+        lines=replace(
+            replace(SCORE, x="translations", color="language", dash="line", band=True, whole=False, log="x"),
+            labels=("translations", "score, percent"),
         ),
         choose=bitext_sizes,
         apart=("encoder.adjusted", "encoder.pairs"),
     ),
-)  # fmt: skip
+)
 
 
 def seed_figures(m: Measurements) -> list[Figure]:
@@ -246,17 +210,11 @@ def seed_figures(m: Measurements) -> list[Figure]:
         canvas, axes = drawing.panels(len(found[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
         canvas.subplots_adjust(left=1.6 / canvas.get_figwidth())
         for axis, (name, own) in zip(axes, found, strict=False):
-            for (system, role), marks in own.groupby(["system", "role"], sort=False):
-                colour, marker, lower = (SOURCE, "o", -0.17) if role == "source" else (TARGET, "D", 0.17)
-                values, height = 100 * marks["std"], names.index(system) + lower
-                look: dict[str, Any] = {
-                    "color": colour,
-                    "marker": marker,
-                    "alpha": 0.75,
-                    "label": f"{role} language",
-                }
-                axis.scatter(values, [height] * len(values), s=14, **look)
-                axis.vlines(values.mean(), height - 0.14, height + 0.14, color=colour)
+            for role, color, marker, lower in (("source", SOURCE, "o", -0.17), ("target", TARGET, "D", 0.17)):
+                marks = own[own["role"] == role]
+                heights = [names.index(one) + lower for one in marks["system"]]
+                look: dict[str, Any] = {"color": color, "marker": marker, "alpha": 0.75}
+                axis.scatter(100 * marks["std"], heights, s=14, label=f"{role} language", **look)
             drawing.head(axis, name)
             axis.set_yticks(range(len(names)), names)
             axis.set_ylim(len(names) - 0.5, -0.5)
@@ -273,10 +231,6 @@ def _seed_words(rows: pd.DataFrame) -> Words:
     return Words(
         name="seeds",
         title="Spread over seeds",
-        caption=(
-            f"Unbiased standard deviation over up to {count(int(rows['seeds'].max()), 'seed')} of the score, "
-            "in percentage points. One mark per model and language: circles are the source language, "
-            "diamonds the targets; the bar is the mean of each."
-        ),
+        caption=f"Unbiased, over up to {count(int(rows['seeds'].max()), 'seed')}; one mark per language.",
         alt=f"Dot plot. Mean standard deviation in points: {'; '.join(told)}.",
     )

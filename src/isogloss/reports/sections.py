@@ -120,7 +120,7 @@ SECTIONS: tuple[Section, ...] = (
         "cka",
         "How similar the languages' states are (CKA)",
         "Whether the languages that are represented like the source are those that transfer well.",
-        (similarity.cka_figures, similarity.CORRELATION_TABLE.tables, similarity.CKA_TABLE.tables),
+        (similarity.CKA_FIGURE.figures, similarity.CORRELATION_TABLE.tables, similarity.CKA_TABLE.tables),
     ),
     Section(
         "maps",
@@ -146,7 +146,8 @@ SECTIONS: tuple[Section, ...] = (
         "Whether two languages pull the weights the same way and need the same parameters, beside one "
         "language measured twice.",
         (
-            *(similarity.similarity_figures, similarity.similarity_tables),
+            *(one.figures for one in similarity.SIMILARITY_FIGURES),
+            similarity.similarity_tables,
             *(one.tables for one in similarity.GATE_TABLES),
         ),
     ),

@@ -59,11 +59,11 @@ def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
 def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
     """Return what all languages of an encoder share, what one has for itself, what reads a text, and all."""
     own = rows["language"] != ""
-    groups = [rows["run"]]
-    shared = rows["parameters"].mask(own, 0).groupby(groups).transform("sum")
-    most = rows["parameters"].where(own, 0).groupby(groups).transform("max")
-    total = rows["parameters"].groupby(groups).transform("sum")
-    return rows.assign(shared=shared, own=most, read=shared + most, total=total).drop_duplicates("encoder")
+    each = {"shared": rows["parameters"].mask(own, 0), "own": rows["parameters"].where(own, 0)}
+    of = rows.assign(**each).groupby("run")
+    rows = rows.assign(shared=of["shared"].transform("sum"), own=of["own"].transform("max"))
+    total = of["parameters"].transform("sum")
+    return rows.assign(read=rows["shared"] + rows["own"], total=total).drop_duplicates("encoder")
 
 
 def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
@@ -115,11 +115,7 @@ SUMMARIES = (
         frame=gaps,
         name="transfer-gap",
         title="Transfer gap",
-        caption=(
-            "Source score minus the mean score over the target languages, in percentage points; mean ± "
-            "standard deviation over seeds. 0 is perfect transfer. A model made for some targets counts on "
-            "these alone."
-        ),
+        caption="Source score minus mean over targets (its own, if made for some) in points; 0: no loss.",
         by=heads(*TEST, *MODEL, "split", "metric"),
         keep=("name",),
         values=percents(**{"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
@@ -129,10 +125,7 @@ SUMMARIES = (
         frame="retrieval",
         name="retrieval-by-layer",
         title="Translation retrieval",
-        caption=(
-            "Accuracy in percent: the translation of a first-language sentence found, and the way back. "
-            "Centred: the mean of each language is taken off first."
-        ),
+        caption="Percent of translations found. Centred: each language's mean is taken off first.",
         by=heads("corpus", "task", *MODEL, "first", "second", "layer", "similarity", "centred", "candidates"),
         keep=("name", "first", "second", "layer", "similarity", "centred"),
         values=percents(forward="accuracy_forward", backward="accuracy_backward", chance="chance"),
@@ -141,11 +134,7 @@ SUMMARIES = (
     Summary(
         frame="mixup-ratio",
         title="Mixing ratio by language",
-        caption=(
-            "The share λ of the translation that is mixed into an example (Eq. 5): mean, standard deviation "
-            "and quantiles over examples, each a mean ± standard deviation over seeds. If λ follows the "
-            "quality of translation, it is lower where translations are noisier."
-        ),
+        caption="Share λ of the translation (Eq. 5) over examples, each ± standard deviation over seeds.",
         by=heads(*TEST, *MODEL, "language", "split"),
         keep=("name", "language"),
         values=numbers(
@@ -156,15 +145,11 @@ SUMMARIES = (
     Summary(
         frame="mixup-sweep",
         title="Mixing more, less, or elsewhere at inference",
-        caption=(
-            "Score in percent, mean ± standard deviation over seeds: with nothing mixed (λ₀ 0), as trained, "
-            "and at the λ₀ whose mean is highest. That one is chosen on the very examples it is scored on, "
-            "so it flatters. A dash: not tried."
-        ),
+        caption="Percent; best: at the λ₀ chosen on the very examples it is scored on, so it flatters.",
         by=heads(*TEST, *MODEL, "language", "split", "layer"),
         keep=("name", "language", "layer"),
         values={
-            **percents(**{"unmixed": "unmixed", "as trained": "as_trained", "best": "best"}),
+            **percents(unmixed="unmixed", **{"as trained": "as_trained"}, best="best"),
             **numbers(**{"at λ₀": "at"}),
         },
         choose=sweep_ends,
@@ -174,10 +159,7 @@ SUMMARIES = (
         frame="perplexity",
         name="perplexity-by-language",
         title="Perplexity on held-out text",
-        caption=(
-            "After the last epoch, whose weights are kept, and at its lowest: where that is much earlier, "
-            f"the encoder learned its text by heart. Mean ± standard deviation over seeds. {COMPARABLE}"
-        ),
+        caption=f"After the last epoch, whose weights are kept, and at its lowest. {COMPARABLE}",
         by=heads("language", "encoder.label"),
         keep=("language", "encoder.label"),
         values={
@@ -190,10 +172,7 @@ SUMMARIES = (
     Summary(
         frame="parameters",
         title="Parameters of the encoders",
-        caption=(
-            "With their masked-LM heads. A text runs through what is shared and what its own language has, "
-            "so that encoders with modules are larger than what reads any one text."
-        ),
+        caption="With masked-LM heads; a text is read by what is shared and what its own language has.",
         by=heads("encoder.label"),
         values=numbers(
             0, **{"shared": "shared", "of a language": "own", "that read a text": "read", "in all": "total"}
@@ -206,10 +185,7 @@ SUMMARIES = (
         frame=partial(made, kind="align", part="aligner"),
         name="word-alignment",
         title="Word alignments against gold links",
-        caption=(
-            "Precision, recall, F1 and AER (alignment error rate; 0 is best) in percent, on the pairs that "
-            "have gold links."
-        ),
+        caption="Percent, on the pairs that have gold links. AER: alignment error rate, 0 is best.",
         by=heads("bitext", "languages", "split", "aligner", "settings", "pairs"),
         keep=("languages", "split", "pairs"),
         values={
@@ -223,10 +199,7 @@ SUMMARIES = (
         frame=partial(made, kind="translate", part="translator"),
         name="translations",
         title="Translations",
-        caption=(
-            "Lost: questions whose answer was not found again, which are left out. Cuts: places at which "
-            "texts were too long for the translator. chrF in percent, against the corpus's own translations."
-        ),
+        caption="Lost: answer not found again, left out. Cuts: text too long. chrF against the corpus's own.",
         by=heads("corpus", "languages", "split", "translator", "settings"),
         keep=("languages", "split"),
         values={**numbers(0, examples="examples", lost="lost", cuts="cuts"), **percents(chrF="score")},

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
 from isogloss.reports.measurements import Measurements
@@ -46,24 +45,15 @@ class Number:
 
     def of(self, rows: pd.DataFrame) -> str:
         """Write it; a dash where there is no number."""
-        values = rows[self.column].to_numpy(dtype=float, na_value=math.nan)
-        values = values[~np.isnan(values)]
-        mean = float(values.mean()) if len(values) else math.nan
-        std = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-        return plus_minus(mean, std, scale=self.scale, digits=self.digits)
+        values = pd.Series(rows[self.column].to_numpy(dtype=float, na_value=math.nan))
+        return plus_minus(values.mean(), values.std(), scale=self.scale, digits=self.digits)
 
 
 POINTS = {"scale": 100, "digits": 1}
 
 HEADS = {
-    "encoder.label": "encoder",
-    "name": "model",
-    "base": "encoder",
-    "origin.name": "origin",
-    "first.name": "to",
-    "second.name": "and to",
-    "first": "from",
-    "second": "to",
+    **{"encoder.label": "encoder", "name": "model", "base": "encoder", "first": "from", "second": "to"},
+    **{"origin.name": "origin", "first.name": "to", "second.name": "and to"},
 }
 """What stands above columns that are called otherwise."""
 
@@ -85,17 +75,14 @@ def numbers(digits: int = 2, /, **columns: str) -> dict[str, Number]:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A table of one frame: a line for each group of rows, numbers as mean ± standard deviation over it.
-
-    ``by`` are columns of the frame, with the head each gets; of those that are the same in all lines only
-    ``keep`` are shown. ``name`` and ``encoder.label`` may be among them: names are made for what is shown.
-    """
+    """A table of one frame: a line for each group of rows, numbers as mean ± standard deviation over it."""
 
     frame: str | Callable[[Measurements], pd.DataFrame]
     """The name of a frame, or what makes one."""
     title: str
     caption: str
     by: Mapping[str, str]
+    """Columns and their heads; of those that are the same in all lines only ``keep`` are shown."""
     values: Mapping[str, Number]
     over: str = "seeds"
     """What the rows of a line are."""
@@ -106,69 +93,58 @@ class Summary:
     pivot: str = ""
     """A column whose values become columns, instead of ``values``, which then has one entry."""
     apart: tuple[str, ...] = ()
-    """Columns that keep lines apart without being shown, as ids."""
+    """Columns that keep lines apart unseen, as ids."""
 
     def tables(self, m: Measurements) -> list[Table]:
         """Return the table; none where nothing was measured."""
         rows = m.frame(self.frame) if isinstance(self.frame, str) else self.frame(m)
-        if len(rows) and self.choose:
-            rows = self.choose(rows)
+        rows = self.choose(rows) if len(rows) and self.choose else rows
         if rows.empty:
             return []
         rows = name_systems(rows, m.labels) if "method" in rows and "name" not in rows else rows
-        by = [one for one in self.by if rows[one].nunique(dropna=False) > 1 or one in self.keep]
+        by = [one for one in self.by if one in self.keep or rows[one].nunique(dropna=False) > 1]
         by = by or list(self.by)[:1]
-        keys = [*by, *(one for one in self.apart if one not in by)]
-        lines = [(key[: len(by)], group) for key, group in rows.groupby(keys, sort=False, dropna=False)]
-        heads, numbers = self._columns(rows)
-        return [
-            Table(
-                name=slug(self.name or str(self.frame)),
-                title=self.title,
-                caption=self.caption,
-                header=cells(*(self.by[one] for one in by), *heads, self.over),
-                align="l" * len(by) + "r" * (len(heads) + 1),
-                rows=tuple(
-                    cells(*map(_plain, key), *(one(group) for one in numbers), str(self._count(group)))
-                    for key, group in lines
-                ),
-                data=rows,
-                folded=len(lines) > 12,
-            )
-        ]
+        keys = list(dict.fromkeys([*by, *self.apart]))
+        shown, values = self._turned(rows) if self.pivot else (rows, self.values)
+        used = dict.fromkeys([*keys, *filter(None, [self.pivot]), *(one.column for one in values.values())])
+        texts = []
+        for key, own in shown[list(used)].groupby(keys, sort=False, dropna=False):
+            most = own[self.pivot].value_counts().max() if self.pivot else len(own)
+            texts.append([*map(_plain, key[: len(by)]), *(one.of(own) for one in values.values()), f"{most}"])
+        head = [*(self.by[one] for one in by), *values, self.over]
+        said = {"name": slug(self.name or str(self.frame)), "title": self.title, "caption": self.caption}
+        return [written(said, len(by), pd.DataFrame(texts, columns=head), rows)]
 
-    def _columns(self, rows: pd.DataFrame) -> tuple[list[str], list[Callable[[pd.DataFrame], str]]]:
-        if not self.pivot:
-            return list(self.values), [one.of for one in self.values.values()]
+    def _turned(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Mapping[str, Number]]:
+        """Give each value of ``pivot`` a column of its own."""
         (number,) = self.values.values()
-        names = list(rows[self.pivot].drop_duplicates())
-        return [str(name) for name in names], [
-            lambda group, name=name: number.of(group[[number.column]][group[self.pivot] == name])  # type: ignore[misc]
-            for name in names
-        ]
-
-    def _count(self, group: pd.DataFrame) -> int:
-        return int(group.groupby(self.pivot).size().max()) if self.pivot else len(group)
+        columns = {one: f"{self.pivot} {one}" for one in rows[self.pivot].drop_duplicates()}
+        sides = {name: rows[number.column].where(rows[self.pivot] == one) for one, name in columns.items()}
+        return rows.assign(**sides), {str(one): replace(number, column=columns[one]) for one in columns}
 
 
 def cells(*texts: str) -> tuple[Cell, ...]:
     """Return plain cells."""
-    return tuple(Cell(text) for text in texts)
+    return tuple(map(Cell, texts))
+
+
+def written(said: Mapping[str, str], left: int, texts: pd.DataFrame, data: pd.DataFrame) -> Table:
+    """Return texts as a table; ``said`` is name, title and caption, so many columns stand on the left."""
+    return Table(
+        **said,
+        header=cells(*map(str, texts.columns)),
+        align="l" * left + "r" * (len(texts.columns) - left),
+        rows=tuple(cells(*row) for row in texts.itertuples(index=False, name=None)),
+        data=data,
+        folded=len(texts) > 12,
+    )
 
 
 def plain_table(name: str, title: str, rows: pd.DataFrame, *, shown: int = 200) -> Table:
     """Return rows nobody gave a form to, as they are; the page shows the first, the CSV has all."""
     more = f" The first {shown} of {len(rows)} rows; the CSV has all." if len(rows) > shown else ""
-    return Table(
-        name=name,
-        title=title,
-        caption=f"Rows as recorded.{more}",
-        header=cells(*map(str, rows.columns)),
-        align="l" * len(rows.columns),
-        rows=tuple(cells(*map(_plain, row)) for row in rows.head(shown).itertuples(index=False)),
-        data=rows,
-        folded=len(rows) > 12,
-    )
+    said = {"name": name, "title": title, "caption": f"Rows as recorded.{more}"}
+    return written(said, len(rows.columns), rows.head(shown).astype(object).map(_plain), rows)
 
 
 def to_csv(frame: pd.DataFrame) -> str:
@@ -181,20 +157,17 @@ def to_latex(table: Table) -> str:
     """Write a table for LaTeX with the booktabs package; the best numbers are bold."""
     lines = [
         f"% {' '.join(table.title.split())}: needs \\usepackage{{booktabs}}",
-        f"\\begin{{tabular}}{{{table.align}}}",
-        "\\toprule",
-        _latex_row(table.header),
-        "\\midrule",
-        *(_latex_row(row) for row in table.rows),
-        "\\bottomrule",
-        "\\end{tabular}",
+        f"\\begin{{tabular}}{{{table.align}}}\n\\toprule",
+        f"{_latex_row(table.header)}\n\\midrule",
+        *map(_latex_row, table.rows),
+        "\\bottomrule\n\\end{tabular}\n",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def escape_latex(text: str) -> str:
     """Return a text that LaTeX prints as it is."""
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+    return text.translate(_LATEX)
 
 
 def _plain(value: object) -> str:
@@ -204,31 +177,17 @@ def _plain(value: object) -> str:
 
 
 def _latex_row(row: Sequence[Cell]) -> str:
-    return " & ".join(_latex_cell(cell) for cell in row) + r" \\"
+    texts = [(escape_latex(" ".join(cell.text.split())), cell.mark) for cell in row]
+    return " & ".join(f"\\textbf{{{text}}}" if mark == "best" else text for text, mark in texts) + r" \\"
 
 
-def _latex_cell(cell: Cell) -> str:
-    text = escape_latex(" ".join(cell.text.split()))
-    return f"\\textbf{{{text}}}" if cell.mark == "best" else text
-
-
-_LATEX = {
-    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
-    **{
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        '"': r"\textquotedbl{}",
-    },
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "−": r"$-$"},
-    **{"→": r"$\to$", "‖": r"$\Vert$", "°": r"$^\circ$", "≥": r"$\geq$", "²": r"$^2$", "₀": r"$_0$"},
-    **{
-        "α": r"$\alpha$",
-        "δ": r"$\delta$",
-        "θ": r"$\theta$",
-        "λ": r"$\lambda$",
-        "ρ": r"$\rho$",
-        "Δ": r"$\Delta$",
-    },
-    **{"·": r"$\cdot$", "–": "--", "—": "---", "…": r"\ldots{}"},
-}
+_TEXT = "backslash asciitilde asciicircum quotedbl less greater bar"
+_MATHS = "pm to Vert geq cdot alpha delta theta lambda rho Delta"
+_LATEX = str.maketrans(
+    {
+        **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+        **{letter: f"\\text{name}{{}}" for letter, name in zip('\\~^"<>|', _TEXT.split(), strict=True)},
+        **{letter: f"$\\{name}$" for letter, name in zip("±→‖≥·αδθλρΔ", _MATHS.split(), strict=True)},
+        **{"−": "$-$", "°": r"$^\circ$", "²": "$^2$", "₀": "$_0$", "–": "--", "—": "---", "…": r"\ldots{}"},
+    }
+)
