@@ -94,7 +94,7 @@ def _folders(request: Request) -> tuple[list[Path], list[str]]:
 
 
 def _together(read: Sequence[Measurements]) -> Measurements:
-    runs = {run.id: run for m in read for run in m.runs if run.record}
+    runs = {run.id: run for m in read for run in m.runs if run.state == "finished"}
     labels = {key: name for m in read for key, name in m.labels.items()}
     return Measurements(runs=list(runs.values()), labels=labels)
 
