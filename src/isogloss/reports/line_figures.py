@@ -11,7 +11,6 @@ from isogloss.reports.comparison import PLACE, best_split
 from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines, Words
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, joined, language, name_systems, slug, told_by
-from isogloss.reports.scored_sets import SOURCE_ONLY
 from isogloss.reports.summaries import COMPARABLE, spreads, with_role
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
     An adjustment to all translations has the number that it read.
     """
-    rows = best_split(rows[rows["main"].astype(bool) & (rows["method"] == SOURCE_ONLY)])
+    rows = best_split(rows[rows["main"].astype(bool) & (rows["method"] == "source-only")])
     read = m.frame("bitext-read").groupby("run")["translations"].max()
     sizes = rows["encoder.size"].astype(float).fillna(rows["encoder.run"].map(read))
     test = [*PLACE, "way", "inputs", "inputs.translator", "language"]

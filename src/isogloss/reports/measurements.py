@@ -6,7 +6,9 @@ the facts of what they are about. Nothing is read from names.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path, PurePath
@@ -26,35 +28,32 @@ PLAN, FAILED = "plan.json", "failed.json"
 FRAMES: dict[str, Any] = {kind.frame: kind for kinds in ROWS.values() for kind in kinds}  # type: ignore[attr-defined]
 """The kinds of rows, by the name of their frame."""
 
-ABOUT = {
-    "interpolation": ("end", "start"),
-    "plane": ("origin", "first", "second"),
-    "deltas": ("origin", "first", "second"),
-}
+THREE = ("origin", "first", "second")
+ABOUT = {"interpolation": ("end", "start"), "plane": THREE, "deltas": THREE}
 """The columns of ids in frames about several models, that of the one whose facts a row carries first."""
 
 FACTS = (
-    *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method"),
-    *(
-        "encoder",
-        "encoder.run",
-        "encoder.seed",
-        "encoder.kind",
-        "encoder.name",
-        "encoder.languages",
-        "encoder.method",
-    ),
-    *("encoder.modules", "encoder.adjusted", "encoder.pairs", "encoder.size", "encoder.original"),
+    *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method", "encoder"),
+    *(f"encoder.{one}" for one in ("run", "seed", "kind", "name", "languages", "method", "modules")),
+    *(f"encoder.{one}" for one in ("adjusted", "pairs", "size", "original")),
 )
 """Facts that every frame has a column of, known or not; the others (``method.mse`` …) as there are runs."""
+
+TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
+"""What a measurement read: the corpus, how inputs came, the treebank if all have one, who translated."""
 
 SILENT = ("seed", "data", "conflict", "checkpoint_every", "precision", "version", "kind", "fields")
 """Fields that make no other system: replication, fingerprints, what only watches, and how it is computed."""
 
-PLACE = ("corpus", "task", "source", "target", "treebanks", "encoder", "teacher", "dev_examples")
-"""Fields of a fine-tuning that say where, and on what, not how it was trained."""
-
 ENCODERS = ("pretrain", "pretrained", "adjust")
+
+EARLIER = (
+    "this measurement was made by an earlier version: its rows have names where they now have ids. "
+    "Run the recipe again; models are kept, only measurements are repeated."
+)
+
+
+NOTHING = Record(id="", kind="", title="", run={})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +63,14 @@ class Run:
     id: str
     state: str
     folder: Path
-    record: Record | None = None
+    record: Record = NOTHING
+    """An empty one where the run did not finish."""
     made: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
 
     @property
     def kind(self) -> str:
         """What was measured, for a measurement, or else the kind of run; "" where no record says it."""
-        if self.record is None:
-            return ""
         diagnostic = self.record.run.get("diagnostic")
         return str(diagnostic.get("kind")) if isinstance(diagnostic, Mapping) else self.record.kind
 
@@ -108,36 +106,31 @@ class Measurements:
     def predictions(self, run: str, language: str) -> Kept | None:
         """Return what a score run kept of a language, example by example; None where there is nothing."""
         if run not in self._predictions:
-            path = self._by_id[run].folder / PREDICTIONS if run in self._by_id else Path()
-            try:
+            self._predictions[run] = {}
+            with suppress(StorageError, KeyError):
+                path = self._by_id[run].folder / PREDICTIONS
                 self._predictions[run] = read_predictions(path) if path.is_file() else {}
-            except StorageError:
-                self._predictions[run] = {}
         return self._predictions[run].get(language)
 
     def finished(self, kind: str) -> list[Run]:
         """Return the finished runs of a kind (or with measurements of a diagnostic)."""
-        return [run for run in self.runs if run.record is not None and run.kind == kind]
+        return [run for run in self.runs if run.state == "finished" and run.kind == kind]
 
     def kinds(self) -> list[str]:
         """Return the kinds of runs, and the diagnostics, that have records, in the order of the plan."""
-        return list(dict.fromkeys(run.kind for run in self.runs if run.record and run.record.rows))
+        return list(dict.fromkeys(run.kind for run in self.runs if run.record.rows))
 
     def raw(self, kind: str) -> pd.DataFrame:
         """Return the rows of a kind of run, or of a diagnostic, as they were recorded."""
-        records = [run.record for run in self.finished(kind) if run.record]
-        return pd.DataFrame([{"run": one.id, **row} for one in records for row in one.rows])
+        rows = [{"run": run.id, **row} for run in self.finished(kind) for row in run.record.rows]
+        return pd.DataFrame(rows)
 
     @cached_property
     def models(self) -> pd.DataFrame:
         """The facts of every model and encoder that a run is, starts from or looks at; by id."""
-        found: dict[str, dict[str, Any]] = {}
-        for run in self.runs:
-            for part in _parts(run.record.run if run.record else {}):
-                key = identity(part)
-                if key not in found:
-                    found[key] = model_facts(part)
-        frame = pd.DataFrame.from_dict(found, orient="index")
+        parts = {identity(part): part for run in self.runs for part in _parts(run.record.run)}
+        facts = {key: model_facts(part) for key, part in parts.items()}
+        frame = pd.DataFrame.from_dict(facts, orient="index")
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
         numbers = ["seed", "encoder.seed", "encoder.size"]
         texts = [name for name in FACTS if name not in numbers]
@@ -150,9 +143,7 @@ class Measurements:
         """What a reader must know: notes, failures, damage, the runs' own warnings, rows left out."""
         words = {"failed": "failed", "damaged": "could not be read"}
         told = [f"Run {run.id} {words[run.state]}: {run.error}" for run in self.runs if run.state in words]
-        own = [
-            f"{run.record.title}: {text}" for run in self.runs if run.record for text in run.record.warnings
-        ]
+        own = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
         return (*self.notes, *told, *dict.fromkeys(own))
 
     @cached_property
@@ -162,31 +153,29 @@ class Measurements:
     @cached_property
     def _beside(self) -> set[tuple[str, str, str]]:
         """Treebanks that a run reads beside others, by corpus and language: alone they make no test set."""
-        read = [treebanks_of(run.record) for run in self.runs]
+        read = [treebanks_of(run.record.run) for run in self.runs]
         return {one for banks in read if len({bank for _, _, bank in banks}) > 1 for one in banks}
 
     @cached_property
     def _rows(self) -> dict[str, list[dict[str, Any]]]:
-        """All rows of known kinds, by frame, with the ids of their runs."""
+        """All rows of known kinds, by frame, with their runs and what these read."""
         found: dict[str, list[dict[str, Any]]] = {}
         for run in self.runs:
-            for row in run.record.rows if run.record else ():
+            read = dict(zip(TESTED, _tested(run.record.run, self._beside), strict=True))
+            for row in run.record.rows:
                 kind: Any = kind_of(frozenset(row), ROWS.get(run.kind, ()))
                 if kind is not None:
-                    found.setdefault(kind.frame, []).append({"run": run.id, **row})
-                elif run.record and run.record.kind == "measure" and run.kind in ROWS:
-                    raise _of_another_version(run)
+                    found.setdefault(kind.frame, []).append({"run": run.id, **read, **row})
+                elif run.record.kind == "measure" and run.kind in ROWS:
+                    raise ConfigError(f"{run.folder}: {EARLIER}")
         return found
 
     def _joined(self, name: str) -> pd.DataFrame:
-        columns = [one.name for one in fields(FRAMES[name])]
+        columns = list(dict.fromkeys([*(one.name for one in fields(FRAMES[name])), *TESTED]))
         rows = pd.DataFrame(self._rows.get(name, []), columns=["run", *columns])
         ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
-        about = {run: tested(self._by_id[run].record, self._beside) for run in rows["run"].unique()}
-        own = pd.DataFrame([about[run] for run in rows["run"]], columns=[*TESTED])
-        rows = pd.concat([rows, own.drop(columns=rows.columns.intersection(own.columns))], axis=1)
         if ids:  # Equal scores of one model on inputs that came otherwise are two.
-            rows = rows.drop_duplicates([*columns, *TESTED], ignore_index=True)
+            rows = rows.drop_duplicates(columns, ignore_index=True)
         facts = self.models[[one for one in self.models if one not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
@@ -227,15 +216,47 @@ def read_measurements(out: Path) -> Measurements:
     ids = dict.fromkeys(planned or present)
     if strangers := set(present) - set(ids):
         notes.append(f"{len(strangers)} more runs lie in the folder but not in the plan: they are left out.")
-    labels = plan.get("labels")
+    labels, texts = plan.get("labels"), [name for name in ("title", "recipe", "command") if plan.get(name)]
+    said: dict[str, Any] = {name: without_folders(plan[name]) for name in texts}
     return Measurements(
         runs=[_read_run(out / name) for name in ids],
-        title=without_folders(str(plan.get("title") or "Runs without a plan")),
-        recipe=without_folders(str(plan.get("recipe", ""))),
-        command=without_folders(str(plan.get("command", ""))),
         labels={key: plain(str(label)) for key, label in labels.items()} if isinstance(labels, dict) else {},
         notes=tuple(map(without_folders, notes)),
+        **said,
     )
+
+
+def _read_run(folder: Path) -> Run:
+    """Read a run; what says nothing of how it ended is missing."""
+    if (folder / RECORD).exists():
+        try:
+            record = read_record(folder)
+        except StorageError as error:
+            return Run(id=folder.name, state="damaged", folder=folder, error=without_folders(error))
+        made, _ = _read_json(folder / MADE)
+        return Run(id=folder.name, state="finished", folder=folder, record=record, made=made)
+    if not (folder / FAILED).exists():
+        return Run(id=folder.name, state="missing", folder=folder)
+    failed, notes = _read_json(folder / FAILED)
+    reason = failed.get("error") or "; ".join(notes) or "no reason was written down"
+    return Run(id=folder.name, state="failed", folder=folder, error=without_folders(reason))
+
+
+def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Return the JSON object in a file, empty where there is no file; a damaged one adds a note."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), []
+    except (TypeError, ValueError, OSError) as error:
+        return {}, [f"{path}: cannot be read as a JSON object ({error})."]
+
+
+FOLDERS = re.compile(r"""(?<![^ \n])(['"(`]*)(?:\w:)?[/\\](?:[^ \n]*[/\\])?""")
+"""What stands before the last part of an absolute path: what opens it, and its folders."""
+
+
+def without_folders(text: object) -> str:
+    """Return a text, safe to show, without the folders of absolute paths: they belong to one machine."""
+    return FOLDERS.sub(r"\1…/", plain(str(text)))
 
 
 def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,16 +264,11 @@ def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:
     if run.get("kind") in ENCODERS:
         return {"kind": "encoder", "method": "", "way": "", "task": "", **_encoder_facts(run)}
     own = fields_of(run)
-    first, source = run, own.get("source") or ()
-    while not source and fields_of(first).get("start"):
-        first = fields_of(first)["start"]
-        source = fields_of(first).get("source") or ()
+    start = own.get("start")
     return {
-        "kind": "model",
-        "task": own.get("task"),
-        "source": "+".join(source),
+        **{"kind": "model", "task": own.get("task"), "seed": own.get("seed")},
+        "source": "+".join(own.get("source") or ()) or (model_facts(start)["source"] if start else ""),
         "target": "+".join(own.get("target") or ()),
-        "seed": own.get("seed"),
         **_way(run),
         **_encoder_facts(own["encoder"]),
     }
@@ -261,27 +277,24 @@ def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:
 def _way(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a model was trained, wherever: its method, optimization, translator, start, and their id."""
     own = fields_of(run)
-    found = {"method": own["method"]["kind"], **_flat(own["method"], "method.")}
-    found |= _flat(own["optimization"], "optimization.")
+    found = _part(own["method"], "method") | _flat(own["optimization"], "optimization")
     found |= {name: own[name] for name in ("examples",) if own.get(name)}
-    found |= translator_facts(own.get("translated") or (), "translator")
+    found |= _translator(own.get("translated"))
     if own.get("start"):
         found |= {f"after.{name}": value for name, value in _way(own["start"]).items()}
     return {**found, "way": identity(found)}
 
 
-def translator_facts(translated: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+def _translator(translated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
     """Return who made translations: the kind of translator, its fields, and its models."""
-    if not translated:
+    made = [fields_of(one) for one in translated or ()]
+    if not made:
         return {}
-    first = fields_of(translated[0])
-    models = dict.fromkeys(
-        fields_of(model).get("source") or identity(model)
-        for one in translated
-        if (model := fields_of(one).get("model"))
+    models = [one["model"] for one in made if one.get("model")]
+    sources = dict.fromkeys(str(fields_of(one).get("source") or identity(one)) for one in models)
+    return _part(made[0]["translator"], "translator") | (
+        {"translator.model": "+".join(sources)} if models else {}
     )
-    found = {name: first["translator"]["kind"], **_flat(first["translator"], f"{name}.")}
-    return found | ({f"{name}.model": "+".join(map(str, models))} if models else {})
 
 
 def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -301,44 +314,35 @@ def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
     }
     if base["kind"] == "pretrain":
         found |= {f"encoder.{one}": "+".join(own.get(one) or ()) for one in ("languages", "text")}
-        found |= {"encoder.method": own["method"]["kind"], **_flat(own["method"], "encoder.method.")}
-        modules = fields_of(own.get("modules") or {})
-        found |= {"encoder.modules": modules.get("kind", ""), **_flat(own["architecture"], "encoder.")}
+        found |= _part(own["method"], "encoder.method") | _flat(own["architecture"], "encoder")
+        found |= {"encoder.modules": fields_of(own.get("modules") or {}).get("kind", "")}
         found |= {"encoder.lines": json.dumps(own["lines"]) if own.get("lines") else ""}
     for last in adjustments[:1]:
         aligned = [fields_of(one) for one in last["aligned"]]
-        found |= {"encoder.adjusted": last["method"]["kind"], **_flat(last["method"], "encoder.adjusted.")}
+        found |= _part(last["method"], "encoder.adjusted")
         found |= {"encoder.pairs": "+".join(one["languages"] for one in aligned)}
         found |= {"encoder.size": aligned[0].get("examples") or None, "encoder.depth": len(adjustments)}
     return found
 
 
-TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
+def _tested(run: Mapping[str, Any], beside: Set[tuple[str, str, str]]) -> tuple[str, ...]:
+    """Return what a measurement read, as ``TESTED`` lists it.
 
-
-def tested(record: Record | None, beside: Set[tuple[str, str, str]] = frozenset()) -> tuple[str, ...]:
-    """Return what a measurement read: the corpus, how inputs came, the treebank if one is named for all.
-
-    It does not count where other runs read the same ``beside`` those of other languages.
+    A treebank named for all languages does not count where other runs read it ``beside`` other ones.
     """
-    about, banks = fields_of(record.run) if record else {}, treebanks_of(record)
+    own, banks = fields_of(run), treebanks_of(run)
     named = {bank for _, _, bank in banks}
-    who = translator_facts(about.get("translated") or (), "translator")
-    return (
-        str(about.get("corpus", "")),
-        str(about.get("inputs") or ""),
-        named.pop() if len(named) == 1 and not banks <= beside else "",
-        json.dumps(who, sort_keys=True) if who else "",
-    )
+    bank = named.pop() if len(named) == 1 and not banks <= beside else ""
+    who = _translator(own.get("translated"))
+    read = (own.get("corpus", ""), own.get("inputs") or "", bank, who and json.dumps(who, sort_keys=True))
+    return tuple(str(one or "") for one in read)
 
 
-def treebanks_of(record: Record | None) -> set[tuple[str, str, str]]:
+def treebanks_of(run: Mapping[str, Any]) -> set[tuple[str, str, str]]:
     """Return corpus, language and treebank of all that a measurement read; "" for a treebank not named."""
-    about = fields_of(record.run) if record else {}
-    banks = dict(about.get("treebanks") or ())
-    return {
-        (str(about.get("corpus", "")), code, banks.get(code, "")) for code in about.get("languages") or ()
-    }
+    own = fields_of(run)
+    banks = dict(own.get("treebanks") or ())
+    return {(str(own.get("corpus", "")), code, banks.get(code, "")) for code in own.get("languages") or ()}
 
 
 def fields_of(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -347,13 +351,17 @@ def fields_of(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else part
 
 
+def _part(part: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what kind of part it is, and its fields."""
+    return {name: part["kind"], **_flat(part, name)}
+
+
 def _flat(part: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """Return a part's plain fields as columns; a list becomes a text."""
-    found = {name: value for name, value in fields_of(part).items() if name not in SILENT}
     return {
-        f"{prefix}{name}": " ".join(map(str, value)) if isinstance(value, list) else value
-        for name, value in found.items()
-        if not isinstance(value, Mapping)
+        f"{prefix}.{name}": " ".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in fields_of(part).items()
+        if name not in SILENT and not isinstance(value, Mapping)
     }
 
 
@@ -365,60 +373,8 @@ def _seedless(part: Any) -> Any:
 
 def _parts(run: Any) -> Iterator[Mapping[str, Any]]:
     """Give every model and encoder that stands in a run, itself included."""
-    if isinstance(run, Mapping):
-        if run.get("kind") in ("fine-tune", *ENCODERS):
-            yield run
-        for value in run.values():
-            yield from _parts(value)
-    elif isinstance(run, list | tuple):
-        for value in run:
-            yield from _parts(value)
-
-
-def _read_run(folder: Path) -> Run:
-    made, notes = _read_json(folder / MADE)
-    if (folder / RECORD).exists():
-        try:
-            record = read_record(folder)
-        except StorageError as error:
-            return Run(id=folder.name, state="damaged", folder=folder, error=without_folders(str(error)))
-        return Run(id=folder.name, state="finished", folder=folder, record=record, made=made)
-    if (folder / FAILED).exists():
-        failed, notes = _read_json(folder / FAILED)
-        text = str(failed.get("error") or "; ".join(notes) or "no reason was written down")
-        return Run(id=folder.name, state="failed", folder=folder, error=without_folders(text))
-    return Run(id=folder.name, state="missing", folder=folder)
-
-
-def _of_another_version(run: Run) -> ConfigError:
-    return ConfigError(
-        f"{run.folder}: this measurement was made by an earlier version: its rows have names where they now "
-        f"have ids. Run the recipe again; models are kept, only measurements are repeated."
-    )
-
-
-def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the JSON object in a file, empty where there is no file; a damaged one adds a note."""
-    if not path.exists():
-        return {}, []
-    try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        return {}, [f"{path}: cannot be read ({error})."]
-    return (body, []) if isinstance(body, dict) else ({}, [f"{path}: holds no JSON object."])
-
-
-def without_folders(text: str) -> str:
-    """Return a text, safe to show, without the folders of absolute paths: they belong to one machine."""
-    text = plain(text)
-    if "/" not in text and "\\" not in text:
-        return text
-    return "\n".join(" ".join(map(_last_part, line.split(" "))) for line in text.split("\n"))
-
-
-def _last_part(word: str) -> str:
-    opened = len(word) - len(word.lstrip("('\"`"))
-    path = word[opened:]
-    if not path.startswith(("/", "\\")) and path[1:3] not in (":/", ":\\"):
-        return word
-    return f"{word[:opened]}…/{path.replace(chr(92), '/').rsplit('/', 1)[1]}"
+    if isinstance(run, Mapping) and run.get("kind") in ("fine-tune", *ENCODERS):
+        yield run
+    inside = run.values() if isinstance(run, Mapping) else run if isinstance(run, list | tuple) else ()
+    for value in inside:
+        yield from _parts(value)

@@ -14,7 +14,9 @@ from isogloss.core.languages import language_name
 HOW = {"": "", "paired": " · paired", "translated": " · translated"}
 """How inputs come, as it stands behind a system's name."""
 
-NOT_SAID = ("optimization.limit", "optimization.overlap")
+OF_A_WAY = ("method.", "optimization.", "after.", "translator", "examples")
+NOT_SAID = ("optimization.limit", "optimization.overlap", "after.way", "examples_read")
+"""Columns that say how a model was trained, by what they begin with; and those that no name tells."""
 
 LONGEST_SLUG = 90
 
@@ -28,32 +30,24 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     if rows.empty:
         return rows.assign(system="", **{"encoder.label": "", "name": ""})
     ways, encoders = way_names(rows), encoder_names(rows, labels)
-    inputs = rows["inputs"] if "inputs" in rows else pd.Series("", index=rows.index)
-    readers = rows["inputs.translator"] if "inputs.translator" in rows else pd.Series("", index=rows.index)
-    readers = readers.where(rows["translator"] == "", "")  # Who translated for training also did for testing.
-    by = _translators(readers)
-    system = rows["way"].map(ways) + inputs.map(lambda how: HOW.get(how, f" · {how}")) + readers.map(by)
+    none = pd.Series("", index=rows.index)
+    # Who translated for training also did for testing.
+    readers = rows.get("inputs.translator", none).where(rows["translator"] == "", "")
+    inputs = rows.get("inputs", none).map(lambda how: HOW.get(how, f" · {how}"))
+    system = rows["way"].map(ways) + inputs + readers.map(_readers(readers))
     label = rows["encoder"].map(encoders)
-    several = len(set(encoders.values())) > 1
-    name = (
-        (label + " / " + system).where(rows["way"] != "", label)
-        if several
-        else system.where(system != "", label)
-    )
+    if len(set(encoders.values())) > 1:
+        name = (label + " / " + system).where(rows["way"] != "", label)
+    else:
+        name = system.where(system != "", label)
     return rows.assign(system=system, **{"encoder.label": label, "name": name})
 
 
 def way_names(rows: pd.DataFrame) -> dict[str, str]:
     """Name each way of training: its method, who translated, and the fields that are not the commonest."""
-    ways = rows.drop_duplicates("way")
     found: dict[str, str] = {}
-    for method, group in ways.groupby("method", sort=False):
-        about = [
-            name
-            for name in group
-            if name.startswith(("method.", "optimization.", "after.", "translator")) or name == "examples"
-        ]
-        fields = [name for name in about if name not in (*NOT_SAID, "after.way", "examples_read")]
+    for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
+        fields = [name for name in group if name.startswith(OF_A_WAY) and name not in NOT_SAID]
         for way, said in _told_apart(group.set_index("way")[fields]).items():
             found[way] = f"{method} ({said})" if said else str(method)
     return found
@@ -61,21 +55,16 @@ def way_names(rows: pd.DataFrame) -> dict[str, str]:
 
 def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
     """Name each encoder: the recipe's label, else its folder or its training text; then its adjustment."""
-    given = {
-        row: labels[run]
-        for row, run in zip(rows["encoder"], rows["encoder.run"], strict=True)
-        if run in labels
-    }
-    one_each = rows.drop_duplicates("encoder")
-    bases = {
-        row["encoder"]: given.get(row["encoder"]) or _base_name(row, labels)
-        for row in one_each.to_dict("records")
-    }
-    adjusted = one_each[(one_each["encoder.adjusted"] != "") & ~one_each["encoder"].isin(given)]
+    runs = zip(rows["encoder"], rows["encoder.run"], strict=True)
+    given = {encoder: labels[run] for encoder, run in runs if run in labels}
+    each = rows.drop_duplicates("encoder")
+    facts = each.set_index("encoder", drop=False).to_dict("index")
+    bases = {key: given.get(key) or _base_name(one, labels) for key, one in facts.items()}
+    adjusted = each[(each["encoder.adjusted"] != "") & ~each["encoder"].isin(given)]
     for how, group in adjusted.groupby("encoder.adjusted", sort=False):
-        fields = ["encoder.size", "encoder.pairs", "encoder.depth"]
-        fields += [name for name in group if name.startswith("encoder.adjusted.")]
-        for encoder, said in _told_apart(group.set_index("encoder")[fields], every=True).items():
+        fields = [name for name in group if name.startswith("encoder.adjusted.")]
+        about = group.set_index("encoder")[["encoder.size", "encoder.pairs", "encoder.depth", *fields]]
+        for encoder, said in _told_apart(about, every=True).items():
             bases[encoder] += f", {how}" + (f" ({said})" if said else "")
     same = [name for name in bases.values() if list(bases.values()).count(name) > 1]
     return {key: f"{name} {key[:4]}" if name in same else name for key, name in bases.items()}
@@ -95,18 +84,13 @@ def _told_apart(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
     """Say of each part the fields in which it is not as most are; of all, where that leaves two alike."""
     shown = parts.map(_text)
     differ = shown.loc[:, shown.nunique() > 1]
-    common = {
-        name: differ[name].mode()[0] if differ[name].value_counts().iloc[0] > 1 else None for name in differ
-    }
+    counts = {name: differ[name].value_counts() for name in differ}
+    common = {name: differ[name].mode()[0] for name in differ if counts[name].iloc[0] > 1 and not every}
     found = {
-        str(key): ", ".join(
-            f"{_short(name)}={value}" for name, value in row.items() if every or value != common[str(name)]
-        )
+        str(key): ", ".join(f"{_short(name)}={one}" for name, one in row.items() if one != common.get(name))
         for key, row in differ.iterrows()
     }
-    if len(set(found.values())) < len(found) and not every:
-        return _told_apart(parts, every=True)
-    return found
+    return found if every or len({*found.values()}) == len(found) else _told_apart(parts, every=True)
 
 
 def _short(name: object) -> str:
@@ -120,13 +104,12 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def _translators(readers: pd.Series) -> dict[str, str]:
+def _readers(readers: pd.Series) -> dict[str, str]:
     """Say who translated inputs where several did, by what differs."""
     several = [one for one in readers.unique() if one]
-    if len(several) < 2:
-        return dict.fromkeys(readers.unique(), "")
     parts = pd.DataFrame([json.loads(one) for one in several], index=several)
-    return {"": "", **{key: f" by {said}" for key, said in _told_apart(parts, every=True).items()}}
+    told = _told_apart(parts, every=True) if len(several) > 1 else {}
+    return {**dict.fromkeys(readers, ""), **{key: f" by {said}" for key, said in told.items()}}
 
 
 def told_by(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:

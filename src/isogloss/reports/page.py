@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
+from typing import get_args
 
 import pandas as pd
 
@@ -18,13 +19,11 @@ from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, joined, slug
 from isogloss.reports.sections import Shown
-from isogloss.reports.tables import Cell, Table, cells, plain_table
+from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
 
 SUBJECTS = {1: "transfer", 2: "x-mixup", 3: "adjustment", 4: "interference"}
 """How the tables of each paper's claims are called."""
-
-VERDICTS: tuple[Verdict, ...] = ("supported", "contradicted", "undecided", "not tested")
 
 STATES = {"finished": "finished", "failed": "failed", "damaged": "damaged record", "missing": "not run yet"}
 
@@ -39,25 +38,13 @@ class Page:
     sections: Sequence[Shown]
     runs: Table
     raw: Mapping[str, pd.DataFrame]
-    """Rows as recorded, by the name of their CSV."""
+    """Rows as recorded, and the facts of every model, by the name of their CSV."""
 
     @cached_property
     def claims(self) -> list[tuple[Table, list[Outcome]]]:
         """The claims of each paper that has some, with their table; the page shows them as a list."""
-        papers = sorted({one.claim.paper for one in self.outcomes})
-        own = {paper: [one for one in self.outcomes if one.claim.paper == paper] for paper in papers}
-        return [(claim_table(paper, outcomes), outcomes) for paper, outcomes in own.items()]
-
-    @property
-    def tables(self) -> list[Table]:
-        """All tables there are."""
-        claims = [table for table, _ in self.claims]
-        return [*claims, *(one for part in self.sections for one in part.tables), self.runs]
-
-    @property
-    def figures(self) -> list[Figure]:
-        """All figures there are."""
-        return [one for part in self.sections for one in part.figures]
+        own = {paper: [one for one in self.outcomes if one.claim.paper == paper] for paper in PAPERS}
+        return [(claim_table(paper, outcomes), outcomes) for paper, outcomes in own.items() if outcomes]
 
 
 def render(page: Page) -> str:
@@ -66,10 +53,8 @@ def render(page: Page) -> str:
     from markupsafe import Markup
 
     here = files("isogloss.reports")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string((here / "page.html").read_text(encoding="utf-8"))
+    engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = engine.from_string((here / "page.html").read_text(encoding="utf-8"))
     scores = next((part.tables for part in page.sections if part.section.id == "scores"), ())
     seen = [part for part in page.sections if part.tables or part.figures]
     text = template.render(
@@ -79,7 +64,8 @@ def render(page: Page) -> str:
         absent=[part.section.title for part in page.sections if not (part.tables or part.figures)],
         counted=counted(page.outcomes),
         css=Markup((here / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
-        as_image=_as_image,
+        # An SVG in an image runs nothing.
+        as_image=lambda svg: "data:image/svg+xml;base64," + b64encode(svg.encode()).decode(),
         numbers=numbers_of,
         version=VERSION,
     )
@@ -92,11 +78,6 @@ def _without(part: Shown, tables: Sequence[Table]) -> Shown:
     return replace(part, tables=[one for one in part.tables if one.name not in names])
 
 
-def _as_image(svg: str) -> str:
-    """Return an SVG as the address of an image; one in an image runs nothing."""
-    return "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
-
-
 def numbers_of(figure: Figure) -> Table:
     """Return the first numbers of a figure, without the columns in which all are alike."""
     data = figure.data
@@ -107,56 +88,44 @@ def numbers_of(figure: Figure) -> Table:
 def counted(outcomes: Sequence[Outcome]) -> str:
     """Write how many claims have which verdict."""
     verdicts = [one.verdict for one in outcomes]
-    parts = [f"{verdicts.count(one)} {one}" for one in VERDICTS if one in verdicts]
-    return (
-        f"Of {count(len(verdicts), 'claim')}, {joined(parts)}."
-        if parts
-        else "None of the papers' claims is about these runs."
-    )
+    if not verdicts:
+        return "None of the papers' claims is about these runs."
+    parts = [f"{verdicts.count(one)} {one}" for one in get_args(Verdict) if one in verdicts]
+    return f"Of {count(len(verdicts), 'claim')}, {joined(parts)}."
 
 
 def claim_table(paper: int, outcomes: Sequence[Outcome]) -> Table:
     """Return a paper's claims with verdict, what was found, and the rule."""
     rows = [(o.claim.id, o.claim.says, o.claim.where, o.verdict, o.found, o.claim.rule) for o in outcomes]
-    head = ("claim", "says", "where", "verdict", "found", "rule")
-    return Table(
-        name=slug("claims", SUBJECTS[paper]),
-        title=PAPERS[paper],
-        caption="Each verdict follows from these runs alone, by its rule.",
-        header=cells(*head),
-        align="l" * len(head),
-        rows=tuple(cells(*row) for row in rows),
-        data=pd.DataFrame(rows, columns=list(head)),
-    )
+    data = pd.DataFrame(rows, columns=["claim", "says", "where", "verdict", "found", "rule"])
+    table = plain_table(slug("claims", SUBJECTS[paper]), PAPERS[paper], data)
+    return replace(table, caption="Each verdict follows from these runs alone, by its rule.")
+
+
+def ended(m: Measurements) -> str:
+    """Write how many runs finished."""
+    return f"{sum(run.state == 'finished' for run in m.runs)} of {len(m.runs)} finished"
 
 
 def run_table(m: Measurements) -> Table:
     """Return every run of the plan with how it ended, where, and in what time."""
     epochs = m.frame("epochs")
     kept = epochs[epochs["chosen"].eq(True)].groupby("run")["epoch"].first()
-    rows = pd.DataFrame(
+    data = pd.DataFrame(
         {
             "run": run.id,
-            "title": run.record.title if run.record else "",
+            "title": run.record.title,
             "kind": run.kind,
             "state": STATES[run.state],
             **{name: run.made.get(name) for name in ("seconds", "device", "threads", "precision")},
             "epoch": kept.get(run.id),
-            "remarks": "; ".join(filter(None, (run.error, *(run.record.warnings if run.record else ())))),
+            "remarks": "; ".join(filter(None, (run.error, *run.record.warnings))),
         }
         for run in m.runs
     )
-    finished = sum(run.state == "finished" for run in m.runs)
-    head = ["run", "title", "kind", "state", "seconds", "device", "epoch", "remarks"]
-    shown = plain_table("runs", f"Every run of the plan ({finished} of {len(m.runs)} finished)", rows[head])
-    at = head.index("state")
-    return replace(
-        shown,
-        caption=f"Seconds and device as written beside the record; epoch: the one kept. {shown.caption}",
-        align="llllrlrl",
-        rows=tuple(
-            (*row[:at], Cell(row[at].text, run.state), *row[at + 1 :])
-            for run, row in zip(m.runs, shown.rows, strict=False)
-        ),
-        data=rows,
-    )
+    shown = data.drop(columns=["threads", "precision"], errors="ignore")
+    table = plain_table("runs", f"Every run of the plan ({ended(m)})", shown)
+    pairs = zip(m.runs, table.rows, strict=False)
+    rows = tuple((*row[:3], replace(row[3], mark=run.state), *row[4:]) for run, row in pairs)
+    about = f"Seconds and device as written beside the record; epoch: the one kept. {table.caption}"
+    return replace(table, caption=about, align="llllrlrl", rows=rows, data=data)

@@ -5,12 +5,11 @@ last report, nothing is drawn or written.
 """
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
@@ -19,10 +18,12 @@ from isogloss.core.records import MADE, RECORD, write_bytes, writing
 from isogloss.core.stamps import package_stamp, stamp
 from isogloss.data.prediction_table import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
-from isogloss.reports.comparison import PLACE, best_split, spoken_for
+from isogloss.reports.comparison import SYSTEM, best_split
 from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements
-from isogloss.reports.names import count, joined, language, name_systems, percent, slug
-from isogloss.reports.page import Page, counted, render, run_table
+from isogloss.reports.names import count, joined, language, percent, slug
+from isogloss.reports.page import Page, counted, ended, render, run_table
+from isogloss.reports.scored_sets import ScoredSet, scored_sets
+from isogloss.reports.scores import UNITS, values_of
 from isogloss.reports.sections import SECTIONS, shown
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import Claim, Outcome, judge
@@ -36,10 +37,10 @@ CLAIMS: tuple[Claim, ...] = (
 """What the four papers claim, paper by paper."""
 
 PAGE, WRITTEN = "report.html", "tables/.written"
-"""The page, and what is known of the last report: the state of the folder, files, what was found."""
+"""The page, and what is known of the last report: what it was made from, its files, what was found."""
 
-WHOLE = ("", "paired", "translated")
-"""Ways in which inputs come whole; the others mix languages within an input."""
+LABELLED = ("target-only", "bilingual", "few-shot", "continual-few-shot")
+"""Methods that are trained on labels of the targets, which transfer does without."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ class Report:
     found: str
     """What carried over and by how much, in a sentence or two."""
     claims: tuple[Outcome, ...]
-    """What became of the papers' claims; of a report that was there already, without checks."""
+    """What became of the papers' claims, without the checks behind."""
     runs: str
     """How many runs finished."""
     warnings: tuple[str, ...]
@@ -76,168 +77,145 @@ def write_report(out: Path) -> Report:
     A run that is missing, failed or damaged is named in the report.
     """
     known = _known(out)
-    return _report_of(out, known) if is_as_it_was(out, known) else _written_again(out)
+    return _report_of(out, known if known["current"] else _written_again(out, known.get("files", ())))
 
 
 def finished_report(out: Path) -> Report | None:
     """Return the report of a folder where the whole plan is finished and nothing changed since; else None."""
     known = _known(out)
-    return _report_of(out, known) if known.get("whole") and is_as_it_was(out, known) else None
+    return _report_of(out, known) if known["current"] and known["whole"] else None
 
 
-def is_as_it_was(out: Path, known: Mapping[str, Any]) -> bool:
-    """Tell whether the folder, the package and all that the last report wrote are as they were then."""
-    return "stamp" in known and known["state"] == _state(out) and known["stamp"] == stamp(_paths(out, known))
-
-
-def _report_of(out: Path, known: Mapping[str, Any], outcomes: Sequence[Outcome] = ()) -> Report:
+def _report_of(out: Path, known: Mapping[str, Any]) -> Report:
     """Return a report from what is known of it."""
     claims = {claim.id: claim for claim in CLAIMS}
-    there = [
-        Outcome(claim=claims[key], verdict=verdict, found=text) for key, verdict, text in known["claims"]
-    ]
-    paths = _paths(out, known)
+    paths = [out / name for name in known["files"]]
     return Report(
         html=out / PAGE,
         figures=tuple(path for path in paths if path.parent.name == "figures"),
         tables=tuple(path for path in paths if path.parent.name == "tables"),
         found=known["found"],
-        claims=tuple(outcomes or there),
+        claims=tuple(
+            Outcome(claim=claims[key], verdict=verdict, found=text) for key, verdict, text in known["claims"]
+        ),
         runs=known["runs"],
         warnings=tuple(known["warnings"]),
     )
 
 
 def _known(out: Path) -> dict[str, Any]:
-    """Return what is known of the last report; of an earlier version's, its files alone."""
+    """Return what is known of the last report, and whether all that it read and wrote is as it was.
+
+    Of an earlier version's, only the files are known.
+    """
+    text = ""
     try:
         text = (out / WRITTEN).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return {}
-    try:
-        known = json.loads(text)
-    except ValueError:
-        return {"files": text.splitlines()}
-    return known if isinstance(known, dict) else {}
+        known = dict(json.loads(text))
+    except (OSError, TypeError, ValueError):
+        known = {"files": text.splitlines()}
+    stamps = [*_read(out), stamp(out / name for name in known.get("files", ()))]
+    return {**known, "current": known.get("stamps") == stamps}
 
 
-def _state(out: Path) -> str:
-    """Return the stamp of all that a report is made from: plan, records and the package."""
-    names = (RECORD, FAILED, MADE, PREDICTIONS)
+def _read(out: Path) -> list[str]:
+    """Return stamps of all that a report is made from: the package, the plan, and records."""
     plan = (out / PLAN).read_bytes() if (out / PLAN).is_file() else b""
-    seen = stamp(path for name in names for path in out.glob(f"*/{name}"))
-    return f"{package_stamp()} {seen} {sha256(plan).hexdigest()[:16]}"
+    seen = (path for name in (RECORD, FAILED, MADE, PREDICTIONS) for path in out.glob(f"*/{name}"))
+    return [package_stamp(), sha256(plan).hexdigest(), stamp(seen)]
 
 
-def _paths(out: Path, known: Mapping[str, Any]) -> list[Path]:
-    return [out / name for name in known["files"]]
-
-
-def _written_again(out: Path) -> Report:
+def _written_again(out: Path, old: Iterable[str]) -> dict[str, Any]:
     """Make everything, write what is new, and remove what the last report wrote and this one does not."""
-    state, earlier, m = _state(out), _known(out), read_measurements(out)
+    read, m = _read(out), read_measurements(out)
+    raw: dict[str, Any] = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
     page = Page(
         m=m,
         found=what_was_found(m),
         outcomes=judge(CLAIMS, m),
         sections=[shown(section, m) for section in SECTIONS],
         runs=run_table(m),
-        raw={slug("rows", kind): m.raw(kind) for kind in m.kinds()}
-        | {"facts": m.models.rename_axis("id").reset_index()},
+        raw=raw | {"facts": m.models.rename_axis("id").reset_index()},
     )
     contents = {**dict(_beside(page)), PAGE: render(page).encode()}
-    finished = sum(run.state == "finished" for run in m.runs)
     with writing(out):
-        _write(out, contents)
-        _remove(out, set(earlier.get("files", ())) - set(contents))
+        _replace(out, contents, set(old) - set(contents))
     known = {
-        "state": state,
+        "stamps": [*read, stamp(out / name for name in contents)],
         "files": list(contents),
         "found": page.found,
         "claims": [(one.claim.id, one.verdict, one.found) for one in page.outcomes],
-        "runs": f"{finished} of {len(m.runs)} finished",
-        "whole": finished == len(m.runs),
+        "runs": ended(m),
+        "whole": all(run.state == "finished" for run in m.runs),
         "warnings": list(m.warnings),
     }
-    known["stamp"] = stamp(_paths(out, known))
     write_bytes(out / WRITTEN, json.dumps(known, ensure_ascii=False, indent=1).encode())
-    return _report_of(out, known, page.outcomes)
+    return known
 
 
-def _write(out: Path, contents: Mapping[str, bytes]) -> None:
-    """Write what is not there yet."""
+def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> None:
+    """Write what is not there yet and remove old figures and tables; a name that leads elsewhere is left."""
     for name, content in contents.items():
         path = out / name
         if not path.is_file() or path.read_bytes() != content:
             write_bytes(path, content)
+    for own in map(PurePosixPath, old):
+        if str(own.parent) in ("figures", "tables") and own.suffix in (".pdf", ".csv", ".tex"):
+            (out / own).unlink(missing_ok=True)
 
 
-def _remove(out: Path, names: Iterable[str]) -> None:
-    """Remove figures and tables; a name that leads elsewhere is left alone."""
-    for name in names:
-        folder, _, file = name.rpartition("/")
-        if folder in ("figures", "tables") and Path(file).suffix in (".pdf", ".csv", ".tex"):
-            (out / folder / file).unlink(missing_ok=True)
-
-
-def _beside(page: "Page") -> Iterator[tuple[str, bytes]]:
+def _beside(page: Page) -> Iterator[tuple[str, bytes]]:
     """Give name and content of every file beside the page."""
-    for table in page.tables:
+    tables = [*(table for table, _ in page.claims), *(one for part in page.sections for one in part.tables)]
+    figures = [one for part in page.sections for one in part.figures]
+    for table in (*tables, page.runs):
         yield f"tables/{table.name}.csv", to_csv(table.data).encode()
         yield f"tables/{table.name}.tex", to_latex(table).encode()
-    for figure in page.figures:
-        yield f"figures/{figure.name}.pdf", figure.pdf
+    for figure in figures:
         yield f"tables/{figure.name}.csv", to_csv(figure.data).encode()
+        yield f"figures/{figure.name}.pdf", figure.pdf
     for name, rows in page.raw.items():
         yield f"tables/{name}.csv", to_csv(rows).encode()
 
 
 def what_was_found(m: Measurements) -> str:
-    """Say how far the source carries, and which other system gains most on the same targets."""
+    """Say how far the source carries on the first test set that tells, and what gains most there."""
     scores = m.frame("scores")
-    scores = best_split(spoken_for(scores[scores["main"].eq(True) & scores["inputs"].isin(WHOLE)]))
-    scores = name_systems(scores, m.labels)
-    is_plain = (
-        scores["method"].eq("source-only") & scores["encoder.adjusted"].eq("") & scores["inputs"].eq("")
+    best = best_split(scores[scores["main"].eq(True)]).index
+    told = (_found(one) for one in scored_sets(m) if one.rows.index.isin(best).all())
+    none = f"These runs hold {count(len(scores), 'score')} and no baseline trained on the source alone."
+    return next(filter(None, told), none)
+
+
+def _found(where: ScoredSet) -> str:
+    """Say it of one test set; nothing without a baseline that was scored on source and targets."""
+    by_system, sides = values_of(where).groupby(SYSTEM), {"high": where.sources, "low": where.targets}
+    means = by_system.mean().reindex(columns=[*where.sources, *where.targets])
+    systems = pd.DataFrame(where.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
+    systems = systems.assign(
+        **{side: means[[*own]].mean(axis=1, skipna=False) for side, own in sides.items()}
     )
-    first = scores[is_plain]["name"].iloc[:1].tolist()
-    own = [code in way.split("+") for code, way in zip(scores["language"], scores["source"], strict=True)]
-    targets = scores[[not one for one in own]]
-    alone = scores[is_plain & scores["name"].isin(first)]
-    carried = alone[alone.index.isin(targets.index)]
-    if carried.empty or len(carried) == len(alone):
-        return f"These runs hold {count(len(scores), 'score')} and no baseline trained on the source alone."
-    others = targets[~targets["name"].isin(first)]
-    return " ".join(
-        filter(None, (_carried(alone.drop(carried.index), carried), _most_gained(others, carried)))
-    )
-
-
-def _carried(on_source: pd.DataFrame, carried: pd.DataFrame) -> str:
-    """Say what models trained on the source alone do there and on the targets."""
-    high, low = on_source["score"].mean(), carried["score"].mean()
-    sources = dict.fromkeys("+".join(on_source["source"].unique()).split("+"))
-    seeds = count(on_source["seed"].nunique(), "seed")
-    return (
-        f"Trained on {joined(map(language, sources))} alone, models score {percent(high)} percent on the "
-        f"source language and {percent(low)} on the targets, a gap of {percent(high - low)} points "
-        f"({joined(on_source['split'].unique())} sets, mean over {seeds})."
-    )
-
-
-def _most_gained(others: pd.DataFrame, carried: pd.DataFrame) -> str:
-    """Say which system gains most over the models trained on the source alone, where both were scored."""
-    keys = [*(one for one in PLACE if one != "source"), "language"]
-    base = carried.groupby(keys)["score"].mean()
-    gains = {
-        name: (rows.groupby(keys)["score"].mean() - base).dropna().mean()
-        for name, rows in others.groupby("name", sort=False)
-    }
-    known = {name: gain for name, gain in gains.items() if not math.isnan(gain)}
-    if not known:
+    known = systems.dropna(subset=["high", "low"])
+    plain = known["method"].eq("source-only") & known[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
+    if not plain.any():
         return ""
-    best = max(known, key=lambda name: known[name])
-    if known[best] <= 0:
-        return f"None of the other systems ({len(known)}) does better there."
-    among = f"Of {count(len(known), 'other system')}, {best} gains most there"
-    return f"{among}: {percent(known[best])} points."
+    base, about = known[plain].iloc[0], {name: text for name, text in where.about.items() if text}
+    test_set = " ".join(about[name] for name in ("corpus", "treebank", "task", "split") if name in about)
+    carried = (
+        f"Trained on {joined(map(language, about['source'].split('+')))} alone, models score "
+        f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
+        f"a gap of {percent(base['high'] - base['low'])} points ({about['metric']} on {test_set}, mean over "
+        f"{count(base['units'], UNITS[where.unit])})."
+    )
+    others = systems.drop(base.name).dropna(subset="low")
+    gains = others.assign(gain=others["low"] - base["low"]).groupby(others["method"].isin(LABELLED))
+    return " ".join([carried, *(_most_gained(own, labels) for labels, own in gains)])
+
+
+def _most_gained(others: pd.DataFrame, labels: bool) -> str:
+    """Say which of the systems that know labels of the targets, or of those that do not, gains most."""
+    which, best = "with" if labels else "without", others.nlargest(1, "gain").iloc[0]
+    if best["gain"] <= 0:
+        return f"None of the other systems {which} target labels ({len(others)}) does better there."
+    among = f"Of {count(len(others), 'other system')} {which} target labels"
+    return f"{among}, {best['name']} gains most there: {percent(best['gain'])} points."
