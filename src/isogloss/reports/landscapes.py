@@ -54,13 +54,10 @@ def path_figures(m: Measurements) -> list[Figure]:
     along = curves(m)
     if along.empty:
         return []
-    few = along.dropna(subset=["by"]).groupby(SETTING, dropna=False, sort=False)
-    pairs = [(rows, False) for _, rows in along.groupby(SETTING, dropna=False, sort=False)]
-    pairs += [
-        (rows, True)
-        for _, rows in few
-        if rows.groupby([*ENDS, "source", "target"]).ngroups <= drawing.MOST_PANELS
-    ]
+    raw = [rows for _, rows in along.groupby(SETTING, dropna=False, sort=False)]
+    few = [rows for rows in raw if rows.groupby(["path", "source", "target"]).ngroups <= drawing.MOST_PANELS]
+    divided = [rows.dropna(subset=["by"]) for rows in few if rows["by"].notna().any()]
+    pairs = [(rows, False) for rows in raw] + [(rows, True) for rows in divided]
     return [*aggregate_figures(along), *(_pair_figure(rows, normalised=by) for rows, by in pairs)]
 
 
@@ -82,15 +79,13 @@ def curves(m: Measurements) -> pd.DataFrame:
 def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
     """Draw what pairs have in common; two test sets of one task are never averaged."""
     whole = along[(along["part"] == "all") & along["by"].notna()]
-    if whole.empty:
-        return []
     tests = whole[TEST].drop_duplicates()
     by_task = [[*PATHS, *TEST]] if len(tests) > 1 else []
     groupings = by_task if tests["task"].duplicated().any() else [PATHS, *by_task]
     means = [aggregate(whole, "normalised_mean", by) for by in groupings]
     variance = aggregate(whole, "normalised_variance", groupings[0])
-    drawn = [rows for rows in means if rows["curves"].max() > 1] + [variance][: len(variance)]
-    return [_aggregate_figure(rows) for rows in drawn]
+    drawn = [*(rows for rows in means if rows["curves"].max() > 1), variance]
+    return [_aggregate_figure(rows) for rows in drawn if len(rows)]
 
 
 def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
@@ -107,7 +102,7 @@ def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
 def _aggregate_figure(rows: pd.DataFrame) -> Figure:
     name, title, what = AGGREGATES[rows["measure"].iloc[0]]
     by_task = ["by task"] if "task" in rows else []
-    others = [one for one in [*TEST, "source", "encoder.label", "split"] if one in rows]
+    others = rows.columns.intersection([*TEST, "source", "encoder.label", "split"])
     words = Words(
         name=slug(name, *by_task),
         title=", ".join([title, *by_task]),
@@ -129,12 +124,10 @@ def _pair_figure(rows: pd.DataFrame, *, normalised: bool) -> Figure:
     kind, unit = ("normalised", " / that at α 1") if normalised else ("raw", ", percent")
     words = Words(
         name=slug("path", kind, *(first[name] for name in SETTING if name != "encoder")),
-        title=f"{_where(first)}: {first['metric']} on {first['split']}, {kind}",
+        title=f"{_where(first)}: {first['metric']}, {kind}",
         caption=(
-            f"Straight paths {joined(rows['path'].unique())}, of one seed each (Eqs 1 and 2; "
-            f"{WEIGHTS.get(first['part'], first['part'])}): mean {first['metric']}{unit}; bands: ± one "
-            f"standard deviation over {count(int(rows['seeds'].max()), 'seed')}. Outside the tinted strip "
-            "the path is prolonged."
+            f"{first['metric']}{unit} on paths {joined(rows['path'].unique())} (Eqs 1 and 2; {_read(rows)}; "
+            "bands: ± one standard deviation). Outside the tinted strip the path is prolonged."
         ),
         alt=f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
     )
@@ -145,7 +138,12 @@ def _pair_figure(rows: pd.DataFrame, *, normalised: bool) -> Figure:
 
 
 def _where(first: pd.Series) -> str:
-    return " ".join(filter(None, first[["corpus", "treebank", "inputs", "task", "encoder.label"]]))
+    return " ".join(filter(None, first[["corpus", "treebank", "inputs", "task", "encoder.label", "split"]]))
+
+
+def _read(rows: pd.DataFrame) -> str:
+    part = rows["part"].iloc[0]
+    return f"{WEIGHTS.get(part, part)}; mean over {count(int(rows['seeds'].max()), 'seed')}"
 
 
 def _band_figure(words: Words, rows: pd.DataFrame, label: str) -> Figure:
@@ -165,8 +163,7 @@ def _band_figure(words: Words, rows: pd.DataFrame, label: str) -> Figure:
         axis.margins(x=0.01)
         axis.xaxis.set_major_locator(MultipleLocator(0.5))
 
-    labels = ("α: 0 is the model at the start, 1 the one at the end", label)
-    return drawing.panel_figure(words, rows, draw, labels=labels)
+    return drawing.panel_figure(words, rows, draw, labels=("α: 0 is the start, 1 the end", label))
 
 
 def _ends(rows: pd.DataFrame) -> str:
@@ -233,11 +230,10 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> 
     about = [first[name] for name in SETTING if name != "encoder"]
     return Words(
         name=slug("plane", *about, *corners.values()),
-        title=f"{_where(first)} on {first['split']}: the plane through {joined(corners.values())}",
+        title=f"{_where(first)}: the plane through {joined(corners.values())}",
         caption=(
-            f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {WEIGHTS.get(first['part'], first['part'])}), mean "
-            f"over {count(int(rows['seeds'].max()), 'seed')} / that of the {corners[0, 0]} model. One scale "
-            "for all panels: close lines mean a steep surface."
+            f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_read(rows)}), divided by that of the "
+            f"{corners[0, 0]} model. One scale for all panels: close lines mean a steep surface."
         ),
         alt=f"Contour plots. {'; '.join(at) or 'No model lies on the grid'}.",
     )
@@ -283,7 +279,7 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
             f"One mark for each pair and seed; δ₁ leads from the {origin} model to {one}, δ₂ to {other} (Eq. "
             f"3). Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; tinted: about equal norms."
         ),
-        alt=f"Mean norm ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f} degrees.",
+        alt=f"Scatter plot: mean norm ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f} degrees.",
     )
     labels = ("‖δ₁‖ / ‖δ₂‖", "angle in degrees")
     return drawing.panel_figure(words, rows.assign(panel=""), draw, labels=labels, height=2.4)

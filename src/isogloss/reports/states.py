@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PLAIN, CONTINUAL = "source-only", "continual"
-BINS, PAIRS, HEIGHT = 60, 4, 1.05
+BINS, PAIRS, HEIGHT = 60, 3, 1.05
 """Bins that histograms are drawn with, pairs of languages in one figure, inches of a panel."""
 
 STYLES: dict[str, Any] = {"related": (PALETTE[2], "solid"), "unrelated": (PALETTE[3], (0, (4, 1.5)))}
 KIND = {"l2": "L2 distance", "cosine": "cosine distance"}
+AUC = "AUC: how often a related pair lies nearer together than an unrelated one"
 LAYER = {-1: "last layer", 0: "embeddings"}
 ONE = ["base", "layer", "distance"]
 
@@ -66,7 +67,7 @@ def _stages(rows: pd.DataFrame) -> list[str]:
 
 
 def distance_figures(m: Measurements) -> list[Figure]:
-    """Draw histograms for each encoder, layer, distance and four pairs, a panel for each stage."""
+    """Draw histograms for each encoder, layer, distance and three pairs, a panel for each stage."""
     bins, means = m.frame("word-distance-bins"), m.frame("word-distance")
     if bins.empty:
         return []
@@ -100,8 +101,7 @@ def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
         title=f"{KIND.get(kind, kind)} of words, {base}, {LAYER.get(layer, f'layer {layer}')}",
         caption=(
             "Related words translate each other; unrelated ones are the same words, paired at random between "
-            "sentences that are no translations. AUC: how often a related pair lies nearer together than an "
-            "unrelated one, mean over seeds; 0.5 is not told apart."
+            f"sentences that are no translations. {AUC} (0.5: not told apart), mean over seeds."
         ),
         alt=f"Histograms: {'; '.join(told) or 'no AUC was recorded'}.",
     )
@@ -131,8 +131,7 @@ def _distances(m: Measurements) -> pd.DataFrame:
     rows = staged(m, rows)
     keys = [*ONE, "pair"]
     original = rows[rows["stage"] == "original"].groupby(keys)["auc"].mean().rename("before")
-    rows = rows.join(original, on=keys)
-    return rows.assign(change=rows["auc"] - rows["before"])
+    return rows.join(original, on=keys).assign(change=lambda both: both["auc"] - both["before"])
 
 
 AUC_TABLE = Summary(
@@ -140,9 +139,8 @@ AUC_TABLE = Summary(
     name="word-distance-auc",
     title="Distances of related and unrelated words",
     caption=(
-        "AUC: how often a related pair of words lies nearer together than an unrelated one; its change "
-        "against the original encoder; mean distances. Mean ± standard deviation over models. Adjusted "
-        "encoders stand with the pair they were adjusted to."
+        f"{AUC}; its change against the original encoder; mean distances. Mean ± standard deviation over "
+        "models. Adjusted encoders stand with the pair they were adjusted to."
     ),
     by=heads("base", "distance", "layer", "pair", "stage"),
     keep=("distance", "pair", "stage"),
@@ -157,9 +155,8 @@ MAP_TABLE = Summary(
     frame="representation-map",
     title="How much the language moves a sentence",
     caption=(
-        "Between: share of the variance of sentence states that lies between the languages' centroids, in "
-        "percent, over all dimensions; 0 where translations do not differ on average. First, second: share "
-        "of the variance along the two axes of the map. Mean ± standard deviation over seeds."
+        "Percent of the variance of sentence states between the languages' centroids, over all dimensions, "
+        "and along the two axes of the map. Mean ± standard deviation over seeds."
     ),
     by=heads("corpus", "task", "name", "target", "layer", "sentences"),
     keep=("name", "layer"),
@@ -175,9 +172,8 @@ def map_figures(m: Measurements) -> list[Figure]:
     if rows.empty:
         return []
     rows = name_systems(rows, m.labels)
-    seed = rows["seed"].astype(float).fillna(0)
-    same = [rows[name] for name in ("corpus", "task", "encoder", "way", "target")]
-    rows = rows[seed == seed.groupby(same).transform("min")]
+    same = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
+    rows = rows[(rows["seed"].fillna(0) == same["seed"].transform("min")).to_numpy()]
     bare, models = rows[rows["way"] == ""], rows[rows["way"] != ""]
     found = []
     keys = ["corpus", "encoder", "task", "encoder.label"]
@@ -207,10 +203,9 @@ def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
         name=slug("map", *about),
         title=f"Map of sentences: {' '.join(filter(None, about))}",
         caption=(
-            "Mean-pooled states of parallel sentences, one mark each, on their first two principal "
-            "components; large: the languages' centroids; first seed of each method. One scale for all maps, "
-            "so distances compare; directions do not."
+            "Mean-pooled states of parallel sentences on their first two principal components; large: the "
+            "languages' centroids; first seed of each method. Distances compare, directions do not."
         ),
-        alt=f"Percent of the variance between languages: {joined(shares) or 'not recorded'}.",
+        alt=f"Scatter plots; percent of the variance between languages: {joined(shares) or 'not recorded'}.",
     )
     return drawing.panel_figure(words, rows, draw, labels=("first principal component", "second"), height=2.1)
