@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from math import ceil
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -196,10 +197,10 @@ def panels(count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
 
 
 def head(axis: "Axes", text: str) -> None:
-    """Name a panel; a name wider than the panel is cut, the caption and the CSV have it whole."""
-    figure = axis.get_figure(root=True)
-    room = int(axis.get_position().width * figure.get_figwidth() / LEGEND_LETTER) if figure else len(text)
-    axis.set_title(text if len(text) <= room else f"{text[: room - 1]}…", loc="left")
+    """Name a panel in at most two lines; the CSV has a longer name whole."""
+    inches = axis.get_position().width * axis.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
+    lines = wrap(text, max(2, int(inches / LEGEND_LETTER)), max_lines=2, placeholder="…")
+    axis.set_title("\n".join(lines), loc="left")
 
 
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:

@@ -32,7 +32,8 @@ ROLES: dict[str, tuple[str, Any]] = {"source": (SOURCE, (0, (4, 1.5))), "target"
 """Colour and dashes: the roles differ in print without colour too."""
 
 TEST = ["corpus", "treebank", "inputs", "inputs.translator", "task", "metric"]
-SETTING = [*TEST, "encoder", "encoder.label", "part", "split"]
+ABOUT = [*TEST, "encoder.label", "part", "split"]
+SETTING = [*ABOUT, "encoder"]
 ENDS = ["start.way", "start.name", "way", "end.name", "path"]
 SURFACE = ["source", "target", "language", "role"]
 PATHS = ["encoder", "encoder.label", "split", "source", *ENDS]
@@ -123,7 +124,7 @@ def _pair_figure(rows: pd.DataFrame, *, normalised: bool) -> Figure:
     first, scale = rows.iloc[0], 1 / rows["by"] if normalised else 100
     kind, unit = ("normalised", " / that at α 1") if normalised else ("raw", ", percent")
     words = Words(
-        name=slug("path", kind, *(first[name] for name in SETTING if name != "encoder")),
+        name=slug("path", kind, *first[ABOUT]),
         title=f"{_where(first)}: {first['metric']}, {kind}",
         caption=(
             f"{first['metric']}{unit} on paths {joined(rows['path'].unique())} (Eqs 1 and 2; {_read(rows)}; "
@@ -227,9 +228,8 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> 
         for panel, x, y, mean in rows[["panel", "alpha_first", "alpha_second", "mean"]].to_numpy()
         if (x, y) in corners
     ]
-    about = [first[name] for name in SETTING if name != "encoder"]
     return Words(
-        name=slug("plane", *about, *corners.values()),
+        name=slug("plane", *first[ABOUT], *corners.values()),
         title=f"{_where(first)}: the plane through {joined(corners.values())}",
         caption=(
             f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_read(rows)}), divided by that of the "
@@ -268,8 +268,8 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
         for i, (name, marks) in enumerate(own.groupby(label)):
             look: dict[str, Any] = {"color": PALETTE[i % 8], "marker": MARKERS[(i + i // 8) % 8]}
             axis.scatter(marks["ratio"], marks["angle"], s=20, alpha=0.75, label=name, **look)
-        axis.set_xlim(0.95 * min(0.75, own["ratio"].min()), 1.05 * max(1.3, own["ratio"].max()))
-        axis.set_ylim(0, max(95.0, own["angle"].max() + 5))
+        low, high = min(0.75, *own["ratio"]), max(1.3, *own["ratio"])
+        axis.set(xlim=(0.95 * low, 1.05 * high), ylim=(0, max(95, *own["angle"] + 5)))
 
     origin, one, other = names = [rows[f"{one}.name"].iloc[0] for one in CORNERS]
     words = Words(
@@ -279,7 +279,7 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
             f"One mark for each pair and seed; δ₁ leads from the {origin} model to {one}, δ₂ to {other} (Eq. "
             f"3). Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; tinted: about equal norms."
         ),
-        alt=f"Scatter plot: mean norm ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f} degrees.",
+        alt=f"Scatter plot: mean ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f}°.",
     )
     labels = ("‖δ₁‖ / ‖δ₂‖", "angle in degrees")
     return drawing.panel_figure(words, rows.assign(panel=""), draw, labels=labels, height=2.4)
