@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hand_made import golden, measured, plain, the_same
 
-from isogloss.reports.landscapes import curves, delta_figures, delta_tables, path_figures, plane_figures
+from isogloss.reports.landscapes import DELTA_TABLE, curves, delta_figures, path_figures, plane_figures
 from isogloss.reports.measurements import Measurements
 
 Study = Callable[[str], Measurements]
@@ -86,7 +86,7 @@ def test_planes_are_as_they_were(study: Study) -> None:
 
 
 def test_deltas_are_as_they_were(study: Study) -> None:
-    (drawn,), (table,) = delta_figures(study("transfer")), delta_tables(study("transfer"))
+    (drawn,), (table,) = delta_figures(study("transfer")), DELTA_TABLE.tables(study("transfer"))
     before = golden("transfer")["figures"]["deltas"]["data"]
     numbers = {"norm_first": "norm_source", "norm_second": "norm_target", **plain("ratio", "angle")}
     for data in (drawn.data, table.data):
@@ -111,7 +111,7 @@ def test_an_aggregate_never_mixes_paths_of_other_models_or_splits(other: dict) -
         for rows in (two, [*two, *path(scores=(0.9, 0.3), **other)])
     )
     old, new = (figure(one, "path-aggregate").data for one in (alone, beside))
-    names = [name for name in old if name != "inputs"]
+    names = [name for name in old if name not in ("inputs", "panel", "path")]
     assert old[names].merge(new[names], how="left", indicator=True)["_merge"].eq("both").all()
 
 
@@ -168,7 +168,7 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     ]
     m = measured(deltas=rows)
     assert [len(drawn.data) for drawn in delta_figures(m)] == [1, 1]
-    assert [line[-1].text for line in delta_tables(m)[0].rows] == ["1", "1"]
+    assert [line[-1].text for line in DELTA_TABLE.tables(m)[0].rows] == ["1", "1"]
 
 
 def test_a_figure_has_the_same_bytes_twice_and_draws_no_more_than_it_says() -> None:
@@ -181,5 +181,5 @@ def test_a_figure_has_the_same_bytes_twice_and_draws_no_more_than_it_says() -> N
 
 def test_without_rows_there_is_nothing() -> None:
     m = Measurements(runs=[])
-    assert [*path_figures(m), *plane_figures(m), *delta_figures(m), *delta_tables(m)] == []
+    assert [*path_figures(m), *plane_figures(m), *delta_figures(m), *DELTA_TABLE.tables(m)] == []
     assert isinstance(curves(m), pd.DataFrame)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hand_made import golden, measured, plain, the_same
 
-from isogloss.reports.landscapes import delta_tables
+from isogloss.reports.landscapes import DELTA_TABLE
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.summaries import (
     SUMMARIES,
@@ -153,5 +153,5 @@ def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:
 
 def test_without_rows_there_is_nothing() -> None:
     m = Measurements(runs=[])
-    assert [*delta_tables(m), *(one for summary in SUMMARIES for one in summary.tables(m))] == []
+    assert [*DELTA_TABLE.tables(m), *(one for summary in SUMMARIES for one in summary.tables(m))] == []
     assert made(m, "align", "aligner").empty

@@ -2,15 +2,15 @@
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import ceil
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing pays for it
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Canvas
 
 SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", "#f4f4f0"
@@ -100,58 +100,58 @@ def line_figure(words: Words, rows: pd.DataFrame, how: Lines) -> list[Figure]:
     rows = rows.dropna(subset=[how.x, how.y])
     if rows.empty:
         return []
-    named = list(rows[how.panel].drop_duplicates())
-    words, names = capped(words, len(named)), named[:MOST_PANELS]
-    hue = {**colours([str(one) for one in rows[how.color].drop_duplicates()]), **dict(how.colors)}
+    hue = {**colours(rows[how.color].astype(str)), **dict(how.colors)}
     dashed = sorted(rows[how.dash].drop_duplicates(), key=bool) if how.dash else []
     dash = dict(zip(dashed, 10 * DASHES, strict=False))
 
-    def paint() -> "Canvas":
-        labels = [_label(*key) for key in _keys(rows, how)]
-        canvas, axes = panels(len(names), height=how.height, labels=labels)
-        for axis, name in zip(axes, names, strict=True):
-            own = rows[rows[how.panel] == name]
-            for key in _keys(own, how):
-                line = own[(own[how.color] == key[0]) & ((own[how.dash] == key[1]) if how.dash else True)]
-                _draw_line(axis, line, how, (hue[str(key[0])], dash.get(key[-1], "solid"), _label(*key)))
-            head(axis, str(name))
-        legend(canvas, axes)
-        axis_labels(canvas, *how.labels)
-        if how.whole:
-            whole_numbers(axes)
-        return canvas
+    def draw(axis: "Axes", own: pd.DataFrame) -> None:
+        for key, line in own.groupby([how.color, *filter(None, [how.dash])], sort=False):
+            label = ", ".join(filter(None, map(str, key)))
+            _draw_line(axis, line, how, (hue[str(key[0])], dash.get(key[-1], "solid"), label))
 
-    return [drawn(words, rows, paint)]
-
-
-def _keys(rows: pd.DataFrame, how: Lines) -> list[tuple[Any, ...]]:
-    columns = [how.color, *([how.dash] if how.dash else [])]
-    return list(rows[columns].drop_duplicates().itertuples(index=False, name=None))
-
-
-def _label(*key: object) -> str:
-    return ", ".join(str(part) for part in key if str(part))
+    return [panel_figure(words, rows, draw, labels=how.labels, panel=how.panel, height=how.height)]
 
 
 def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, Any, str]) -> None:
+    from matplotlib.ticker import LogFormatter, MaxNLocator
+
     over = rows.groupby(how.x)[how.y].agg(["mean", "std"]) * how.scale
     color, dash, label = look
     axis.plot(over.index, over["mean"], color=color, linestyle=dash, label=label, marker=how.marker, ms=3)
-    if how.log:
-        _logarithmic(axis, how.log)
     if how.band and over["std"].notna().any():
         low, high = over["mean"] - over["std"], over["mean"] + over["std"]
         axis.fill_between(over.index, low, high, color=color, alpha=0.15, linewidth=0)
+    if how.whole:
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    if how.log:
+        axis.set(**{f"{how.log}scale": "log"})
+        scale = axis.yaxis if how.log == "y" else axis.xaxis
+        scale.set_major_formatter(LogFormatter())  # Numbers as they are, also between powers of ten.
+        scale.set_minor_formatter(LogFormatter())
 
 
-def _logarithmic(axis: "Axes", which: str) -> None:
-    """Write numbers as they are, also between powers of ten, as many as there is room for."""
-    from matplotlib.ticker import LogFormatter
+def panel_figure(
+    words: Words,
+    rows: pd.DataFrame,
+    draw: Callable[["Axes", pd.DataFrame], None],
+    *,
+    labels: tuple[str, str],
+    panel: str = "panel",
+    height: float = 1.6,
+) -> Figure:
+    """Draw a panel for each value of a column, with one legend and the labels of both axes."""
+    groups = list(rows.groupby(panel, sort=False))
 
-    axis.set(**{f"{which}scale": "log"})
-    scale = axis.yaxis if which == "y" else axis.xaxis
-    scale.set_major_formatter(LogFormatter())
-    scale.set_minor_formatter(LogFormatter())
+    def paint() -> "Canvas":
+        canvas, axes = panels(len(groups[:MOST_PANELS]), height=height)
+        for axis, (name, own) in zip(axes, groups, strict=False):
+            head(axis, str(name))
+            draw(axis, own)
+        legend(canvas, axes)
+        axis_labels(canvas, *labels)
+        return canvas
+
+    return drawn(capped(words, len(groups)), rows, paint)
 
 
 def capped(words: Words, found: int) -> Words:
@@ -173,99 +173,50 @@ def drawn(words: Words, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Fi
         svg, pdf = io.StringIO(), io.BytesIO()
         canvas.savefig(svg, format="svg", metadata={"Date": None})
         canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
-    return Figure(
-        name=words.name,
-        title=words.title,
-        caption=words.caption,
-        alt=words.alt,
-        svg=svg.getvalue(),
-        pdf=pdf.getvalue(),
-        data=data,
-    )
+    said = {one.name: getattr(words, one.name) for one in fields(words)}
+    return Figure(**said, svg=svg.getvalue(), pdf=pdf.getvalue(), data=data)
 
 
-def panels(count: int, *, height: float = 1.6, labels: Sequence[str] = ()) -> tuple["Canvas", list["Axes"]]:
-    """Return a canvas with so many panels in rows and room above for a legend with these labels."""
+def panels(count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
+    """Return a canvas with so many panels that share their axes; sizes in inches need no layout pass."""
+    from matplotlib.figure import Figure as Canvas
+
     across = min(count, COLUMNS)
-    canvas, placed = grid(ceil(count / across), across, height=height, labels=labels)
-    axes = [axis for line in placed for axis in line]
+    down = ceil(count / across)
+    each = min(3.8, (WIDTH - LEFT - RIGHT - (across - 1) * GAP_X) / across)
+    width = LEFT + RIGHT + across * each + (across - 1) * GAP_X
+    tall = TOP + BOTTOM + down * height + (down - 1) * GAP_Y
+    canvas = Canvas(figsize=(width, tall))
+    axes = list(canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
+    canvas.subplots_adjust(LEFT / width, BOTTOM / tall, 1 - RIGHT / width, 1 - TOP / tall)
+    canvas.subplots_adjust(wspace=GAP_X / each, hspace=GAP_Y / height)
     for index, extra in enumerate(axes[count:], start=count):
         extra.set_visible(False)
         axes[index - across].tick_params(labelbottom=True)
     return canvas, axes[:count]
 
 
-def grid(
-    down: int, across: int, *, height: float = 1.6, labels: Sequence[str] = ()
-) -> tuple["Canvas", list[list["Axes"]]]:
-    """Return a canvas with lines of panels that share their axes, and room above for a legend.
-
-    Sizes are in inches, so no layout pass is needed.
-    """
-    from matplotlib.figure import Figure as Canvas
-
-    each = min(3.8, (WIDTH - LEFT - RIGHT - (across - 1) * GAP_X) / across)
-    width = LEFT + RIGHT + across * each + (across - 1) * GAP_X
-    top = TOP + LEGEND_ROW * max(0, ceil(len(set(labels)) / _legend_columns(labels, width)) - 1)
-    tall = top + BOTTOM + down * height + (down - 1) * GAP_Y
-    canvas = Canvas(figsize=(width, tall))
-    axes = canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    canvas.subplots_adjust(
-        left=LEFT / width,
-        right=1 - RIGHT / width,
-        top=1 - top / tall,
-        bottom=BOTTOM / tall,
-        wspace=GAP_X / each,
-        hspace=GAP_Y / height,
-    )
-    return canvas, [list(line) for line in axes]
-
-
 def head(axis: "Axes", text: str) -> None:
-    """Name a panel; a name wider than the panel is cut, the caption and the CSV have it whole."""
-    figure = axis.get_figure(root=True)
-    room = int(axis.get_position().width * figure.get_figwidth() / LEGEND_LETTER) if figure else len(text)
-    axis.set_title(text if len(text) <= room else f"{text[: room - 1]}…", loc="left")
+    """Name a panel in at most two lines; the CSV has a longer name whole."""
+    inches = axis.get_position().width * axis.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
+    lines = wrap(text, max(2, int(inches / LEGEND_LETTER)), max_lines=2, placeholder="…")
+    axis.set_title("\n".join(lines), loc="left")
 
 
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
-    """Put one legend for all panels at the top left; equal labels appear once."""
+    """Put one legend for all panels at the top left, with room for its rows; equal labels appear once."""
     handles: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)
-    height = canvas.get_figheight()
-    canvas.legend(
-        list(handles.values()),
-        list(handles),
-        loc="upper left",
-        bbox_to_anchor=(0.0, 1 - 0.02 / height),
-        ncols=_legend_columns(list(handles), canvas.get_figwidth()),
-        handlelength=2.4,
-        columnspacing=1.6,
-    )
-
-
-def _legend_columns(labels: Sequence[str], width: float) -> int:
-    """Return how many legend entries fit side by side, judged by the longest label."""
-    longest = max((len(label) for label in labels), default=0)
-    return max(1, int(width / (LEGEND_HANDLE + LEGEND_LETTER * longest)))
-
-
-def whole_numbers(axes: Sequence["Axes"]) -> None:
-    """Put ticks at whole numbers only: there is no epoch 1.5 and no layer 0.5."""
-    from matplotlib.ticker import MaxNLocator
-
-    for panel in axes:
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-
-
-def half_steps(axes: Iterable["Axis"], values: Sequence[float]) -> None:
-    """Put the ticks of α at half steps, short enough for neighbouring panels."""
-    low, high = round(2 * min(values)), round(2 * max(values))
-    ticks = [step / 2 for step in range(low, high + 1)]
-    for axis in axes:
-        axis.set_ticks(ticks, labels=[f"{tick:g}".replace("-", "−") for tick in ticks])
+    longest = max(map(len, handles), default=0)
+    columns = max(1, int(canvas.get_figwidth() / (LEGEND_HANDLE + LEGEND_LETTER * longest)))
+    before, place = canvas.get_figheight(), canvas.subplotpars
+    height = before + LEGEND_ROW * max(0, ceil(len(handles) / columns) - 1)
+    canvas.set_figheight(height)
+    canvas.subplots_adjust(top=place.top * before / height, bottom=place.bottom * before / height)
+    look: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, 1 - 0.02 / height), "ncols": columns}
+    canvas.legend(list(handles.values()), list(handles), handlelength=2.4, columnspacing=1.6, **look)
 
 
 def axis_labels(canvas: "Canvas", x: str, y: str) -> None:

@@ -89,7 +89,7 @@ SECTIONS: tuple[Section, ...] = (
         "deltas",
         "How far apart the models lie",
         "Lengths of the ways from one model to two others, and their angle.",
-        (landscapes.delta_figures, landscapes.delta_tables),
+        (landscapes.delta_figures, landscapes.DELTA_TABLE.tables),
     ),
     Section(
         "seeds",

@@ -10,24 +10,22 @@ import numpy as np
 import pandas as pd
 
 from isogloss.reports import drawing
-from isogloss.reports.drawing import MARK, MARKERS, MOST_PANELS, PALETTE, Figure, Words, capped
+from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Figure, Words
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import count, encoder_names, joined, name_systems, percent, slug, told_by
+from isogloss.reports.names import encoder_names, joined, name_systems, percent, slug, told_by
 from isogloss.reports.tables import Summary, heads, numbers, percents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
 
 PLAIN, CONTINUAL = "source-only", "continual"
-BINS, PAIRS, HEIGHT = 60, 4, 1.05
+BINS, PAIRS, HEIGHT = 60, 3, 1.05
 """Bins that histograms are drawn with, pairs of languages in one figure, inches of a panel."""
 
-STYLES: dict[str, tuple[str, Any]] = {
-    "related": (PALETTE[2], "solid"),
-    "unrelated": (PALETTE[3], (0, (4, 1.5))),
-}
+STYLES: dict[str, Any] = {"related": (PALETTE[2], "solid"), "unrelated": (PALETTE[3], (0, (4, 1.5)))}
 KIND = {"l2": "L2 distance", "cosine": "cosine distance"}
+AUC = "AUC: how often a related pair lies nearer together than an unrelated one"
+LAYER = {-1: "last layer", 0: "embeddings"}
 ONE = ["base", "layer", "distance"]
 
 
@@ -39,108 +37,76 @@ def staged(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     both = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
     own = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in both]
     rows = name_systems(rows[own], m.labels)
-    adjusted = rows["encoder.adjusted"] != ""
-    bare = {"encoder": rows["encoder.original"], "encoder.run": rows["encoder.run"].mask(adjusted, "")}
-    bases = encoder_names(
-        rows.assign(**bare, **{"encoder.adjusted": ""}).sort_values("encoder.run"), m.labels
+    run = rows["encoder.run"].mask(rows["encoder.adjusted"] != "", "")
+    bare = {"encoder": rows["encoder.original"], "encoder.run": run, "encoder.adjusted": ""}
+    bases = encoder_names(rows.assign(**bare).sort_values("encoder.run"), m.labels)
+    rows = rows.assign(
+        base=rows["encoder.original"].map(bases),
+        pair=rows["first"] + "–" + rows["second"],
+        size=rows["encoder.size"].map("{:,}".format, na_action="ignore"),
+        tuned=rows["system"].mask(rows["method"] == PLAIN, "fine-tuned"),
+        last=rows["method"] == CONTINUAL,
     )
-    rows = rows.assign(base=rows["encoder.original"].map(bases), pair=rows["first"] + "–" + rows["second"])
-    rows = rows.assign(size=rows["encoder.size"].map("{:,}".format, na_action="ignore"), tuned=rows["system"])
     alike = rows.groupby([*ONE, "pair", "task", "way", "encoder.adjusted", "size"], dropna=False)["encoder"]
     number = (alike.transform(lambda same: pd.factorize(same)[0]) + 1).astype(str)
-    rows = rows.assign(
-        number=number.where(number != "1", ""),
-        tuned=rows["tuned"].mask(rows["method"] == PLAIN, "fine-tuned"),
-    )
-    order = rows.assign(last=rows["method"] == CONTINUAL)
-    order = order.sort_values(
-        ["task", "last", "tuned", "encoder.adjusted", "encoder.size", "number"], kind="stable"
-    )
-    return rows.loc[order.index].assign(stage=_stages(rows.loc[order.index]))
+    order = ["task", "last", "tuned", "encoder.adjusted", "encoder.size", "number"]
+    rows = rows.assign(number=number.where(number != "1", "")).sort_values(order, kind="stable")
+    return rows.assign(stage=_stages(rows))
 
 
 def _stages(rows: pd.DataFrame) -> list[str]:
-    """Say each stage in words, as in "nli: adjusted + fine-tuned"."""
-    made = rows["encoder.adjusted"] != ""
-    told = pd.Series("", rows.index)
-    if made.any():
-        told[made] = told_by(rows[made], ["encoder.adjusted", "size", "number"])
-    several = told[made].nunique() > 1
-    words = []
-    for task, tuned, adjusted, how in zip(rows["task"], rows["tuned"], made, told, strict=True):
-        parts = [
-            *([f"adjusted ({how})" if several else "adjusted"] if adjusted else []),
-            *filter(None, [tuned]),
-        ]
-        words.append(f"{task}: {' + '.join(parts)}" if task else " + ".join(parts) or "original")
-    return words
+    """Say each stage in words, adjusted or not and tuned or not, as in "nli: adjusted + fine-tuned"."""
+    adjusted = pd.Series("adjusted", rows.index).where(rows["encoder.adjusted"] != "", "")
+    made = rows[adjusted != ""]
+    how = pd.Series(told_by(made, ["encoder.adjusted", "size", "number"]) if len(made) else [], made.index)
+    if how.nunique() > 1:
+        adjusted[made.index] = "adjusted (" + how + ")"
+    said = [" + ".join(filter(None, one)) for one in zip(adjusted, rows["tuned"], strict=True)]
+    tasks = zip(rows["task"], said, strict=True)
+    return [f"{task}: {stage}" if task else stage or "original" for task, stage in tasks]
 
 
 def distance_figures(m: Measurements) -> list[Figure]:
-    """Draw histograms for each encoder, layer and distance: stages are rows, pairs of languages columns."""
+    """Draw histograms for each encoder, layer, distance and three pairs, a panel for each stage."""
     bins, means = m.frame("word-distance-bins"), m.frame("word-distance")
     if bins.empty:
         return []
-    bins, means = staged(m, bins), staged(m, means)
-    found = []
-    for key, group in bins.groupby(ONE, sort=False):
-        pairs = list(group["pair"].drop_duplicates())
-        for first in range(0, len(pairs), PAIRS):
-            part = group[group["pair"].isin(pairs[first : first + PAIRS])]
-            same = means[(means[ONE] == list(key)).all(axis=1) & means["pair"].isin(part["pair"])]
-            found.append(_histograms(part, same.groupby(["stage", "pair"], sort=False)["auc"].mean(), first))
-    return found
+    keys = [*ONE, "stage", "pair"]
+    bins = staged(m, bins).join(staged(m, means).groupby(keys)["auc"].mean(), on=keys)
+    part = pd.Series(pd.factorize(bins["pair"])[0] // PAIRS + 1, bins.index, name="part")
+    return [_histograms(key, rows) for key, rows in bins.groupby([*ONE, part], sort=False)]
 
 
-def _histograms(rows: pd.DataFrame, aucs: pd.Series, first: int) -> Figure:
-    stages, pairs = list(rows["stage"].drop_duplicates()), list(rows["pair"].drop_duplicates())
+def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
+    base, layer, kind, _ = key
     edges = np.linspace(rows["low"].min(), rows["high"].max(), BINS + 1)
-    base, layer, kind = rows[ONE].iloc[0]
+    rows = rows.assign(panel=rows["stage"] + " " + rows["pair"])
+    aucs = rows.dropna(subset=["auc"]).drop_duplicates("panel")
+    told = [f"{panel} AUC {auc:.3f}" for panel, auc in zip(aucs["panel"], aucs["auc"], strict=True)]
 
-    def paint() -> "Canvas":
-        canvas, axes = drawing.grid(len(stages[:MOST_PANELS]), len(pairs), height=HEIGHT)
-        groups = dict(list(rows.groupby(["stage", "pair"])))
-        for line, stage in zip(axes, stages, strict=False):
-            for axis, pair in zip(line, pairs, strict=True):
-                axis.set_visible((stage, pair) in groups)
-                if (stage, pair) in groups:
-                    _draw_histogram(axis, groups[stage, pair], edges)
-                    drawing.head(axis, stage)
-                    auc = f"\nAUC {aucs[stage, pair]:.3f}" if (stage, pair) in aucs else ""
-                    axis.text(0.97, 0.93, pair + auc, transform=axis.transAxes, ha="right", va="top")
-        for column in zip(*axes, strict=True):
-            [axis for axis in column if axis.get_visible()][-1].tick_params(labelbottom=True)
-        drawing.legend(canvas, [axis for line in axes for axis in line])
-        drawing.axis_labels(canvas, f"{KIND.get(kind, kind)} of two words", "share of pairs (highest bin: 1)")
-        return canvas
+    def draw(axis: "Axes", own: pd.DataFrame) -> None:
+        found = {name: pooled(own, name, edges) for name in STYLES}
+        highest = max(float(shares.max()) for shares in found.values()) or 1.0
+        for name, (colour, dashes) in STYLES.items():
+            axis.stairs(found[name] / highest, edges, fill=True, color=colour, alpha=0.25)
+            axis.stairs(found[name] / highest, edges, color=colour, ls=dashes, lw=1.0, label=f"{name} words")
+        axis.set(ylim=(0, 1.05), yticks=[])
+        stage, pair, auc = own[["stage", "pair", "auc"]].iloc[0]
+        drawing.head(axis, stage)
+        text = pair if pd.isna(auc) else f"{pair}\nAUC {auc:.3f}"
+        axis.text(0.97, 0.93, text, transform=axis.transAxes, ha="right", va="top")
 
-    words = _distance_words((base, layer, kind), aucs, first)
-    return drawing.drawn(capped(words, len(stages)), rows, paint)
-
-
-def _distance_words(key: tuple[str, int, str], aucs: pd.Series, first: int) -> Words:
-    base, layer, kind = key
-    told = [f"{' '.join(key)} AUC {value:.3f}" for key, value in aucs.items()]
-    return Words(
-        name=slug("word-distance", base, layer, kind, first // PAIRS + 1),
-        title=f"{KIND.get(kind, kind)} of related and unrelated words, {base}, {layer_name(layer)}",
+    words = Words(
+        name=slug("word-distance", *key),
+        title=f"{KIND.get(kind, kind)} of words, {base}, {LAYER.get(layer, f'layer {layer}')}",
         caption=(
-            "Related words translate each other (aligned); unrelated ones are the same words, paired at "
-            "random between sentences that are no translations. AUC: how often a related pair lies nearer "
-            "together than an unrelated one; 1 is apart, 0.5 not told apart. Mean over seeds."
+            "Related words translate each other; unrelated ones are the same words, paired at random between "
+            f"sentences that are no translations. {AUC} (0.5: not told apart), mean over seeds."
         ),
         alt=f"Histograms: {'; '.join(told) or 'no AUC was recorded'}.",
     )
-
-
-def _draw_histogram(axis: "Axes", rows: pd.DataFrame, edges: "np.ndarray[Any, Any]") -> None:
-    found = {name: pooled(rows, name, edges) for name in STYLES}
-    highest = max(float(shares.max()) for shares in found.values()) or 1.0
-    for name, (colour, dashes) in STYLES.items():
-        axis.stairs(found[name] / highest, edges, fill=True, color=colour, alpha=0.25)
-        axis.stairs(found[name] / highest, edges, color=colour, ls=dashes, lw=1.0, label=f"{name} words")
-    axis.set_ylim(0, 1.05)
-    axis.set_yticks([])
+    labels = (f"{KIND.get(kind, kind)} of two words", "share of pairs (highest bin: 1)")
+    return drawing.panel_figure(words, rows, draw, labels=labels, height=HEIGHT)
 
 
 def pooled(rows: pd.DataFrame, name: str, edges: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
@@ -157,11 +123,6 @@ def pooled(rows: pd.DataFrame, name: str, edges: "np.ndarray[Any, Any]") -> "np.
     return np.asarray(np.mean(shares, axis=0))
 
 
-def layer_name(layer: int) -> str:
-    """Name a layer: the last, the embeddings, or by number."""
-    return {-1: "last layer", 0: "embeddings"}.get(layer, f"layer {layer}")
-
-
 def _distances(m: Measurements) -> pd.DataFrame:
     """Return distances by stage, with the change of the AUC against the original encoder's."""
     rows = m.frame("word-distance")
@@ -170,8 +131,7 @@ def _distances(m: Measurements) -> pd.DataFrame:
     rows = staged(m, rows)
     keys = [*ONE, "pair"]
     original = rows[rows["stage"] == "original"].groupby(keys)["auc"].mean().rename("before")
-    rows = rows.join(original, on=keys)
-    return rows.assign(change=rows["auc"] - rows["before"])
+    return rows.join(original, on=keys).assign(change=lambda both: both["auc"] - both["before"])
 
 
 AUC_TABLE = Summary(
@@ -179,9 +139,8 @@ AUC_TABLE = Summary(
     name="word-distance-auc",
     title="Distances of related and unrelated words",
     caption=(
-        "AUC: how often a related pair of words lies nearer together than an unrelated one; its change "
-        "against the original encoder; mean distances. Mean ± standard deviation over models. Adjusted "
-        "encoders stand with the pair they were adjusted to."
+        f"{AUC}; its change against the original encoder; mean distances. Mean ± standard deviation over "
+        "models. Adjusted encoders stand with the pair they were adjusted to."
     ),
     by=heads("base", "distance", "layer", "pair", "stage"),
     keep=("distance", "pair", "stage"),
@@ -196,9 +155,8 @@ MAP_TABLE = Summary(
     frame="representation-map",
     title="How much the language moves a sentence",
     caption=(
-        "Between: share of the variance of sentence states that lies between the languages' centroids, in "
-        "percent, over all dimensions; 0 where translations do not differ on average. First, second: share "
-        "of the variance along the two axes of the map. Mean ± standard deviation over seeds."
+        "Percent of the variance of sentence states between the languages' centroids, over all dimensions, "
+        "and along the two axes of the map. Mean ± standard deviation over seeds."
     ),
     by=heads("corpus", "task", "name", "target", "layer", "sentences"),
     keep=("name", "layer"),
@@ -214,59 +172,40 @@ def map_figures(m: Measurements) -> list[Figure]:
     if rows.empty:
         return []
     rows = name_systems(rows, m.labels)
-    first = rows["seed"].fillna(0) == rows.groupby(["corpus", "task", "encoder", "way", "target"])[
-        "seed"
-    ].transform("min").fillna(0)
-    rows = rows[first.to_numpy()]
-    models = rows[rows["way"] != ""]
-    keys = ["corpus", "task", "encoder", "encoder.label"]
+    same = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
+    rows = rows[(rows["seed"].fillna(0) == same["seed"].transform("min")).to_numpy()]
+    bare, models = rows[rows["way"] == ""], rows[rows["way"] != ""]
     found = []
-    for (corpus, task, encoder, label), own in (models if len(models) else rows).groupby(keys, sort=False):
-        bare = rows[(rows["way"] == "") & (rows["encoder"] == encoder) & (rows["corpus"] == corpus)]
-        found.append(_maps([corpus, task, label], pd.concat([bare, own[own["way"] != ""]])))
+    keys = ["corpus", "encoder", "task", "encoder.label"]
+    for key, own in (models if len(models) else rows).groupby(keys, sort=False):
+        before = bare[(bare[["corpus", "encoder"]] == [*key[:2]]).all(axis=1)]
+        found.append(_maps([key[0], *key[2:]], pd.concat([before, own[own["way"] != ""]])))
     return found
 
 
 def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
     system = rows["system"].mask(rows["way"] == "", "before fine-tuning")
     rows = rows.assign(panel=told_by(rows.assign(system=system), ["system", "target", "layer"]))
-    maps = list(rows.groupby("panel", sort=False))
     codes = list(rows["language"].drop_duplicates())
     colour, far = drawing.colours(codes), 1.05 * rows[["x", "y"]].abs().max().max()
 
-    def paint() -> "Canvas":
-        canvas, axes = drawing.panels(len(maps[:MOST_PANELS]), height=2.1, labels=codes)
-        for axis, (name, own) in zip(axes, maps, strict=False):
-            for (what, code), marks in own.groupby(["what", "language"], sort=False):
-                large = {"s": 60, "edgecolors": MARK, "zorder": 3, "label": code}
-                look = large if what == "centroid" else {"s": 7, "alpha": 0.4, "linewidth": 0}
-                marker = MARKERS[codes.index(code) % len(MARKERS)]
-                axis.scatter(marks["x"], marks["y"], color=colour[code], marker=marker, **look)
-            drawing.head(axis, name)
-            axis.set(xlim=(-far, far), ylim=(-far, far))
-        drawing.legend(canvas, axes)
-        drawing.axis_labels(canvas, "first principal component", "second")
-        return canvas
+    def draw(axis: "Axes", own: pd.DataFrame) -> None:
+        for (what, code), marks in own.groupby(["what", "language"], sort=False):
+            large = {"s": 60, "edgecolors": MARK, "zorder": 3, "label": code}
+            look = large if what == "centroid" else {"s": 7, "alpha": 0.4, "linewidth": 0}
+            marker = MARKERS[codes.index(code) % len(MARKERS)]
+            axis.scatter(marks["x"], marks["y"], color=colour[code], marker=marker, **look)
+        axis.set(xlim=(-far, far), ylim=(-far, far))
 
-    return drawing.drawn(capped(_map_words(about, maps), len(maps)), rows, paint)
-
-
-def _map_words(about: list[str], maps: list[tuple[str, pd.DataFrame]]) -> Words:
-    shares = [
-        f"{name} {percent(own['between'].dropna().iloc[0])}"
-        for name, own in maps
-        if own["between"].notna().any()
-    ]
-    return Words(
+    between = rows.groupby("panel", sort=False)["between"].first()
+    shares = [f"{name} {percent(value)}" for name, value in between.dropna().items()]
+    words = Words(
         name=slug("map", *about),
         title=f"Map of sentences: {' '.join(filter(None, about))}",
         caption=(
-            "Mean-pooled states of parallel sentences on their first two principal components, one mark for "
-            "a sentence, the large ones the languages' centroids; the first seed of each method. All maps "
-            "have one scale, so how far centroids lie apart compares; directions, found for each map, do not."
+            "Mean-pooled states of parallel sentences on their first two principal components; large: the "
+            "languages' centroids; first seed of each method. Distances compare, directions do not."
         ),
-        alt=(
-            f"Scatter plots ({count(len(maps), 'map')}) of sentences by language. Percent of the variance "
-            f"between languages: {joined(shares) or 'not recorded'}."
-        ),
+        alt=f"Scatter plots; percent of the variance between languages: {joined(shares) or 'not recorded'}.",
     )
+    return drawing.panel_figure(words, rows, draw, labels=("first principal component", "second"), height=2.1)
