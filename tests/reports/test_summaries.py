@@ -53,7 +53,7 @@ def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
         before = [dict(row) for row in golden(name)["tables"]["seed-spread"]["data"]]
         rows = spreads(study(name))
         labels = study(name).labels
-        rows = rows.assign(of=rows["encoder.run"].map(labels).fillna("shipped"))
+        rows = rows.assign(of=rows["encoder.run"].map(labels).astype(object).fillna("shipped"))
         checked += the_same(rows, before, {**keys, "of": "encoder"}, plain("seeds", "mean", "std"))
     assert checked == 11 + 13
 
@@ -62,7 +62,7 @@ def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
 def test_transfer_gaps_are_as_they_were(study: Study, name: str, models: int) -> None:
     rows = gaps(study(name))
     rows = rows[(rows["method"] == "source-only") & (rows["inputs"] == "")]
-    rows = rows.assign(of=rows["encoder.run"].map(study(name).labels).fillna("shipped"))
+    rows = rows.assign(of=rows["encoder.run"].map(study(name).labels).astype(object).fillna("shipped"))
     before = [row for row in golden(name)["tables"]["transfer-gap"]["data"] if row["metric"] == "accuracy"]
     before = [row for row in before if row["corpus"] in ("ud", "xnli")]
     numbers = plain("source_score", "target_mean", "gap")

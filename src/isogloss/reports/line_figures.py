@@ -81,7 +81,7 @@ def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] == "")]
-    return rows.assign(whose=rows["language"].fillna("").replace("", "all languages"))
+    return rows.assign(whose=rows["language"].astype(object).fillna("").replace("", "all languages"))
 
 
 def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:

@@ -108,7 +108,7 @@ def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list
     rounded, column = data["mean"].round(3), data["column"]
     by = rounded.groupby(column)
     best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (column != GAP)
-    told = zip(data["mean"], data["std"], data["mark"].fillna(""), best, strict=True)
+    told = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
     shown = [
         Cell(f"{plus_minus(mean, std)} {mark}".strip(), "best" if first else "")
         for mean, std, mark, first in told

@@ -98,7 +98,9 @@ def similarity_tables(m: Measurements) -> list[Table]:
             both = pd.concat([whole, turned]).drop_duplicates([*UNIT, *SIDES])
             codes = list(whole[[*SIDES]].stack().drop_duplicates())
             parts = own.sort_values(PART, kind="stable", na_position="first")
-            parts = parts.assign(layer=parts["layer"].map("{:g}".format, na_action="ignore").fillna(""))
+            parts = parts.assign(
+                layer=parts["layer"].map("{:g}".format, na_action="ignore").astype(object).fillna("")
+            )
             square = _texts(both, measure, ["first"], "second").reindex(index=codes, columns=codes)
             by_part = _texts(parts, measure, PART, "pair")
             found.append(_table(measure, "", square.rename_axis(""), own))
