@@ -273,6 +273,7 @@ CLAIMS = (
         where="Tables 2 to 4, Section 5.2",
         says="Adjusting the encoder helps zero-shot NLI and NER, but not QA.",
         rule=f"{GAIN}above 0 in NLI and NER, below 1 point in QA. Unit: seed of fine-tuning.",
+        needs=("scores",),
         test=partial(gains, tasks={"nli": HELPS, "ner": HELPS, "qa": NO_HELP}),
     ),
     claim(
@@ -280,6 +281,7 @@ CLAIMS = (
         where="Table 5",
         says="The more parallel text, the larger the gain in NLI and NER.",
         rule=f"{SIZES}above 0.",
+        needs=("scores",),
         test=partial(sizes, tasks={"nli": HELPS, "ner": HELPS}),
     ),
     claim(
@@ -288,6 +290,7 @@ CLAIMS = (
         says="Fine-tuning alone draws related and unrelated words of two languages together.",
         rule="Mean L2 distance, last layer, in source-only models minus in the original encoder: below 0 for "
         "related and for unrelated words, in NLI, NER and QA. Not free of the scale of states.",
+        needs=("word-distance",),
         test=drawn_together,
     ),
     claim(
@@ -303,6 +306,7 @@ CLAIMS = (
         where="Tables 2 and 4, lower parts",
         says="Test sets that mix the two languages gain more from the adjustment than plain ones.",
         rule="The gain of 3a, on mixed minus on plain inputs: above 0 in NLI and in both kinds of QA.",
+        needs=("scores",),
         test=mixed_gains_more,
     ),
     claim(
@@ -310,6 +314,7 @@ CLAIMS = (
         where="Tables 3 and 4, column es",
         says="In Spanish, the adjustment helps neither NER nor QA.",
         rule="The gain of 3a from English in Spanish: below 1 point in both.",
+        needs=("scores",),
         test=partial(gains, tasks={"ner": NO_HELP, "qa": NO_HELP}, to="es"),
     ),
     claim(
@@ -317,6 +322,7 @@ CLAIMS = (
         where="Table 8, Appendix A.2",
         says="Within one language, an adjusted encoder does as well as the original.",
         rule="As 3a, tested in the one language of training: within 1 point; in NLI and NER where measured.",
+        needs=("scores",),
         test=kept_within_language,
     ),
     claim(
@@ -324,6 +330,7 @@ CLAIMS = (
         where="Table 5",
         says="QA is best after an adjustment on little parallel text, and falls with more.",
         rule=f"{SIZES}below 0.",
+        needs=("scores",),
         test=partial(sizes, tasks={"qa": HURTS}),
     ),
     claim(
@@ -332,6 +339,7 @@ CLAIMS = (
         says="Pulling [CLS] alone together helps NLI and NER less than pulling all words.",
         rule="As 3a, all words minus [CLS] alone, equally many translations: above 0. QA is left out: table "
         "and text disagree.",
+        needs=("scores",),
         test=opening_alone_is_worse,
     ),
     claim(

@@ -285,6 +285,7 @@ CLAIMS = (
         "little text and learns it by heart.",
         rule="Encoder alone minus joint one on the same text: above 0. Left out: cut-down text whose "
         f"perplexity ends at {RISE} times its lowest or more.",
+        needs=("scores",),
         test=alone_beats_joint,
     ),
     claim(
@@ -302,6 +303,7 @@ CLAIMS = (
         says="Lower layers are shared more than upper ones, attention more than feed-forward: by gradients.",
         rule="Finished joint encoders, cosine divided by the geometric mean of the languages' own (none "
         f"below {NOISE}): Spearman's ρ with the layer below 0, attention minus feed-forward above 0.",
+        needs=("gradient-conflict",),
         test=partial(lower_parts_shared, frame="gradient-conflict"),
     ),
     claim(
@@ -309,6 +311,7 @@ CLAIMS = (
         where="Tables 2, 3, 6 and 7: ffn, attn, adpt",
         says="Modules of each language's own help within languages and hurt zero-shot transfer.",
         rule=f"{JOINT}each kind above 0 within languages and below 0 zero-shot.",
+        needs=("scores",),
         test=partial(against, ours=OWN, theirs=JOINT_ALONE, halves={WITHIN: HELPS, ZERO_SHOT: HURTS}),
     ),
     claim(
@@ -316,6 +319,7 @@ CLAIMS = (
         where="Tables 2, 3, 6 and 7: meta adpt",
         says="Meta-learned adapters help both within languages and zero-shot.",
         rule=f"{JOINT}above 0 in both. Algorithm 1 with its second-order term alone decides.",
+        needs=("scores",),
         test=partial(against, ours=META_ADAPTER, theirs=JOINT_ALONE, halves=BOTH),
     ),
     claim(
@@ -323,6 +327,7 @@ CLAIMS = (
         where="Fig. 4a, Section 3.4",
         says="Lower layers are shared more than upper ones, attention more than feed-forward: by gates.",
         rule="As 4c, by the cosine of gates, layers of each kind apart; by correlation, beside.",
+        needs=("language-gates",),
         test=lambda m: lower_parts_shared(m, "language-gates", "correlation"),
     ),
     claim(
@@ -330,6 +335,7 @@ CLAIMS = (
         where="Tables 2, 3, 6 and 7: meta adpt, adpt, share adpt",
         says="Meta-learned adapters beat plain and shared adapters, within languages and zero-shot.",
         rule=f"{FAIR}minus plain (adpt), and minus shared adapters (share adpt): above 0 in both.",
+        needs=("scores",),
         test=partial(against, ours=META_ADAPTER, theirs=("adapter", "shared-adapter"), halves=BOTH),
     ),
     claim(
@@ -337,6 +343,7 @@ CLAIMS = (
         where="Tables 2 and 3: ffn, attn",
         says="Within languages, own feed-forward layers gain more than own attention.",
         rule=f"{FAIR}feed-forward minus attention: above 0.",
+        needs=("scores",),
         test=partial(against, ours=("feed-forward",), theirs=("attention",), halves={WITHIN: HELPS}),
     ),
     claim(
@@ -345,6 +352,7 @@ CLAIMS = (
         says="Plain adapters learn slower than the joint encoder, meta-learned ones faster than plain ones.",
         rule="Log of held-out perplexity, mean over equal steps of training and languages: adapter minus "
         "joint above 0, meta-learned minus plain adapter below 0.",
+        needs=("perplexity",),
         test=own_modules_learn_slower,
     ),
     claim(
@@ -352,6 +360,7 @@ CLAIMS = (
         where="Tables 2, 3, 6 and 7: share adpt",
         says="Adapters that languages share help both within languages and zero-shot.",
         rule=f"{JOINT}above 0 in both.",
+        needs=("scores",),
         test=partial(against, ours=("shared-adapter",), theirs=JOINT_ALONE, halves=BOTH),
     ),
     claim(
@@ -360,6 +369,7 @@ CLAIMS = (
         says="Little text of a language turns interference into transfer for it; the other stays as it was.",
         rule="In the cut-down language, joint minus alone on the same little text: above 0; in the other, "
         "joint with little minus with all text: within 1 point.",
+        needs=("scores",),
         test=little_text_turns_it,
     ),
     claim(
@@ -367,6 +377,7 @@ CLAIMS = (
         where="Table 5",
         says="The closer the other language, the less it interferes.",
         rule="In the one language they share, pair with more subwords in common minus the other: above 0.",
+        needs=("scores",),
         test=closer_interfere_less,
     ),
     claim(
@@ -375,6 +386,7 @@ CLAIMS = (
         says="A third, similar language helps zero-shot transfer alone.",
         rule="Joint encoder of three languages (similarity is taken for granted) minus that of two of them: "
         "within 1 point within languages, above 0 zero-shot.",
+        needs=("scores",),
         test=third_language_helps_zero_shot,
     ),
 )

@@ -386,7 +386,7 @@ def _over_seeds(about: str, values: Any, **bounds: Any) -> list[Check]:
     return [check_of(means, about, **{"scale": 100, "digits": 1, **bounds})]
 
 
-_claim = partial(Claim, paper=2, needs=())
+_claim = partial(Claim, paper=2)
 
 CLAIMS: Sequence[Claim] = (
     _claim(
@@ -396,6 +396,7 @@ CLAIMS: Sequence[Claim] = (
         rule="X-Mixup, paired, minus translate-train, and this minus source-only: above 0. That the "
         "paper's effect (40 % of the gap closed, Table 8) lies outside the interval does not "
         "contradict: POS closed 19 %.",
+        needs=("scores",),
         test=mixup_is_above,
     ),
     _claim(
@@ -404,6 +405,7 @@ CLAIMS: Sequence[Claim] = (
         says="CKA of the source and a target language is higher within X-Mixup models.",
         rule="CKA in each encoder's and task's deepest layer measured, mean of the targets: X-Mixup minus "
         "translate-train, above 0.",
+        needs=("cka",),
         test=cka_rises,
     ),
     _claim(
@@ -413,6 +415,10 @@ CLAIMS: Sequence[Claim] = (
         rule=f"Of source-only and of translate-train, Spearman's ρ over {FEWEST_LANGUAGES} languages or "
         "more of CKA in the deepest layer and score, means over seeds: above 0. Interval: bootstrap "
         "over languages.",
+        needs=(
+            "cka",
+            "scores",
+        ),
         test=cka_goes_with_transfer,
     ),
     _claim(
@@ -421,6 +427,7 @@ CLAIMS: Sequence[Claim] = (
         says="X-Mixup loses when any of its parts is left out.",
         rule="X-Mixup, paired, minus the same with one part off, and minus itself without translations at "
         "inference: each above 0.",
+        needs=("scores",),
         test=each_ablation_loses,
     ),
     _claim(
@@ -429,6 +436,7 @@ CLAIMS: Sequence[Claim] = (
         says="Languages without any translation in training gain from X-Mixup too.",
         rule="X-Mixup, paired, minus translate-train, mean of the languages that no model was made for: "
         "above 0. Beside it, not judged: translations at inference, and translate-test.",
+        needs=("scores",),
         test=unseen_languages_gain,
     ),
     _claim(
@@ -436,6 +444,7 @@ CLAIMS: Sequence[Claim] = (
         where="Section 4.1, Eq. 5",
         says="The mixing ratio is another for each example.",
         rule=f"Standard deviation of λ over examples divided by its mean: above {LEAST_SPREAD:g} (our bar).",
+        needs=("mixup-ratio",),
         test=ratios_differ,
     ),
     _claim(
@@ -444,6 +453,7 @@ CLAIMS: Sequence[Claim] = (
         says="The gap between the source and the targets is smaller with X-Mixup.",
         rule="Source score, unpaired, minus the targets' mean, paired: of translate-train (unpaired) minus "
         "of X-Mixup, above 0. Chance: seeds alone.",
+        needs=("scores",),
         test=gap_shrinks,
     ),
     _claim(
@@ -451,6 +461,7 @@ CLAIMS: Sequence[Claim] = (
         where="Table 7",
         says="The source language gains too.",
         rule="Source score of X-Mixup, unpaired, minus that of translate-train: above 0.",
+        needs=("scores",),
         test=lambda m: [
             one.versus(one.unmixed, one.trained, "source, x-mixup − translate-train", "source")
             for one in _scored(m)
@@ -461,6 +472,7 @@ CLAIMS: Sequence[Claim] = (
         where="Table 9",
         says="In classification the consistency of predictions (KL) is worth more than that of states (MSE).",
         rule="X-Mixup without MSE minus X-Mixup without KL, paired: above 0.",
+        needs=("scores",),
         test=kl_is_worth_more,
     ),
     _claim(
@@ -468,6 +480,7 @@ CLAIMS: Sequence[Claim] = (
         where="Table 5, Q3",
         says="Mixing in training helps even without translations at inference.",
         rule="X-Mixup, unpaired, minus translate-train (as high as Table 5's “w/o mixup” in XNLI): above 0.",
+        needs=("scores",),
         test=lambda m: [
             one.versus(one.unmixed, one.trained, "unmixed at inference, x-mixup − translate-train")
             for one in _scored(m)
@@ -479,6 +492,7 @@ CLAIMS: Sequence[Claim] = (
         says="Mixing helps in any layer, but in classification not in the higher ones.",
         rule="X-Mixup trained at a layer, paired, minus translate-train, in classification at the lower "
         "half of layers: above 0; there the lowest minus the highest too.",
+        needs=("scores",),
         test=layers_help,
     ),
     _claim(
@@ -487,6 +501,7 @@ CLAIMS: Sequence[Claim] = (
         says="The languages' centroids lie closer together with X-Mixup.",
         rule="Share of the variance of states between languages, deepest layer: X-Mixup minus translate- "
         "train, or source-only where that has no map, below 0.",
+        needs=("representation-map",),
         test=centroids_come_closer,
     ),
     _claim(
@@ -495,6 +510,10 @@ CLAIMS: Sequence[Claim] = (
         says="A language whose CKA gains more does not therefore gain more in score.",
         rule=f"Spearman's ρ over {FEWEST_LANGUAGES} languages or more of the gains in CKA and in score on "
         f"translate-train: within ±{UNCORRELATED:g} (our bar).",
+        needs=(
+            "cka",
+            "scores",
+        ),
         test=gains_are_apart,
     ),
 )

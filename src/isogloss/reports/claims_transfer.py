@@ -269,7 +269,7 @@ ANGLE = _mean("angle in degrees", "angle", above=45, below=65, scale=1, digits=0
 
 STEEPER = _mean("slope, target − source", "slope", TARGET, SOURCE, above=0)
 
-_claim = partial(Claim, paper=1, needs=())
+_claim = partial(Claim, paper=1)
 
 CLAIMS: Sequence[Claim] = (
     _claim(
@@ -277,6 +277,7 @@ CLAIMS: Sequence[Claim] = (
         where="Fig. 2, Figs 6–9",
         says="The source score hardly moves on the way from the source-only to the bilingual model.",
         rule="Highest minus lowest source score over α in [0, 1] of Eq. 1 of whole models: below 3 points.",
+        needs=("interpolation",),
         test=lambda m: _each(m, _of(_paths(m), EQ_1 | SOURCE), _fall),
     ),
     _claim(
@@ -285,6 +286,7 @@ CLAIMS: Sequence[Claim] = (
         says="The target score rises smoothly on the way from the source-only to the bilingual model.",
         rule="Over α in [0, 1] of Eq. 1, Spearman's ρ of α and target score (0 for a level one): above .9; "
         "gain from α = 0 to α = 1: above 0.",
+        needs=("interpolation",),
         test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), *RISES),
     ),
     _claim(
@@ -293,6 +295,7 @@ CLAIMS: Sequence[Claim] = (
         says="Over seeds, the target score varies far more than the source score.",
         rule="Standard deviation of source-only models' scores over seeds, of targets over the source's, "
         f"above 3;  {F_TEST}. Near 100 % scores have little room to vary, which makes this ratio large.",
+        needs=("scores",),
         test=target_varies_more,
     ),
     _claim(
@@ -300,6 +303,7 @@ CLAIMS: Sequence[Claim] = (
         where="Fig. 4, footnote 3",
         says="The source-only and the target-only model lie about equally far from the bilingual model.",
         rule="‖δ_S‖ / ‖δ_T‖ of whole models: within .8 and 1.25.",
+        needs=("deltas",),
         test=lambda m: _each(m, _deltas(m), RATIO),
     ),
     _claim(
@@ -308,6 +312,7 @@ CLAIMS: Sequence[Claim] = (
         says="The better encoder has the flatter target surface, on the path.",
         rule="Mean |dscore/dα| of the target over α in [0, 1] of Eq. 1: an encoder's minus that of the next "
         "better one at α = 0 (zero-shot), above 0. A high start leaves less to climb.",
+        needs=("interpolation",),
         test=lambda m: _flatter(m, _of(_paths(m), EQ_1 | TARGET)),
     ),
     _claim(
@@ -315,6 +320,7 @@ CLAIMS: Sequence[Claim] = (
         where="Abstract, Section 5, Fig. 2",
         says="The target score rises linearly.",
         rule="R² of a straight line through the target score over α in [0, 1] of Eq. 1: above .9.",
+        needs=("interpolation",),
         test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), STRAIGHT),
     ),
     _claim(
@@ -322,6 +328,7 @@ CLAIMS: Sequence[Claim] = (
         where="Fig. 4, footnote 3",
         says="The ways to both single-language models span about 55 degrees.",
         rule="Angle of δ_S and δ_T of whole models: within 45 and 65 degrees.",
+        needs=("deltas",),
         test=lambda m: _each(m, _deltas(m), ANGLE),
     ),
     _claim(
@@ -329,6 +336,7 @@ CLAIMS: Sequence[Claim] = (
         where="Fig. 5",
         says="The target score varies more over seeds at the source-only than at the bilingual model.",
         rule=f"Its standard deviation over seeds at α = 0 of Eq. 1 over that at α = 1, above 1; {F_TEST}.",
+        needs=("interpolation",),
         test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), _variances),
     ),
     _claim(
@@ -337,6 +345,7 @@ CLAIMS: Sequence[Claim] = (
         says="The encoder alone moves the target as the whole model does, the head alone hardly.",
         rule="Gain of the target from α = 0 to α = 1 of Eq. 1: whole minus encoder, and head, both within 3 "
         "points of 0.",
+        needs=("interpolation",),
         test=encoder_is_the_path,
     ),
     _claim(
@@ -344,6 +353,7 @@ CLAIMS: Sequence[Claim] = (
         where="Eq. 2, Fig. 2",
         says="From the target-only model on, the source score rises and the target score hardly moves.",
         rule="As 1a and 1b along Eq. 2, with source and target swapped.",
+        needs=("interpolation",),
         test=swapped,
     ),
     _claim(
@@ -351,6 +361,7 @@ CLAIMS: Sequence[Claim] = (
         where="Section 5, Fig. 3",
         says="The target's surface is steeper than the source's.",
         rule="Mean |dscore/dα| over the grid of Eq. 3 within [0, 1]: target minus source, above 0.",
+        needs=("plane",),
         test=lambda m: _each(m, _planes(m), STEEPER),
     ),
     _claim(
@@ -358,6 +369,7 @@ CLAIMS: Sequence[Claim] = (
         where="Section 5, Figs 3 and 10",
         says="The better encoder has the flatter target surface, in the plane.",
         rule="As 1e, with the mean |dscore/dα| over the grid of Eq. 3 within [0, 1].",
+        needs=("plane",),
         test=lambda m: _flatter(m, _of(_planes(m), TARGET)),
     ),
 )
