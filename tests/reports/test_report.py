@@ -18,7 +18,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.reports import Report, finished_report, page, report, write_report
 from isogloss.reports.drawing import Figure, Lines, Words, line_figure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.sections import Section, Shown
+from isogloss.reports.page import Section, Shown
 from isogloss.reports.tables import Number, Summary, Table
 from isogloss.reports.verdicts import Check, Claim
 

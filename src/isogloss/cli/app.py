@@ -152,8 +152,8 @@ def compare(
     over both (min F'); Holm's correction over a test set. Made from what score runs kept; nothing is run
     again.
     """
+    from isogloss.cli.compared_runs import Request
     from isogloss.cli.comparing import print_comparisons
-    from isogloss.reports.compared_runs import Request
 
     request = Request(runs=runs, folder=folder, against=against, measure=measure, split=split)
     print_comparisons(request, points=points, as_json=as_json)

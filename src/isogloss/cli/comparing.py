@@ -7,9 +7,9 @@ from itertools import groupby
 from statistics import stdev
 from typing import Any
 
+from isogloss.cli.compared_runs import Compared, Request, compare_runs
 from isogloss.cli.display import Display
 from isogloss.metrics.power import MOST_SEEDS, seeds_needed
-from isogloss.reports.compared_runs import Compared, Request, compare_runs
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS
 from isogloss.reports.names import count, percent
 from isogloss.reports.scored_sets import key_of

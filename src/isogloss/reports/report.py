@@ -21,10 +21,9 @@ from isogloss.reports import claims_adjustment, claims_interference, claims_mixu
 from isogloss.reports.comparison import SYSTEM, best_split
 from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements
 from isogloss.reports.names import count, joined, language, percent, slug
-from isogloss.reports.page import Page, counted, ended, render, run_table
+from isogloss.reports.page import SECTIONS, Page, counted, ended, render, run_table, shown
 from isogloss.reports.scored_sets import ScoredSet, scored_sets
 from isogloss.reports.scores import UNITS, values_of
-from isogloss.reports.sections import SECTIONS, shown
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import Claim, Outcome, judge
 

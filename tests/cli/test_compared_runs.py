@@ -2,10 +2,10 @@
 
 import pytest
 
+from isogloss.cli.compared_runs import Request, compare_runs
 from isogloss.cli.comparing import print_comparisons
 from isogloss.core.errors import ConfigError
 from isogloss.metrics.significance import holm
-from isogloss.reports.compared_runs import Request, compare_runs
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from made_up_runs import measure, model, small_study, write, write_plan
 
 from isogloss.core.rows import ROWS
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.sections import SECTIONS, Section, others, shown
+from isogloss.reports.page import SECTIONS, Section, others, shown
 from isogloss.reports.tables import plain_table
 
 
