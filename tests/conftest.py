@@ -1,7 +1,9 @@
 """What all tests share: where the real corpora are, and tiny random encoders of every kind of family."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 import torch
@@ -9,9 +11,13 @@ from hypothesis import settings
 
 from isogloss.core.runs import Optimization
 from isogloss.data.files import DiskFolder
+from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from made_up import TEXT, tagged
+
+STUDIES = Path(__file__).parent / "reports" / "studies"
+"""Four tiny studies that were really run: their recipes, records, and what earlier reports said of them."""
 
 # A busy machine is no broken law, and no change is judged by luck; "--hypothesis-profile search" looks anew.
 settings.register_profile("isogloss", deadline=None, derandomize=True)
@@ -259,3 +265,23 @@ def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = isogloss.run(tiny(folder), out=folder / "runs", jobs=1)
     assert not result.outcome.failed
     return result.out
+
+
+@pytest.fixture(scope="session")
+def study_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Unpack a study: plan, records and predictions, as `isogloss run` left them."""
+
+    @cache
+    def unpack(name: str) -> Path:
+        folder = tmp_path_factory.mktemp(name)
+        with ZipFile(STUDIES / f"{name}.zip") as archive:
+            archive.extractall(folder)
+        return folder
+
+    return unpack
+
+
+@pytest.fixture(scope="session")
+def study(study_folder: Callable[[str], Path]) -> Callable[[str], Measurements]:
+    """Read a study."""
+    return cache(lambda name: read_measurements(study_folder(name)))
