@@ -33,8 +33,8 @@ class LineFigure:
     panels: tuple[str, ...]
     """Columns that name the panels, by those that differ."""
     lines: Lines
-    choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame]
-    """Gives the rows that are drawn, with columns added."""
+    choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame] = lambda _, rows: rows
+    """Gives the rows that are drawn, with columns added; all of them unless said otherwise."""
     apart: tuple[str, ...] = ()
 
     def figures(self, m: Measurements) -> list[Figure]:
