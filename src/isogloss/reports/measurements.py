@@ -6,7 +6,6 @@ the facts of what they are about. Nothing is read from names.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -18,7 +17,7 @@ import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.identity import identity
-from isogloss.core.plain_text import plain
+from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.records import MADE, RECORD, Record, read_record
 from isogloss.core.rows import ROWS, kind_of
 from isogloss.data.prediction_table import PREDICTIONS, Kept, read_predictions
@@ -248,15 +247,6 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
         return dict(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), []
     except (TypeError, ValueError, OSError) as error:
         return {}, [f"{path}: cannot be read as a JSON object ({error})."]
-
-
-FOLDERS = re.compile(r"""(?<![^ \n])(['"(`]*)(?:\w:)?[/\\](?:[^ \n]*[/\\])?""")
-"""What stands before the last part of an absolute path: what opens it, and its folders."""
-
-
-def without_folders(text: object) -> str:
-    """Return a text, safe to show, without the folders of absolute paths: they belong to one machine."""
-    return FOLDERS.sub(r"\1…/", plain(str(text)))
 
 
 def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def _told_apart(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
 
 
 def _short(name: object) -> str:
-    last = str(name).rpartition(".")[2]
+    last = str(name).split(".")[-1]
     return f"after {last}" if str(name).startswith("after.") else last
 
 
