@@ -45,7 +45,7 @@ ADJUSTED = {"cross-lingual-adjustment": {"word": "average", "pulled": "all"}}
 """How examples/adjust*.toml adjust."""
 
 STUDIES = (
-    *("quickstart", "ud_pos", "adjustment/built-in", "adjustment/real", "interference/built-in"),
+    *("ud_pos", "adjustment/built-in", "adjustment/real", "interference/built-in"),
     *("interference/nli", "interference/qa", "interference/real", "x_mixup/pos", "x_mixup/nli", "x_mixup/qa"),
     *(
         "x_mixup/pos_noise",
@@ -222,12 +222,6 @@ def _points(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**names, start=rows["start"] + " " + which, end=rows["end"] + " " + which)
 
 
-def _spread(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return three scores of the mean and standard deviation of three that were not kept one by one."""
-    seeds = [rows.assign(seed=seed, score=rows["mean"] + (seed - 1) * rows["std"]) for seed in range(3)]
-    return pd.concat([one.assign(main=True) for one in seeds if (rows["seeds"] == 3).all()])
-
-
 def _deltas(rows: pd.DataFrame) -> pd.DataFrame:
     renamed = rows.rename(columns={"norm_source": "norm_first", "norm_target": "norm_second"})
     corners = {"first": "source-only", "second": "target-only"}
@@ -248,10 +242,8 @@ def _perplexity(rows: pd.DataFrame) -> pd.DataFrame:
 
 READERS = {
     "rows-scores": ("scores", _scores),
-    "seed-spread": ("scores", _spread),
     "rows-interpolation": ("interpolation", _points),
     "rows-deltas": ("deltas", _deltas),
-    "deltas-by-pair": ("deltas", _deltas),
     "cka": ("cka", lambda rows: rows),
     "mixup-ratio": ("mixup-ratio", lambda rows: rows),
     "rows-gradient-conflict": ("gradient-conflict", lambda rows: rows),
