@@ -84,13 +84,14 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         subjects=subjects,
         languages=("qaa",),
         split="dev",
-        columns={},
+        source=("qaa",),
         load=lambda subject: UPOS.head(subject.folder, seed=0, attention=fastest_attention()),
         evaluation=lambda _: evaluation(
             UPOS, material.sentences, material.tokenizer, material.optimization(precision)
         ),
         encoder=lambda subject: (load_model(subject.folder), material.tokenizer),
         bitext=lambda _: [],
+        parallel=lambda _: {},
     )
     rows = Interpolation(alphas=alphas).measure(look)
-    return Walk(name, precision, time.process_time() - start, [float(row["score"]) for row in rows])
+    return Walk(name, precision, time.process_time() - start, [row.score for row in rows])

@@ -9,7 +9,7 @@ def test_compare_prints_a_table_with_marks_interval_effect_and_power(command, ti
     ended = command("compare", tiny_runs, "--against", "source-only")
     assert (ended.status, ended.err) == (0, "")
     assert "wikiann ner, shipped, source qaa: bilingual against source-only, span_f1 on dev" in ended.out
-    for head in ("language", "baseline", "difference", "95 % interval", "p (Holm)", "needed"):
+    for head in ("language", "baseline", "difference", "interval", "p (Holm)", "needed"):
         assert head in ended.out
     assert "permutation test that swaps whole sentences of all seeds" in ended.out
     assert "would see a difference of 1 point with 80 % power" in ended.out.replace("\n", " ")

@@ -13,6 +13,7 @@ from isogloss.core.runs import FineTune, Measure, Pretrain
 from isogloss.data.examples import SentencePair
 from isogloss.experiments.asking import packaged_recipes
 from isogloss.experiments.execute import title_of
+from isogloss.experiments.recipe import read_recipe
 from isogloss.experiments.running import plan_recipe
 from isogloss.training.inputs import examples_of
 from tiny import MODELS, RUNS, TINY, tiny
