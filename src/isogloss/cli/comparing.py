@@ -85,8 +85,8 @@ def _legend(found: Sequence[Compared], points: float) -> str:
         f"{SURE} stands on {unit}s and examples: p < 0.05 by the test that crosses both, after Holm's "
         f"correction over all of a test set. {ON_EXAMPLES} stands on the examples of these {unit}s alone"
         f"{f' ({tests})' if tests else ''}. Scores and differences in percent, means over {unit}s; the "
-        f"interval (95 %) is over both; d is Cohen's over examples. p: over {unit}s, over examples, over both, and "
-        f"that corrected.",
+        f"interval (95 %) is over both; d is Cohen's over examples. p: over {unit}s, over examples, over "
+        f"both, and that corrected.",
         f"needed: the {unit}s with which a paired t-test over them would see a difference of "
         f"{points:g} point{'' if points == 1 else 's'} with 80 % power, at the spread found here.",
     ]
