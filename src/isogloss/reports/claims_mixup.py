@@ -327,7 +327,7 @@ def _systems(rows: pd.DataFrame) -> pd.DataFrame:
 def _without(row: Mapping[Any, Any]) -> str:
     """Name the parts of X-Mixup that are off; without mixing λ says nothing, KL only where it is used."""
     parts = ["ratio", "learned_ratio", "schedule", "mse", *(["kl"] if row["task"] in CLASSIFICATION else [])]
-    off = [one for one in parts if row["method"] == "x-mixup" and row[f"method.{one}"] == 0]
+    off = [one for one in parts if row["method"] == "x-mixup" and row.get(f"method.{one}", 1) == 0]
     return " ".join(one for one in off if one != "learned_ratio" or "ratio" not in off)
 
 
