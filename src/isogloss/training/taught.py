@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.languages import language_of_text
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.data.layouts import is_translation
@@ -64,7 +65,8 @@ def _rows(setting: Setting, tokenizer: Any, language: str, examples: Sequence[Ex
     rows = setting.task.encode(examples, tokenizer, limit=how.limit, overlap=how.overlap)
     if not is_translation(language):
         return [Labelled(row) for row in rows]
-    soft = pseudo_labels(setting.task, setting.teacher, examples, how)
+    text = language_of_text(language)  # A teacher with modules reads by those of the text's language.
+    soft = pseudo_labels(setting.task, setting.teacher, examples, how, language=text)
     return [Labelled(row, soft[row.example][list(row.words)]) for row in rows]
 
 
