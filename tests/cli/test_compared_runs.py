@@ -103,7 +103,7 @@ def test_it_is_printed_with_every_p(study, capsys):
     printed = capsys.readouterr()
     text = " ".join(printed.out.split())
     for said in (
-        "95 % interval",
+        "the interval (95 %) is over both",
         "ud upos, shipped, source qaa: bilingual against source-only, accuracy on test",
     ):
         assert said in text

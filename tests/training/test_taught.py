@@ -48,7 +48,8 @@ def test_tags_that_translations_bring_along_change_nothing(bert_folder, teacher,
 
 
 def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monkeypatch):
-    def sure(task, _teacher, examples, _optimization):
+    def sure(task, _teacher, examples, _optimization, *, language):
+        assert language == "de"
         numbers = {label: number for number, label in enumerate(task.labels)}
         gold = [[numbers[tag] for tag in by_id[example.id]] for example in examples]
         return [torch.nn.functional.one_hot(torch.tensor(row), len(numbers)).half() for row in gold]
@@ -65,13 +66,13 @@ def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monke
 def test_the_probabilities_are_those_of_the_teacher(bert_folder, teacher, tmp_path, monkeypatch):
     asked = []
 
-    def noted(task, folder, examples, how):
-        asked.append((folder, list(examples)))
-        return pseudo_labels(task, folder, examples, how)
+    def noted(task, folder, examples, how, *, language):
+        asked.append((folder, list(examples), language))
+        return pseudo_labels(task, folder, examples, how, language=language)
 
     monkeypatch.setattr(taught, "pseudo_labels", noted)
     TAUGHT.train(setting("upos", bert_folder, tmp_path, teacher=teacher))
-    assert asked == [(str(teacher), without_tags(sentences("en-de")))]
+    assert asked == [(str(teacher), without_tags(sentences("en-de")), "de")]
 
 
 def test_without_translations_it_is_source_only_to_the_bit(bert_folder, tmp_path):
