@@ -3,8 +3,10 @@
 import pytest
 from made_up_rows import delta, measured, path, plane, score, shuffled
 
-from isogloss.reports.claims_transfer import CLAIMS
+from isogloss.reports.report import CLAIMS as ALL
 from isogloss.reports.verdicts import judge
+
+CLAIMS = [one for one in ALL if one.paper == 1]
 
 SEEDS = range(6)
 

@@ -50,7 +50,6 @@ SECTIONS = (
 CLAIMS = (
     Claim(
         id="1a",
-        paper=1,
         where="Fig. 1",
         says="Targets are harder.",
         rule="Below 1.",
@@ -59,7 +58,6 @@ CLAIMS = (
     ),
     Claim(
         id="4z",
-        paper=4,
         where="Table 9",
         says="Gates differ.",
         rule="As said.",

@@ -13,7 +13,7 @@ import pandas as pd
 
 from isogloss.reports.comparison import PLACE, alike, best_split, compare, ranked, where
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.verdicts import AS_BEFORE, HELPS, HURTS, Bounds, Check, Claim, check_of, with_beside
+from isogloss.reports.verdicts import AS_BEFORE, HELPS, HURTS, Bounds, Check, Test, check_of, with_beside
 
 HOW, PLAIN, CONTINUAL = "cross-lingual-adjustment", "source-only", "continual"
 
@@ -259,94 +259,15 @@ def _one_encoder(rows: pd.DataFrame) -> str:
     return " (one adjusted encoder: its own variance is not in it)" if one else ""
 
 
-GAIN = (
-    "Zero-shot score in the languages adjusted to, NER by tokens where measured: encoders of the paper's "
-    "loss, most translations, minus the original, "
-)
-SIZES = "As 3a, most minus fewest translations (row 5K), and, of three sizes, Spearman's ρ with each seed: "
-
-claim = partial(Claim, paper=3)
-
-CLAIMS = (
-    claim(
-        id="3a",
-        where="Tables 2 to 4, Section 5.2",
-        says="Adjusting the encoder helps zero-shot NLI and NER, but not QA.",
-        rule=f"{GAIN}above 0 in NLI and NER, below 1 point in QA. Unit: seed of fine-tuning.",
-        needs=("scores",),
-        test=partial(gains, tasks={"nli": HELPS, "ner": HELPS, "qa": NO_HELP}),
-    ),
-    claim(
-        id="3b",
-        where="Table 5",
-        says="The more parallel text, the larger the gain in NLI and NER.",
-        rule=f"{SIZES}above 0.",
-        needs=("scores",),
-        test=partial(sizes, tasks={"nli": HELPS, "ner": HELPS}),
-    ),
-    claim(
-        id="3c",
-        where="Figs 1c and 2, Section 5.4",
-        says="Fine-tuning alone draws related and unrelated words of two languages together.",
-        rule="Mean L2 distance, last layer, in source-only models minus in the original encoder: below 0 for "
-        "related and for unrelated words, in NLI, NER and QA. Not free of the scale of states.",
-        needs=("word-distance",),
-        test=drawn_together,
-    ),
-    claim(
-        id="3d",
-        where="Tables 2 and 3 (marks **), Figs 1e and 2",
-        says="Continual learning keeps unrelated words apart from related ones, and helps NLI.",
-        rule="Continual minus source-only models of one adjusted encoder: AUC of related against unrelated "
-        "words, last layer, above 0 in NLI, NER and QA; NLI score in the languages adjusted to above 0.",
-        test=partial(continual, tasks={"nli": HELPS}, apart=TASKS),
-    ),
-    claim(
-        id="3e",
-        where="Tables 2 and 4, lower parts",
-        says="Test sets that mix the two languages gain more from the adjustment than plain ones.",
-        rule="The gain of 3a, on mixed minus on plain inputs: above 0 in NLI and in both kinds of QA.",
-        needs=("scores",),
-        test=mixed_gains_more,
-    ),
-    claim(
-        id="3f",
-        where="Tables 3 and 4, column es",
-        says="In Spanish, the adjustment helps neither NER nor QA.",
-        rule="The gain of 3a from English in Spanish: below 1 point in both.",
-        needs=("scores",),
-        test=partial(gains, tasks={"ner": NO_HELP, "qa": NO_HELP}, to="es"),
-    ),
-    claim(
-        id="3g",
-        where="Table 8, Appendix A.2",
-        says="Within one language, an adjusted encoder does as well as the original.",
-        rule="As 3a, tested in the one language of training: within 1 point; in NLI and NER where measured.",
-        needs=("scores",),
-        test=kept_within_language,
-    ),
-    claim(
-        id="3h",
-        where="Table 5",
-        says="QA is best after an adjustment on little parallel text, and falls with more.",
-        rule=f"{SIZES}below 0.",
-        needs=("scores",),
-        test=partial(sizes, tasks={"qa": HURTS}),
-    ),
-    claim(
-        id="3i",
-        where="Table 7",
-        says="Pulling [CLS] alone together helps NLI and NER less than pulling all words.",
-        rule="As 3a, all words minus [CLS] alone, equally many translations: above 0. QA is left out: table "
-        "and text disagree.",
-        needs=("scores",),
-        test=opening_alone_is_worse,
-    ),
-    claim(
-        id="3j",
-        where="Section 5.4",
-        says="Separation is no transfer: continual learning separates words, yet helps no NER and no QA.",
-        rule="As 3d, in NER and QA: AUC above 0, score below 1 point.",
-        test=partial(continual, tasks={"ner": NO_HELP, "qa": NO_HELP}, apart=("ner", "qa")),
-    ),
-)
+TESTS: Mapping[str, Test] = {
+    "3a": partial(gains, tasks={"nli": HELPS, "ner": HELPS, "qa": NO_HELP}),
+    "3b": partial(sizes, tasks={"nli": HELPS, "ner": HELPS}),
+    "3c": drawn_together,
+    "3d": partial(continual, tasks={"nli": HELPS}, apart=TASKS),
+    "3e": mixed_gains_more,
+    "3f": partial(gains, tasks={"ner": NO_HELP, "qa": NO_HELP}, to="es"),
+    "3g": kept_within_language,
+    "3h": partial(sizes, tasks={"qa": HURTS}),
+    "3i": opening_alone_is_worse,
+    "3j": partial(continual, tasks={"ner": NO_HELP, "qa": NO_HELP}, apart=("ner", "qa")),
+}

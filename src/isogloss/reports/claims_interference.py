@@ -14,8 +14,8 @@ import pandas as pd
 
 from isogloss.reports.comparison import alike, best_split, compare, ranked, where
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.similarity import NOISE, corrected
-from isogloss.reports.verdicts import AS_BEFORE, HELPS, HURTS, Bounds, Check, Claim, check_of, with_beside
+from isogloss.reports.similarity import corrected
+from isogloss.reports.verdicts import AS_BEFORE, HELPS, HURTS, Bounds, Check, Test, check_of, with_beside
 
 MASKED, META = "masked-language-modelling", "meta-learning"
 
@@ -270,123 +270,20 @@ def _pace(own: pd.DataFrame, other: pd.DataFrame) -> str:
     return " (equal steps: alone it saw its language more often)" if equal else " (other steps)"
 
 
-FAIR = "Encoders of one architecture, text, languages and steps, "
-JOINT = f"{FAIR}minus the joint encoder (JointPair): "
 BOTH: Mapping[str, Bounds] = {WITHIN: HELPS, ZERO_SHOT: HELPS}
-META_ADAPTER, JOINT_ALONE = ("meta-adapter",), ("joint",)
 
-claim = partial(Claim, paper=4)
-
-CLAIMS = (
-    claim(
-        id="4a",
-        where="Tables 2 and 3, Fig. 1",
-        says="Within a language, an encoder of it alone beats one that shares all with others, unless it has "
-        "little text and learns it by heart.",
-        rule="Encoder alone minus joint one on the same text: above 0. Left out: cut-down text whose "
-        f"perplexity ends at {RISE} times its lowest or more.",
-        needs=("scores",),
-        test=alone_beats_joint,
-    ),
-    claim(
-        id="4b",
-        where="Fig. 3, Section 3.4",
-        says="Gradients of two languages are less alike than those of one, and those of distant ones least.",
-        rule="Joint encoders in training: cosine minus the geometric mean of the languages' own below 0; "
-        "divided by it, of pairs that share more subwords than the median minus of those that share fewer, "
-        "above 0.",
-        test=gradients_conflict,
-    ),
-    claim(
-        id="4c",
-        where="Fig. 4a, Section 3.4",
-        says="Lower layers are shared more than upper ones, attention more than feed-forward: by gradients.",
-        rule="Finished joint encoders, cosine divided by the geometric mean of the languages' own (none "
-        f"below {NOISE}): Spearman's ρ with the layer below 0, attention minus feed-forward above 0.",
-        needs=("gradient-conflict",),
-        test=partial(lower_parts_shared, frame="gradient-conflict"),
-    ),
-    claim(
-        id="4d",
-        where="Tables 2, 3, 6 and 7: ffn, attn, adpt",
-        says="Modules of each language's own help within languages and hurt zero-shot transfer.",
-        rule=f"{JOINT}each kind above 0 within languages and below 0 zero-shot.",
-        needs=("scores",),
-        test=partial(against, ours=OWN, theirs=JOINT_ALONE, halves={WITHIN: HELPS, ZERO_SHOT: HURTS}),
-    ),
-    claim(
-        id="4e",
-        where="Tables 2, 3, 6 and 7: meta adpt",
-        says="Meta-learned adapters help both within languages and zero-shot.",
-        rule=f"{JOINT}above 0 in both. Algorithm 1 with its second-order term alone decides.",
-        needs=("scores",),
-        test=partial(against, ours=META_ADAPTER, theirs=JOINT_ALONE, halves=BOTH),
-    ),
-    claim(
-        id="4f",
-        where="Fig. 4a, Section 3.4",
-        says="Lower layers are shared more than upper ones, attention more than feed-forward: by gates.",
-        rule="As 4c, by the cosine of gates, layers of each kind apart; by correlation, beside.",
-        needs=("language-gates",),
-        test=lambda m: lower_parts_shared(m, "language-gates", "correlation"),
-    ),
-    claim(
-        id="4g",
-        where="Tables 2, 3, 6 and 7: meta adpt, adpt, share adpt",
-        says="Meta-learned adapters beat plain and shared adapters, within languages and zero-shot.",
-        rule=f"{FAIR}minus plain (adpt), and minus shared adapters (share adpt): above 0 in both.",
-        needs=("scores",),
-        test=partial(against, ours=META_ADAPTER, theirs=("adapter", "shared-adapter"), halves=BOTH),
-    ),
-    claim(
-        id="4h",
-        where="Tables 2 and 3: ffn, attn",
-        says="Within languages, own feed-forward layers gain more than own attention.",
-        rule=f"{FAIR}feed-forward minus attention: above 0.",
-        needs=("scores",),
-        test=partial(against, ours=("feed-forward",), theirs=("attention",), halves={WITHIN: HELPS}),
-    ),
-    claim(
-        id="4i",
-        where="Fig. 4c",
-        says="Plain adapters learn slower than the joint encoder, meta-learned ones faster than plain ones.",
-        rule="Log of held-out perplexity, mean over equal steps of training and languages: adapter minus "
-        "joint above 0, meta-learned minus plain adapter below 0.",
-        needs=("perplexity",),
-        test=own_modules_learn_slower,
-    ),
-    claim(
-        id="4j",
-        where="Tables 2, 3, 6 and 7: share adpt",
-        says="Adapters that languages share help both within languages and zero-shot.",
-        rule=f"{JOINT}above 0 in both.",
-        needs=("scores",),
-        test=partial(against, ours=("shared-adapter",), theirs=JOINT_ALONE, halves=BOTH),
-    ),
-    claim(
-        id="4k",
-        where="Table 5, Section 3.3",
-        says="Little text of a language turns interference into transfer for it; the other stays as it was.",
-        rule="In the cut-down language, joint minus alone on the same little text: above 0; in the other, "
-        "joint with little minus with all text: within 1 point.",
-        needs=("scores",),
-        test=little_text_turns_it,
-    ),
-    claim(
-        id="4l",
-        where="Table 5",
-        says="The closer the other language, the less it interferes.",
-        rule="In the one language they share, pair with more subwords in common minus the other: above 0.",
-        needs=("scores",),
-        test=closer_interfere_less,
-    ),
-    claim(
-        id="4m",
-        where="Table 4",
-        says="A third, similar language helps zero-shot transfer alone.",
-        rule="Joint encoder of three languages (similarity is taken for granted) minus that of two of them: "
-        "within 1 point within languages, above 0 zero-shot.",
-        needs=("scores",),
-        test=third_language_helps_zero_shot,
-    ),
-)
+TESTS: Mapping[str, Test] = {
+    "4a": alone_beats_joint,
+    "4b": gradients_conflict,
+    "4c": partial(lower_parts_shared, frame="gradient-conflict"),
+    "4d": partial(against, ours=OWN, theirs=["joint"], halves={WITHIN: HELPS, ZERO_SHOT: HURTS}),
+    "4e": partial(against, ours=["meta-adapter"], theirs=["joint"], halves=BOTH),
+    "4f": lambda m: lower_parts_shared(m, "language-gates", "correlation"),
+    "4g": partial(against, ours=["meta-adapter"], theirs=["adapter", "shared-adapter"], halves=BOTH),
+    "4h": partial(against, ours=["feed-forward"], theirs=["attention"], halves={WITHIN: HELPS}),
+    "4i": own_modules_learn_slower,
+    "4j": partial(against, ours=["shared-adapter"], theirs=["joint"], halves=BOTH),
+    "4k": little_text_turns_it,
+    "4l": closer_interfere_less,
+    "4m": third_language_helps_zero_shot,
+}

@@ -9,7 +9,6 @@ Targets are the languages that models were made for; a score of them is their me
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -17,7 +16,7 @@ import pandas as pd
 from isogloss.metrics.correlation import bootstrap_interval, spearman
 from isogloss.reports.comparison import PLACE, best_split, boards, compare, spoken_for, unit_of, where
 from isogloss.reports.measurements import Measurements, once
-from isogloss.reports.verdicts import Check, Claim, Found, check_of
+from isogloss.reports.verdicts import Check, Found, Test, check_of
 
 CLASSIFICATION = ("nli", "paraphrase")
 """Tasks that one answer an input is given in: predictions are kept consistent by KL in these alone."""
@@ -386,134 +385,24 @@ def _over_seeds(about: str, values: Any, **bounds: Any) -> list[Check]:
     return [check_of(means, about, **{"scale": 100, "digits": 1, **bounds})]
 
 
-_claim = partial(Claim, paper=2)
-
-CLAIMS: Sequence[Claim] = (
-    _claim(
-        id="2a",
-        where="Table 3",
-        says="On the targets X-Mixup is above translate-train, and translate-train above zero-shot.",
-        rule="X-Mixup, paired, minus translate-train, and this minus source-only: above 0. That the "
-        "paper's effect (40 % of the gap closed, Table 8) lies outside the interval does not "
-        "contradict: POS closed 19 %.",
-        needs=("scores",),
-        test=mixup_is_above,
-    ),
-    _claim(
-        id="2b",
-        where="Table 7, Q1",
-        says="CKA of the source and a target language is higher within X-Mixup models.",
-        rule="CKA in each encoder's and task's deepest layer measured, mean of the targets: X-Mixup minus "
-        "translate-train, above 0.",
-        needs=("cka",),
-        test=cka_rises,
-    ),
-    _claim(
-        id="2c",
-        where="Table 2, Fig. 3",
-        says="The higher its CKA with the source, the better a language is transferred to.",
-        rule=f"Of source-only and of translate-train, Spearman's ρ over {FEWEST_LANGUAGES} languages or "
-        "more of CKA in the deepest layer and score, means over seeds: above 0. Interval: bootstrap "
-        "over languages.",
-        needs=(
-            "cka",
-            "scores",
-        ),
-        test=cka_goes_with_transfer,
-    ),
-    _claim(
-        id="2d",
-        where="Tables 5 and 9",
-        says="X-Mixup loses when any of its parts is left out.",
-        rule="X-Mixup, paired, minus the same with one part off, and minus itself without translations at "
-        "inference: each above 0.",
-        needs=("scores",),
-        test=each_ablation_loses,
-    ),
-    _claim(
-        id="2e",
-        where="Table 6",
-        says="Languages without any translation in training gain from X-Mixup too.",
-        rule="X-Mixup, paired, minus translate-train, mean of the languages that no model was made for: "
-        "above 0. Beside it, not judged: translations at inference, and translate-test.",
-        needs=("scores",),
-        test=unseen_languages_gain,
-    ),
-    _claim(
-        id="2f",
-        where="Section 4.1, Eq. 5",
-        says="The mixing ratio is another for each example.",
-        rule=f"Standard deviation of λ over examples divided by its mean: above {LEAST_SPREAD:g} (our bar).",
-        needs=("mixup-ratio",),
-        test=ratios_differ,
-    ),
-    _claim(
-        id="2g",
-        where="Table 8, Q2",
-        says="The gap between the source and the targets is smaller with X-Mixup.",
-        rule="Source score, unpaired, minus the targets' mean, paired: of translate-train (unpaired) minus "
-        "of X-Mixup, above 0. Chance: seeds alone.",
-        needs=("scores",),
-        test=gap_shrinks,
-    ),
-    _claim(
-        id="2h",
-        where="Table 7",
-        says="The source language gains too.",
-        rule="Source score of X-Mixup, unpaired, minus that of translate-train: above 0.",
-        needs=("scores",),
-        test=lambda m: [
-            one.versus(one.unmixed, one.trained, "source, x-mixup − translate-train", "source")
-            for one in _scored(m)
-        ],
-    ),
-    _claim(
-        id="2i",
-        where="Table 9",
-        says="In classification the consistency of predictions (KL) is worth more than that of states (MSE).",
-        rule="X-Mixup without MSE minus X-Mixup without KL, paired: above 0.",
-        needs=("scores",),
-        test=kl_is_worth_more,
-    ),
-    _claim(
-        id="2j",
-        where="Table 5, Q3",
-        says="Mixing in training helps even without translations at inference.",
-        rule="X-Mixup, unpaired, minus translate-train (as high as Table 5's “w/o mixup” in XNLI): above 0.",
-        needs=("scores",),
-        test=lambda m: [
-            one.versus(one.unmixed, one.trained, "unmixed at inference, x-mixup − translate-train")
-            for one in _scored(m)
-        ],
-    ),
-    _claim(
-        id="2k",
-        where="Fig. 5, Q4",
-        says="Mixing helps in any layer, but in classification not in the higher ones.",
-        rule="X-Mixup trained at a layer, paired, minus translate-train, in classification at the lower "
-        "half of layers: above 0; there the lowest minus the highest too.",
-        needs=("scores",),
-        test=layers_help,
-    ),
-    _claim(
-        id="2l",
-        where="Figs 1 and 4, Q1",
-        says="The languages' centroids lie closer together with X-Mixup.",
-        rule="Share of the variance of states between languages, deepest layer: X-Mixup minus translate- "
-        "train, or source-only where that has no map, below 0.",
-        needs=("representation-map",),
-        test=centroids_come_closer,
-    ),
-    _claim(
-        id="2m",
-        where="Table 7",
-        says="A language whose CKA gains more does not therefore gain more in score.",
-        rule=f"Spearman's ρ over {FEWEST_LANGUAGES} languages or more of the gains in CKA and in score on "
-        f"translate-train: within ±{UNCORRELATED:g} (our bar).",
-        needs=(
-            "cka",
-            "scores",
-        ),
-        test=gains_are_apart,
-    ),
-)
+TESTS: Mapping[str, Test] = {
+    "2a": mixup_is_above,
+    "2b": cka_rises,
+    "2c": cka_goes_with_transfer,
+    "2d": each_ablation_loses,
+    "2e": unseen_languages_gain,
+    "2f": ratios_differ,
+    "2g": gap_shrinks,
+    "2h": lambda m: [
+        one.versus(one.unmixed, one.trained, "source, x-mixup − translate-train", "source")
+        for one in _scored(m)
+    ],
+    "2i": kl_is_worth_more,
+    "2j": lambda m: [
+        one.versus(one.unmixed, one.trained, "unmixed at inference, x-mixup − translate-train")
+        for one in _scored(m)
+    ],
+    "2k": layers_help,
+    "2l": centroids_come_closer,
+    "2m": gains_are_apart,
+}

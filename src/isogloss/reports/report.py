@@ -25,13 +25,15 @@ from isogloss.reports.page import SECTIONS, Page, counted, ended, render, run_ta
 from isogloss.reports.scored_sets import ScoredSet, scored_sets
 from isogloss.reports.scores import UNITS, values_of
 from isogloss.reports.tables import to_csv, to_latex
-from isogloss.reports.verdicts import Claim, Outcome, judge
+from isogloss.reports.verdicts import Outcome, claims, judge
 
-CLAIMS: tuple[Claim, ...] = (
-    *claims_transfer.CLAIMS,
-    *claims_mixup.CLAIMS,
-    *claims_adjustment.CLAIMS,
-    *claims_interference.CLAIMS,
+CLAIMS = claims(
+    {
+        **claims_transfer.TESTS,
+        **claims_mixup.TESTS,
+        **claims_adjustment.TESTS,
+        **claims_interference.TESTS,
+    }
 )
 """What the four papers claim, paper by paper."""
 
@@ -87,7 +89,7 @@ def finished_report(out: Path) -> Report | None:
 
 def _report_of(out: Path, known: Mapping[str, Any]) -> Report:
     """Return a report from what is known of it."""
-    claims = {claim.id: claim for claim in CLAIMS}
+    by_id = {claim.id: claim for claim in CLAIMS}
     paths = [out / name for name in known["files"]]
     return Report(
         html=out / PAGE,
@@ -95,7 +97,7 @@ def _report_of(out: Path, known: Mapping[str, Any]) -> Report:
         tables=tuple(path for path in paths if path.parent.name == "tables"),
         found=known["found"],
         claims=tuple(
-            Outcome(claim=claims[key], verdict=verdict, found=text) for key, verdict, text in known["claims"]
+            Outcome(claim=by_id[key], verdict=verdict, found=text) for key, verdict, text in known["claims"]
         ),
         runs=known["runs"],
         warnings=tuple(known["warnings"]),

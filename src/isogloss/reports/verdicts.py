@@ -7,8 +7,10 @@ claim is about, and over kept predictions of examples, after Holm's correction o
 """
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from isogloss.metrics.crossed import LEVEL, Estimate, crossed
@@ -108,18 +110,37 @@ def with_beside(checks: Sequence[Check], beside: Sequence[str]) -> list[Check]:
     return [*checks[:-1], replace(checks[-1], beside="; ".join(beside))]
 
 
+Test = Callable[[Measurements], list[Check]]
+"""What judges a claim: the things that it says, measured."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A sentence of a paper, where it stands there, and the rule it is judged by."""
 
     id: str
-    paper: int
+    """The paper's number and a letter."""
     where: str
     says: str
     rule: str
-    needs: tuple[str, ...] = ()
+    needs: Sequence[str] = ()
     """Frames without which there is nothing to judge, so that the claim is not listed."""
-    test: Callable[[Measurements], list[Check]]
+    test: Test
+
+    @property
+    def paper(self) -> int:
+        """The number of the paper."""
+        return int(self.id[0])
+
+
+def claims(tests: Mapping[str, Test]) -> tuple[Claim, ...]:
+    """Return the claims of ``claims.toml`` with what judges each; KeyError for one that nothing judges."""
+    words = tomllib.loads((files("isogloss.reports") / "claims.toml").read_text(encoding="utf-8"))
+    lines = {
+        key: {name: " ".join(one.split()) if isinstance(one, str) else one for name, one in said.items()}
+        for key, said in words.items()
+    }
+    return tuple(Claim(id=key, test=tests[key], **said) for key, said in lines.items())
 
 
 @dataclass(frozen=True, kw_only=True)
