@@ -6,7 +6,7 @@ from made_up_runs import measure, model, small_study, write, write_plan
 
 from isogloss.core.rows import ROWS
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.page import SECTIONS, Section, others, shown
+from isogloss.reports.page import FIGURES, SECTIONS, TABLES, Section, others, shown
 from isogloss.reports.tables import plain_table
 
 
@@ -15,6 +15,13 @@ def test_every_section_has_an_id_of_its_own_and_says_what_to_look_at() -> None:
     assert all(one.text.endswith((".", "?")) and len(one.text) > 20 for one in SECTIONS)
     assert SECTIONS[0].id == "scores", "the page takes its first table"
     assert SECTIONS[-1].id == "others"
+
+
+def test_every_figure_and_table_stands_in_one_section() -> None:
+    parts = [part for section in SECTIONS for part in section.parts]
+    made = [*FIGURES.values(), *TABLES.values()]
+    assert len(parts) == len(made)
+    assert all(parts.count(one) == 1 for one in made)
 
 
 def test_a_section_shows_what_its_parts_make_in_their_order() -> None:

@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,10 +16,11 @@ from made_up_runs import adjust, measure, model, pretrain, scores, small_study, 
 
 from isogloss.core.errors import ConfigError
 from isogloss.reports import Report, finished_report, page, report, write_report
-from isogloss.reports.drawing import Figure, Lines, Words, line_figure
+from isogloss.reports.drawing import Figure, Lines
+from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.page import Section, Shown
-from isogloss.reports.tables import Number, Summary, Table
+from isogloss.reports.tables import Number, Summary
 from isogloss.reports.verdicts import Check, Claim
 
 EVIL = "<script>alert('$x$ & _y_')</script>"
@@ -34,17 +35,20 @@ SCORES = Summary(
 )
 
 
-def epochs(m: Measurements) -> Sequence[Table | Figure]:
-    words = Words(
-        name="epochs", title="Epochs", caption="Dev scores.", alt="A line for each language over epochs."
-    )
-    return line_figure(words, m.frame("epochs"), Lines(x="epoch", y="score", panel="task", color="language"))
-
+EPOCHS = LineFigure(
+    frame="epochs",
+    name="epochs",
+    title="Epochs",
+    caption="Dev scores.",
+    panels=("task",),
+    lines=Lines(x="epoch", y="score", color="language"),
+)
+"""A line for each language over epochs."""
 
 SECTIONS = (
     Section("scores", "Scores per language", "How each does.", (SCORES.tables,)),
     Section("plane", "The plane", "Flat?"),
-    Section("training", "Training curves", "Settled?", (epochs,)),
+    Section("training", "Training curves", "Settled?", (EPOCHS.figures,)),
     report.SECTIONS[-1],
 )
 CLAIMS = (

@@ -123,7 +123,7 @@ def test_all_maps_of_a_task_have_the_same_scale(monkeypatch: pytest.MonkeyPatch)
     m, canvases = measured(representation_map=points), []
     (drawn,) = map_figures(m)
     assert "source-only 30.0 and x-mixup 30.0" in drawn.alt
-    monkeypatch.setattr(drawing, "drawn", lambda words, data, paint: canvases.append(paint()))
+    monkeypatch.setattr(drawing, "drawn", lambda said, panels, data, paint: canvases.append(paint()))
     map_figures(m)
     far = [max(abs(marks.get_offsets()).max() for marks in axis.collections) for axis in canvases[0].axes]
     assert far == [10.0, 1.0]

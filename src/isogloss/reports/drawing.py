@@ -1,8 +1,8 @@
 """How figures look and how they become bytes: one style, no global state, equal bytes on every call."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,12 @@ SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", 
 
 PALETTE = (SOURCE, TARGET, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
 """For series that are no roles: languages, methods, tasks."""
+
+ROLES: Mapping[str, tuple[str, Any]] = {
+    "source language": (SOURCE, (0, (4, 1.5))),
+    "target language": (TARGET, "solid"),
+}
+"""Lines with colour and dashes of their own: they differ in print without colour too."""
 
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), "dotted", "dashdot")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -59,57 +65,52 @@ class Figure:
     data: pd.DataFrame
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
-    """What is said about a figure: file name, title, caption and the text for those who cannot see it."""
-
-    name: str
-    title: str
-    caption: str
-    alt: str
+Said = Mapping[str, str]
+"""What is said about a figure: name (of its file), title, caption, and alt for those who cannot see it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """A figure of lines, by the columns of a frame: a panel for each value of one, a colour for another.
+    """How lines are drawn, by the columns of a frame; a panel for each value of the column "panel".
 
     What has the same ``x`` in a line is averaged; ``band`` adds one standard deviation.
     """
 
     x: str
     y: str
-    panel: str
     color: str
     dash: str = ""
     """A column whose values have dashes of their own; "" is solid."""
     band: bool = False
+    half: str = ""
+    """A column with half the width of the band, where that is no standard deviation of what is drawn."""
     labels: tuple[str, str] = ("", "")
     scale: float = 1
-    colors: tuple[tuple[str, str], ...] = ()
-    """Colours that are fixed, as those of source and target."""
     height: float = 1.6
     whole: bool = False
     """Ticks at whole numbers only: there is no epoch 1.5."""
     marker: str = ""
     log: str = ""
     """The axis that is logarithmic: "x", "y" or none."""
+    tint: tuple[float, float] | None = None
+    """A part of the x axis that is tinted."""
 
 
-def line_figure(words: Words, rows: pd.DataFrame, how: Lines) -> list[Figure]:
+def line_figure(said: Said, rows: pd.DataFrame, how: Lines) -> list[Figure]:
     """Draw a frame as panels of lines; nothing without rows."""
     rows = rows.dropna(subset=[how.x, how.y])
     if rows.empty:
         return []
-    hue = {**colours(rows[how.color].astype(str)), **dict(how.colors)}
+    hue = colours(rows[how.color].astype(str))
     dashed = sorted(rows[how.dash].drop_duplicates(), key=bool) if how.dash else []
     dash = dict(zip(dashed, 10 * DASHES, strict=False))
 
     def draw(axis: "Axes", own: pd.DataFrame) -> None:
         for key, line in own.groupby([how.color, *filter(None, [how.dash])], sort=False):
-            label = ", ".join(filter(None, map(str, key)))
-            _draw_line(axis, line, how, (hue[str(key[0])], dash.get(key[-1], "solid"), label))
+            look = ROLES.get(str(key[0]), (hue[str(key[0])], dash.get(key[-1], "solid")))
+            _draw_line(axis, line, how, (*look, ", ".join(filter(None, map(str, key)))))
 
-    return [panel_figure(words, rows, draw, labels=how.labels, panel=how.panel, height=how.height)]
+    return [panel_figure(said, rows, draw, labels=how.labels, height=how.height)]
 
 
 def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, Any, str]) -> None:
@@ -118,9 +119,12 @@ def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, An
     over = rows.groupby(how.x)[how.y].agg(["mean", "std"]) * how.scale
     color, dash, label = look
     axis.plot(over.index, over["mean"], color=color, linestyle=dash, label=label, marker=how.marker, ms=3)
-    if how.band and over["std"].notna().any():
-        low, high = over["mean"] - over["std"], over["mean"] + over["std"]
+    half = rows.groupby(how.x)[how.half].mean() * how.scale if how.half else over["std"]
+    if (how.band or how.half) and half.notna().any():
+        low, high = (over["mean"] + side * half.fillna(0.0) for side in (-1, 1))
         axis.fill_between(over.index, low, high, color=color, alpha=0.15, linewidth=0)
+    if how.tint:
+        axis.axvspan(*how.tint, color=TINT, linewidth=0, zorder=0)
     if how.whole:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if how.log:
@@ -131,16 +135,15 @@ def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, An
 
 
 def panel_figure(
-    words: Words,
+    said: Said,
     rows: pd.DataFrame,
     draw: Callable[["Axes", pd.DataFrame], None],
     *,
     labels: tuple[str, str],
-    panel: str = "panel",
     height: float = 1.6,
 ) -> Figure:
-    """Draw a panel for each value of a column, with one legend and the labels of both axes."""
-    groups = list(rows.groupby(panel, sort=False))
+    """Draw a panel for each value of the column "panel", with one legend and the labels of both axes."""
+    groups = list(rows.groupby("panel", sort=False))
 
     def paint() -> "Canvas":
         canvas, axes = panels(len(groups[:MOST_PANELS]), height=height)
@@ -151,19 +154,11 @@ def panel_figure(
         axis_labels(canvas, *labels)
         return canvas
 
-    return drawn(capped(words, len(groups)), rows, paint)
+    return drawn(said, len(groups), rows, paint)
 
 
-def capped(words: Words, found: int) -> Words:
-    """Say in the caption where there are more panels than are drawn."""
-    if found <= MOST_PANELS:
-        return words
-    more = f" Drawn: the first {MOST_PANELS} of {found} panels; the CSV has all."
-    return replace(words, caption=words.caption + more)
-
-
-def drawn(words: Words, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:
-    """Draw with the house style and return the figure as SVG and PDF."""
+def drawn(said: Said, panels: int, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:
+    """Draw with the house style and return the figure as SVG and PDF; its caption says what is left out."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -173,8 +168,9 @@ def drawn(words: Words, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Fi
         svg, pdf = io.StringIO(), io.BytesIO()
         canvas.savefig(svg, format="svg", metadata={"Date": None})
         canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
-    said = {one.name: getattr(words, one.name) for one in fields(words)}
-    return Figure(**said, svg=svg.getvalue(), pdf=pdf.getvalue(), data=data)
+    more = f" Drawn: the first {MOST_PANELS} of {panels} panels; the CSV has all."
+    words = {**said, "caption": said["caption"] + more * (panels > MOST_PANELS)}
+    return Figure(**words, svg=svg.getvalue(), pdf=pdf.getvalue(), data=data)
 
 
 def panels(count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:

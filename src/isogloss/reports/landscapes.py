@@ -6,6 +6,7 @@ Paths, planes and deltas of other models, weights or test sets never share a lin
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 
 from isogloss.metrics.spread import spread
 from isogloss.reports import drawing
-from isogloss.reports.drawing import FAINT, MARK, MARKERS, PALETTE, SOURCE, TARGET, TINT, Figure, Words
+from isogloss.reports.drawing import FAINT, MARK, MARKERS, PALETTE, TINT, Figure, Lines, Said
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, encoder_names, joined, slug, told_by, way_names
 from isogloss.reports.tables import Summary, heads, numbers
@@ -28,8 +29,8 @@ ABOUT_EQUAL, PAPER_ANGLE = (0.8, 1.25), 55
 """Norm ratios that count as about equal; degrees between the two deltas in the paper (Appendix B)."""
 
 WEIGHTS = {"all": "encoder and head together", "encoder": "the encoder only", "head": "the head only"}
-ROLES: dict[str, tuple[str, Any]] = {"source": (SOURCE, (0, (4, 1.5))), "target": (TARGET, "solid")}
-"""Colour and dashes: the roles differ in print without colour too."""
+ALPHA = "α: 0 is the start, 1 the end"
+ALONG = Lines(x="alpha", y="mean", color="whose", half="half", tint=(0, 1))
 
 TEST = ["corpus", "treebank", "inputs", "inputs.translator", "task", "metric"]
 ABOUT = [*TEST, "encoder.label", "part", "split"]
@@ -48,18 +49,12 @@ AGGREGATES = {
 
 
 def path_figures(m: Measurements) -> list[Figure]:
-    """Draw means over pairs and tasks (Fig. 2), by task (Figs 6–9), the variance (Fig. 5), and each pair.
-
-    More pairs than one figure shows are drawn once; their normalised curves are in the aggregate.
-    """
+    """Draw means over pairs and tasks (Fig. 2), by task (Figs 6–9), the variance (Fig. 5), and each pair."""
     along = curves(m)
     if along.empty:
         return []
-    raw = [rows for _, rows in along.groupby(SETTING, dropna=False, sort=False)]
-    few = [rows for rows in raw if rows.groupby(["path", "source", "target"]).ngroups <= drawing.MOST_PANELS]
-    divided = [rows.dropna(subset=["by"]) for rows in few if rows["by"].notna().any()]
-    pairs = [(rows, False) for rows in raw] + [(rows, True) for rows in divided]
-    return [*aggregate_figures(along), *(_pair_figure(rows, normalised=by) for rows, by in pairs)]
+    pairs = (rows for _, rows in along.groupby(SETTING, dropna=False, sort=False))
+    return [*aggregate_figures(along), *(one for rows in pairs for one in _pair_figure(rows))]
 
 
 def curves(m: Measurements) -> pd.DataFrame:
@@ -74,7 +69,8 @@ def curves(m: Measurements) -> pd.DataFrame:
     found = over.agg(seeds="count", mean="mean", std="std").reset_index()
     ends = found["mean"].where((found["alpha"] == 1) & (found["mean"] > 0))
     by = ends.groupby([found[name] for name in keys], dropna=False).transform("max")
-    return found.assign(by=by, normalised_mean=found["mean"] / by, normalised_variance=found["std"] ** 2 / by)
+    found = found.assign(by=by, whose=found["role"] + " language")
+    return found.assign(normalised_mean=found["mean"] / by, normalised_variance=found["std"] ** 2 / by)
 
 
 def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
@@ -86,12 +82,12 @@ def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
     means = [aggregate(whole, "normalised_mean", by) for by in groupings]
     variance = aggregate(whole, "normalised_variance", groupings[0])
     drawn = [*(rows for rows in means if rows["curves"].max() > 1), variance]
-    return [_aggregate_figure(rows) for rows in drawn if len(rows)]
+    return [one for rows in drawn if len(rows) for one in _aggregate_figure(rows)]
 
 
 def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
     """Return mean and 95 % interval (Student's t) over curves at each α."""
-    keys = [*by, "role", "alpha"]
+    keys = [*by, "role", "whose", "alpha"]
     groups = along.dropna(subset=[measure]).groupby(keys, sort=False, dropna=False)[measure]
     over = [(key, spread([float(one) for one in values])) for key, values in groups]
     return pd.DataFrame(
@@ -100,42 +96,41 @@ def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
     )
 
 
-def _aggregate_figure(rows: pd.DataFrame) -> Figure:
+def _aggregate_figure(rows: pd.DataFrame) -> list[Figure]:
     name, title, what = AGGREGATES[rows["measure"].iloc[0]]
     by_task = ["by task"] if "task" in rows else []
     others = rows.columns.intersection([*TEST, "source", "encoder.label", "split"])
-    words = Words(
-        name=slug(name, *by_task),
-        title=", ".join([title, *by_task]),
-        caption=(
+    said = {
+        "name": slug(name, *by_task),
+        "title": ", ".join([title, *by_task]),
+        "caption": (
             f"The {what} on the paths {joined(rows['path'].unique())} (Eqs 1 and 2), divided by the mean "
             f"score of the model at the end: mean of up to {count(int(rows['curves'].max()), 'curve')} of "
             "pairs and tasks; bands: its 95 % interval (Student's t)."
         ),
-        alt=f"Line plot of the normalised {what}: {_ends(rows)}.",
-    )
-    rows = rows.assign(panel=told_by(rows, ["path", *others]), middle=rows["mean"])
-    return _band_figure(words, rows.assign(half=rows["high"] - rows["mean"]), f"{what} / score at α 1")
+        "alt": f"Line plot of the normalised {what}: {_ends(rows)}.",
+    }
+    rows = rows.assign(panel=told_by(rows, ["path", *others]), half=rows["high"] - rows["mean"])
+    return drawing.line_figure(said, rows, replace(ALONG, labels=(ALPHA, f"{what} / score at α 1")))
 
 
-def _pair_figure(rows: pd.DataFrame, *, normalised: bool) -> Figure:
-    """Draw a panel for each pair of languages and of models."""
+def _pair_figure(rows: pd.DataFrame) -> list[Figure]:
+    """Draw a panel for each pair of languages and of models; what is normalised stands in the CSV."""
     rows = rows.sort_values(["source", "target"], kind="stable")
-    first, scale = rows.iloc[0], 1 / rows["by"] if normalised else 100
-    kind, unit = ("normalised", " / that at α 1") if normalised else ("raw", ", percent")
-    words = Words(
-        name=slug("path", kind, *first[ABOUT]),
-        title=f"{_where(first)}: {first['metric']}, {kind}",
-        caption=(
-            f"{first['metric']}{unit} on paths {joined(rows['path'].unique())} (Eqs 1 and 2; {_read(rows)}; "
-            "bands: ± one standard deviation). Outside the tinted strip the path is prolonged."
+    first = rows.iloc[0]
+    said = {
+        "name": slug("path", "raw", *first[ABOUT]),
+        "title": f"{_where(first)}: {first['metric']}",
+        "caption": (
+            f"Percent, on paths {joined(rows['path'].unique())} (Eqs 1 and 2; {_read(rows)}; bands: ± one "
+            "standard deviation). Outside the tinted strip the path is prolonged."
         ),
-        alt=f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
-    )
+        "alt": f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
+    }
     pair = (rows["source"] + " → " + rows["target"]).where(rows["target"] != "", rows["source"])
-    rows = rows.assign(panel=told_by(rows.assign(pair=pair), ["pair", "path"]))
-    rows = rows.assign(middle=rows["mean"] * scale, half=rows["std"] * scale)
-    return _band_figure(words, rows, f"{first['metric']}{unit}")
+    rows = rows.assign(panel=told_by(rows.assign(pair=pair), ["pair", "path"]), half=rows["std"])
+    how = replace(ALONG, labels=(ALPHA, f"{first['metric']}, percent"), scale=100)
+    return drawing.line_figure(said, rows, how)
 
 
 def _where(first: pd.Series) -> str:
@@ -145,26 +140,6 @@ def _where(first: pd.Series) -> str:
 def _read(rows: pd.DataFrame) -> str:
     part = rows["part"].iloc[0]
     return f"{WEIGHTS.get(part, part)}; mean over {count(int(rows['seeds'].max()), 'seed')}"
-
-
-def _band_figure(words: Words, rows: pd.DataFrame, label: str) -> Figure:
-    """Draw lines of each role by α, ``middle`` ± ``half``."""
-    from matplotlib.ticker import MultipleLocator
-
-    keys = ["role", *rows.columns.intersection(["language"])]
-
-    def draw(axis: "Axes", own: pd.DataFrame) -> None:
-        axis.axvspan(0, 1, color=TINT, linewidth=0, zorder=0)
-        own = own.sort_values("alpha", kind="stable").fillna({"half": 0.0})
-        for (role, *_), line in own.groupby(keys, sort=False):
-            colour, dashes = ROLES.get(role, (FAINT, "dotted"))
-            x, y, half = line[["alpha", "middle", "half"]].to_numpy(float).T
-            axis.fill_between(x, y - half, y + half, color=colour, alpha=0.2, lw=0)
-            axis.plot(x, y, color=colour, ls=dashes, label=f"{role} language")
-        axis.margins(x=0.01)
-        axis.xaxis.set_major_locator(MultipleLocator(0.5))
-
-    return drawing.panel_figure(words, rows, draw, labels=("α: 0 is the start, 1 the end", label))
 
 
 def _ends(rows: pd.DataFrame) -> str:
@@ -221,22 +196,22 @@ def _plane_figure(rows: pd.DataFrame) -> Figure:
     return drawing.panel_figure(_plane_words(rows, places), rows, draw, labels=labels, height=2.0)
 
 
-def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> Words:
+def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> Said:
     first = rows.iloc[0]
     at = [
         f"{panel} {100 * mean:.1f} at the {corners[x, y]} model"
         for panel, x, y, mean in rows[["panel", "alpha_first", "alpha_second", "mean"]].to_numpy()
         if (x, y) in corners
     ]
-    return Words(
-        name=slug("plane", *first[ABOUT], *corners.values()),
-        title=f"{_where(first)}: the plane through {joined(corners.values())}",
-        caption=(
+    return {
+        "name": slug("plane", *first[ABOUT], *corners.values()),
+        "title": f"{_where(first)}: the plane through {joined(corners.values())}",
+        "caption": (
             f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_read(rows)}), divided by that of the "
             f"{corners[0, 0]} model. One scale for all panels: close lines mean a steep surface."
         ),
-        alt=f"Contour plots. {'; '.join(at) or 'No model lies on the grid'}.",
-    )
+        "alt": f"Contour plots. {'; '.join(at) or 'No model lies on the grid'}.",
+    }
 
 
 def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: "np.ndarray[Any, Any]") -> None:
@@ -272,17 +247,17 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
         axis.set(xlim=(0.95 * low, 1.05 * high), ylim=(0, max(95, *own["angle"] + 5)))
 
     origin, one, other = names = [rows[f"{one}.name"].iloc[0] for one in CORNERS]
-    words = Words(
-        name=slug("deltas", *names),
-        title=f"Norm ratio against angle, {origin} to {one} and {other}",
-        caption=(
+    said = {
+        "name": slug("deltas", *names),
+        "title": f"Norm ratio against angle, {origin} to {one} and {other}",
+        "caption": (
             f"One mark for each pair and seed; δ₁ leads from the {origin} model to {one}, δ₂ to {other} (Eq. "
             f"3). Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; tinted: about equal norms."
         ),
-        alt=f"Scatter plot: mean ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f}°.",
-    )
+        "alt": f"Dots: mean ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f}°.",
+    }
     labels = ("‖δ₁‖ / ‖δ₂‖", "angle in degrees")
-    return drawing.panel_figure(words, rows.assign(panel=""), draw, labels=labels, height=2.4)
+    return drawing.panel_figure(said, rows.assign(panel=""), draw, labels=labels, height=2.4)
 
 
 DELTA_TABLE = Summary(

@@ -8,10 +8,11 @@ import pandas as pd
 
 from isogloss.reports import drawing
 from isogloss.reports.comparison import PLACE, best_split
-from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines, Words
+from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, joined, language, name_systems, slug, told_by
 from isogloss.reports.summaries import COMPARABLE, spreads, with_role
+from isogloss.reports.tables import Summary, heads, percents
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -50,13 +51,13 @@ class LineFigure:
     def _figure(self, key: tuple[object, ...], rows: pd.DataFrame) -> list[Figure]:
         about = [str(part) for part in key if part]
         rows = rows.assign(panel=told_by(rows, self.panels))
-        words = Words(
-            name=slug(self.name, *about),
-            title=", ".join([self.title, *about]),
-            caption=self.caption,
-            alt=f"Line plots; the last point of each line: {self._ends(rows)}.",
-        )
-        return drawing.line_figure(words, rows, self.lines)
+        said = {
+            "name": slug(self.name, *about),
+            "title": ", ".join([self.title, *about]),
+            "caption": self.caption,
+            "alt": f"Line plots; the last point of each line: {self._ends(rows)}.",
+        }
+        return drawing.line_figure(said, rows, self.lines)
 
     def _ends(self, rows: pd.DataFrame) -> str:
         how = self.lines
@@ -101,7 +102,7 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = best_split(rows[rows["main"].astype(bool) & (rows["method"] == "source-only")])
     read = m.frame("bitext-read").groupby("run")["translations"].max()
     sizes = rows["encoder.size"].astype(float).fillna(rows["encoder.run"].map(read))
-    test = [*PLACE, "way", "inputs", "inputs.translator", "language"]
+    test = [*PLACE, "way", "inputs", "inputs.translator", "language", "seed"]
     original = rows[rows["encoder.adjusted"] == ""].groupby(["encoder", *test], dropna=False)["score"].mean()
     rows = rows.assign(translations=sizes)[(rows["encoder.adjusted"] != "") & sizes.notna()]
     if rows.empty:
@@ -112,16 +113,14 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     both = zip(rows["language"], rows["encoder.pairs"].str.replace("+", "-"), strict=True)
     line = ["" if code in pairs.split("-") else "not adjusted to" for code, pairs in both]
     how = [", ".join(map(str, values)) for _, *values in rows[fields].itertuples(name=None)]
-    rows = rows.assign(line=line, how=how)
+    rows = rows.assign(line=line, how=how, translations=rows["translations"].astype(int))
     known = rows.drop(columns="score").join(original, on=["encoder.original", *test])
     known = known.dropna(subset=["score"]).assign(line="original encoder")
     return pd.concat([rows, known], ignore_index=True)
 
 
-DEV = Lines(
-    x="epoch", y="score", panel="panel", color="system", dash="whose", band=True, whole=True, marker="."
-)
-LOSS = Lines(x="step", y="loss", panel="panel", color="encoder.label", labels=("step", "loss"), marker=".")
+DEV = Lines(x="epoch", y="score", color="system", dash="whose", band=True, whole=True, marker=".")
+LOSS = Lines(x="step", y="loss", color="encoder.label", labels=("step", "loss"), marker=".")
 SCORE = replace(DEV, dash="", band=False, scale=100, marker="o")
 
 LINE_FIGURES = (
@@ -197,6 +196,22 @@ LINE_FIGURES = (
 )
 
 
+BITEXT_SIZE = Summary(
+    frame=lambda m: bitext_sizes(m, m.frame("scores")),
+    name="bitext-size",
+    title="Scores by the number of translations",
+    caption="Source-only models on adjusted encoders, percent, mean ± standard deviation over seeds.",
+    by=heads(
+        *TEST[:-3], "source", "metric", "split", "encoder.name", "encoder.pairs", "how", "language", "line"
+    ),
+    keep=("language", "line"),
+    values=percents(score="score"),
+    choose=lambda rows: rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"]),
+    pivot="translations",
+)
+"""How much bitext an adjustment takes ("The Impact of Cross-Lingual Adjustment …", Section 5.3)."""
+
+
 def seed_figures(m: Measurements) -> list[Figure]:
     """Draw the standard deviation over seeds of every system and language, source and target apart."""
     rows = name_systems(spreads(m), m.labels)
@@ -221,15 +236,12 @@ def seed_figures(m: Measurements) -> list[Figure]:
         drawing.axis_labels(canvas, "standard deviation over seeds, percentage points", "")
         return canvas
 
-    return [drawing.drawn(drawing.capped(_seed_words(rows), len(found)), rows, paint)]
-
-
-def _seed_words(rows: pd.DataFrame) -> Words:
     means = rows.groupby(["system", "role"], sort=False)["std"].mean()
     told = [f"{system}, {role} language {100 * value:.1f}" for (system, role), value in means.items()]
-    return Words(
-        name="seeds",
-        title="Spread over seeds",
-        caption=f"Unbiased, over up to {count(int(rows['seeds'].max()), 'seed')}; one mark per language.",
-        alt=f"Dot plot. Mean standard deviation in points: {'; '.join(told)}.",
-    )
+    said = {
+        "name": "seeds",
+        "title": "Spread over seeds",
+        "caption": f"Unbiased, over up to {count(int(rows['seeds'].max()), 'seed')}; one mark per language.",
+        "alt": f"Dot plot. Mean standard deviation in points: {'; '.join(told)}.",
+    }
+    return [drawing.drawn(said, len(found), rows, paint)]

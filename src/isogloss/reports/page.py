@@ -21,7 +21,7 @@ from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, joined, slug
 from isogloss.reports.tables import Table, plain_table
-from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
+from isogloss.reports.verdicts import PAPERS, Outcome, Verdict, words_of
 
 SUBJECTS = {1: "transfer", 2: "x-mixup", 3: "adjustment", 4: "interference"}
 """How the tables of each paper's claims are called."""
@@ -169,123 +169,41 @@ def run_table(m: Measurements) -> Table:
     return replace(table, caption=about, align="llllrlrl", rows=rows, data=data)
 
 
-SUMMARIES = {one.name or str(one.frame): one.tables for one in summaries.SUMMARIES}
-LINES = {one.name: one.figures for one in line_figures.LINE_FIGURES}
+FIGURES: Mapping[str, Part] = {
+    "paths": landscapes.path_figures,
+    "planes": landscapes.plane_figures,
+    "deltas": landscapes.delta_figures,
+    "seeds": line_figures.seed_figures,
+    "word-distance": states.distance_figures,
+    "maps": states.map_figures,
+    **{
+        one.name: one.figures
+        for one in (*line_figures.LINE_FIGURES, similarity.CKA_FIGURE, *similarity.SIMILARITY_FIGURES)
+    },
+}
 
-SECTIONS: tuple[Section, ...] = (
-    Section(
-        "scores",
-        "Scores per language",
-        "How each system does on each language. Small differences within the spread mean nothing.",
-        (scores.score_tables,),
-    ),
-    Section(
-        "bitext-size",
-        "The size of the bitext",
-        "How much parallel text an adjustment takes, and whether more of it goes on helping.",
-        (LINES["bitext-size"], scores.BITEXT_SIZE.tables),
-    ),
-    Section(
-        "interference",
-        "Negative interference",
-        "What languages lose by sharing an encoder, and what gives it back without hurting transfer.",
-        (scores.INTERFERENCE.tables,),
-    ),
-    Section(
-        "paths",
-        "From one language to two: the paths between models",
-        "If the source score stays level while the target score climbs, many models are equally good on the "
-        "source, and nothing in the source's labels says which of them is good on the target.",
-        (landscapes.path_figures,),
-    ),
-    Section(
-        "plane",
-        "The plane through three models",
-        "Wide, even areas are flat: there, small differences between trainings cost little.",
-        (landscapes.plane_figures,),
-    ),
-    Section(
-        "deltas",
-        "How far apart the models lie",
-        "Lengths of the ways from one model to two others, and their angle.",
-        (landscapes.delta_figures, landscapes.DELTA_TABLE.tables),
-    ),
-    Section(
-        "seeds",
-        "Variance of source and target over seeds",
-        "How much the score changes when nothing but the seed does.",
-        (line_figures.seed_figures, SUMMARIES["seed-spread"]),
-    ),
-    Section(
-        "transfer-gap",
-        "Transfer gap",
-        "What is lost on the way from the source to the target languages.",
-        (SUMMARIES["transfer-gap"],),
-    ),
-    Section(
-        "retrieval",
-        "Translation retrieval",
-        "Whether sentences that mean the same lie close together.",
-        (LINES["retrieval"], SUMMARIES["retrieval-by-layer"]),
-    ),
-    Section(
-        "word-distance",
-        "Distances of related and unrelated words",
-        "Whether words that translate each other lie nearer together than words that do not: as the encoder "
-        "was, adjusted, and after fine-tuning, which draws all words together.",
-        (states.distance_figures, states.AUC_TABLE.tables),
-    ),
-    Section(
-        "cka",
-        "How similar the languages' states are (CKA)",
-        "Whether the languages that are represented like the source are those that transfer well.",
-        (similarity.CKA_FIGURE.figures, similarity.CORRELATION_TABLE.tables, similarity.CKA_TABLE.tables),
-    ),
-    Section(
-        "maps",
-        "Where sentences of each language lie",
-        "Whether sentences that mean the same lie together, or each language by itself.",
-        (states.map_figures, states.MAP_TABLE.tables),
-    ),
-    Section(
-        "mixup-ratio",
-        "Mixing ratios",
-        "How much of its translation is mixed into an example. Without spread, nothing was learned.",
-        (SUMMARIES["mixup-ratio"],),
-    ),
-    Section(
-        "mixup-sweep",
-        "Mixing more, less, or elsewhere",
-        "Whether what was trained is what is best at inference, and how much hangs on it.",
-        (LINES["mixup-sweep"], SUMMARIES["mixup-sweep"]),
-    ),
-    Section(
-        "similarity",
-        "Gradient conflict and language-specific parameters",
-        "Whether two languages pull the weights the same way and need the same parameters, beside one "
-        "language measured twice.",
-        (
-            *(one.figures for one in similarity.SIMILARITY_FIGURES),
-            similarity.similarity_tables,
-            *(one.tables for one in similarity.GATE_TABLES),
-        ),
-    ),
-    Section(
-        "data",
-        "Word alignments and translations",
-        "How good the links between words are, and what was translated for training and testing.",
-        (SUMMARIES["word-alignment"], SUMMARIES["translations"]),
-    ),
-    Section(
-        "training",
-        "Training curves",
-        "Whether the trainings had settled.",
-        (
-            *(LINES[name] for name in ("pretraining", "perplexity", "adjusting", "fine-tuning")),
-            *(SUMMARIES[name] for name in ("perplexity-by-language", "parameters")),
-        ),
-    ),
-    Section(
-        "others", "Other measurements", "Diagnostics without a form of their own in this report.", (others,)
-    ),
-)
+TABLES: Mapping[str, Part] = {
+    "scores": scores.score_tables,
+    "others": others,
+    **{
+        one.name or str(one.frame): one.tables
+        for one in (
+            *(*summaries.SUMMARIES, scores.INTERFERENCE, line_figures.BITEXT_SIZE, landscapes.DELTA_TABLE),
+            *(*similarity.SIMILARITY_TABLES, *similarity.GATE_TABLES, similarity.CORRELATION_TABLE),
+            *(similarity.CKA_TABLE, states.AUC_TABLE, states.MAP_TABLE),
+        )
+    },
+}
+
+
+def sections() -> tuple[Section, ...]:
+    """Return the sections of ``sections.toml``, in their order."""
+    found = []
+    for key, said in words_of("sections").items():
+        figures, tables = said.pop("figures", ()), said.pop("tables", ())
+        parts = (*(FIGURES[name] for name in figures), *(TABLES[name] for name in tables))
+        found.append(Section(id=key, **said, parts=parts))
+    return tuple(found)
+
+
+SECTIONS = sections()

@@ -204,35 +204,3 @@ INTERFERENCE = Summary(
     pivot="cell",
 )
 """Within languages and zero-shot ("On Negative Interference …", Table 2), encoder by encoder."""
-
-
-def _by_size(scores: pd.DataFrame) -> pd.DataFrame:
-    """Keep source-only models on encoders adjusted on several sizes of bitext, the original's beside each."""
-    rows = best_split(scores[scores["main"] & scores["method"].eq("source-only") & scores["inputs"].eq("")])
-    made, setting = rows[rows["encoder.adjusted"] != ""], [*ADJUSTED]
-    sizes = made["encoder.size"]
-    made = made.assign(translations=sizes.astype("string").fillna("all"), order=sizes)
-    made = made[made.groupby(setting)["translations"].transform("nunique") > 1]
-    originals = rows[rows["encoder.adjusted"] == ""].drop(columns=setting[1:])
-    plain = made[[*setting, "corpus"]].drop_duplicates().merge(originals, on=["encoder.original", "corpus"])
-    found = pd.concat([plain.assign(translations="original", order=0), made])
-    return found.sort_values(["corpus", "task", "language", "order"], kind="stable")
-
-
-ADJUSTED = {"encoder.original": "encoder", "encoder.adjusted": "adjustment", "encoder.pairs": "bitext"}
-
-BITEXT_SIZE = Summary(
-    frame="scores",
-    name="bitext-size",
-    title="Scores by the number of translations",
-    caption="Source-only models on adjusted encoders, percent, mean ± standard deviation over seeds.",
-    by={
-        **{"corpus": "corpus", "task": "task", "source": "source", "metric": "measure", "split": "split"},
-        **{**ADJUSTED, "language": "language"},
-    },
-    values={"score": Number(column="score", **POINTS)},
-    choose=_by_size,
-    keep=("language",),
-    pivot="translations",
-)
-"""How much bitext an adjustment takes ("The Impact of Cross-Lingual Adjustment …", Section 5.3)."""

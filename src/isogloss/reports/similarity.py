@@ -17,9 +17,9 @@ from isogloss.reports.comparison import PLACE, SYSTEM, best_split, spoken_for
 from isogloss.reports.drawing import Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import name_systems, plus_minus, slug
+from isogloss.reports.names import name_systems, slug
 from isogloss.reports.summaries import with_role
-from isogloss.reports.tables import Summary, Table, heads, numbers, percents, written
+from isogloss.reports.tables import Summary, heads, numbers, percents
 
 NOISE = 0.05
 """Nothing is divided by the similarity of a language with itself where it is below this."""
@@ -31,7 +31,7 @@ WINDOWS = 25
 """A curve is smoothed over this part of its points: single batches are noisy."""
 
 WHOLE, MODULES = "all", ("attention", "feed-forward")
-UNIT, PART, SIDES = ["run", "model"], ["layer", "module"], ("first", "second")
+UNIT, PART = ["run", "model"], ["layer", "module"]
 ABOUT = ("corpus", "treebank", "inputs", "task", "source", "target", "batch")
 
 
@@ -76,66 +76,39 @@ def corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     return found.merge(rows.drop_duplicates(UNIT)[[*UNIT, *others]], on=UNIT)
 
 
-def similarities(measure: Measure, m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def similarities(measure: Measure, m: Measurements) -> pd.DataFrame:
     """Return a measure of all systems, corrected; ``about`` names the system, the same for its seeds."""
-    rows = rows.dropna(subset=[measure.column])
+    rows = m.frame(measure.frame).dropna(subset=[measure.column])
     if rows.empty:
         return rows
     rows = corrected(name_systems(rows, m.labels), measure.column)
     differ = [one for one in ABOUT if one in rows and rows[one].nunique(dropna=False) > 1]
     parts = rows[["name", *differ]].astype(object).fillna("").astype(str).itertuples(index=False, name=None)
-    return rows.assign(about=[" ".join(filter(None, one)) for one in parts])
+    rows = rows.assign(about=[" ".join(filter(None, one)) for one in parts])
+    return rows.sort_values(["about", *PART], kind="stable", na_position="first")
 
 
-def similarity_tables(m: Measurements) -> list[Table]:
-    """Return languages by languages, and parts by pairs, for each measure and system."""
-    found = []
-    for measure in MEASURES:
-        rows = similarities(measure, m, m.frame(measure.frame))
-        for _, own in rows.groupby("about", sort=False) if len(rows) else ():
-            whole = own[own["layer"].isna() & (own["module"] == WHOLE)]
-            turned = whole.rename(columns=dict(zip(SIDES, reversed(SIDES), strict=True)))
-            both = pd.concat([whole, turned]).drop_duplicates([*UNIT, *SIDES])
-            codes = list(whole[[*SIDES]].stack().drop_duplicates())
-            parts = own.sort_values(PART, kind="stable", na_position="first")
-            parts = parts.assign(
-                layer=parts["layer"].map("{:g}".format, na_action="ignore").astype(object).fillna("")
-            )
-            square = _texts(both, measure, ["first"], "second").reindex(index=codes, columns=codes)
-            by_part = _texts(parts, measure, PART, "pair")
-            found.append(_table(measure, "", square.rename_axis(""), own))
-            found.append(replace(_table(measure, "by layer and module", by_part, own), folded=True))
-    return found
-
-
-def _table(measure: Measure, of: str, texts: pd.DataFrame, rows: pd.DataFrame) -> Table:
-    about, models = rows["about"].iloc[0], len(rows[UNIT].drop_duplicates())
-    said = {
-        "name": slug(measure.frame, measure.column, about, of),
-        "title": ", ".join(filter(None, (measure.title, about, of))),
-        "caption": (
-            f"{measure.text}, mean ± standard deviation over {f'{models} seeds' if models > 1 else 'draws'}; "
-            "in brackets corrected for noise: divided by the geometric mean of the two languages' own."
+SIMILARITY_TABLES = tuple(
+    Summary(
+        frame=partial(similarities, one),
+        name=slug(one.frame, one.column),
+        title=one.title,
+        caption=(
+            f"{one.text}, mean ± standard deviation over models, beside the mean of the two languages' own; "
+            "corrected for noise: divided by the geometric mean of these."
         ),
-    }
-    return written(said, texts.index.nlevels, texts.reset_index().fillna("–").astype(str), rows)
+        by=heads("about", "layer", "module", "pair"),
+        keep=("layer", "module", "pair"),
+        values=numbers(**{one.column: one.column, "of one language": "own", "corrected": "corrected"}),
+        over="models",
+    )
+    for one in MEASURES
+)
 
 
-def _texts(rows: pd.DataFrame, measure: Measure, down: list[str], across: str) -> pd.DataFrame:
-    """Write mean ± deviation, over models where there are several, else over draws; corrected in brackets."""
-    found = {}
-    for key, own in rows.groupby([*down, across], sort=False):
-        values, true = own[measure.column], own["corrected"].mean()
-        std = values.std() if len(own) > 1 else own["std"].mean()
-        text = plus_minus(values.mean(), std, scale=1, digits=2)
-        found[key] = text if pd.isna(true) else f"{text} ({plus_minus(true, np.nan, scale=1, digits=2)})"
-    index = pd.MultiIndex.from_tuples(found, names=[*down, across])
-    return pd.Series(list(found.values()), index).unstack(sort=False)
-
-
-def _layers(measure: Measure, m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def _layers(measure: Measure, m: Measurements, _: pd.DataFrame) -> pd.DataFrame:
     """Return attention and feed-forward by layer, beside the mean of the two languages' own."""
-    rows = similarities(measure, m, rows)
+    rows = similarities(measure, m)
     if rows.empty:
         return rows
     over = rows[(rows["layer"] > 0) & rows["module"].isin(MODULES) & (rows["first"] != rows["second"])]
@@ -150,7 +123,7 @@ def _in_training(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.sort_values("step", kind="stable")
     return rows.assign(
         pair=rows["first"] + "–" + rows["second"],
-        smooth=rows.groupby(["run", *SIDES])["cosine"].transform(smoothed),
+        smooth=rows.groupby(["run", "first", "second"])["cosine"].transform(smoothed),
         line=(rows["first"] == rows["second"]).map({True: "within", False: ""}),
         stage=rows["kind"].map({"encoder": "pretraining", "model": "fine-tuning"}),
     )
@@ -168,10 +141,7 @@ def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     return rows if rows["layer"].nunique() > 1 else rows[:0]
 
 
-BY_LAYER = Lines(
-    x="layer", y="cka", panel="panel", color="system", dash="stage", band=True, whole=True, marker="o"
-)
-
+BY_LAYER = Lines(x="layer", y="cka", color="system", dash="stage", band=True, whole=True, marker="o")
 
 CKA_FIGURE = LineFigure(
     frame="cka",
@@ -197,7 +167,6 @@ SIMILARITY_FIGURES = (
         lines=Lines(
             x="step",
             y="smooth",
-            panel="panel",
             color="pair",
             dash="line",
             band=True,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.reports import drawing
-from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Figure, Words
+from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import encoder_names, joined, name_systems, percent, slug, told_by
 from isogloss.reports.tables import Summary, heads, numbers, percents
@@ -96,17 +96,17 @@ def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
         text = pair if pd.isna(auc) else f"{pair}\nAUC {auc:.3f}"
         axis.text(0.97, 0.93, text, transform=axis.transAxes, ha="right", va="top")
 
-    words = Words(
-        name=slug("word-distance", *key),
-        title=f"{KIND.get(kind, kind)} of words, {base}, {LAYER.get(layer, f'layer {layer}')}",
-        caption=(
+    said = {
+        "name": slug("word-distance", *key),
+        "title": f"{KIND.get(kind, kind)} of words, {base}, {LAYER.get(layer, f'layer {layer}')}",
+        "caption": (
             "Related words translate each other; unrelated ones are the same words, paired at random between "
             f"sentences that are no translations. {AUC} (0.5: not told apart), mean over seeds."
         ),
-        alt=f"Histograms: {'; '.join(told) or 'no AUC was recorded'}.",
-    )
+        "alt": f"Histograms: {'; '.join(told) or 'no AUC was recorded'}.",
+    }
     labels = (f"{KIND.get(kind, kind)} of two words", "share of pairs (highest bin: 1)")
-    return drawing.panel_figure(words, rows, draw, labels=labels, height=HEIGHT)
+    return drawing.panel_figure(said, rows, draw, labels=labels, height=HEIGHT)
 
 
 def pooled(rows: pd.DataFrame, name: str, edges: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
@@ -199,13 +199,13 @@ def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
 
     between = rows.groupby("panel", sort=False)["between"].first()
     shares = [f"{name} {percent(value)}" for name, value in between.dropna().items()]
-    words = Words(
-        name=slug("map", *about),
-        title=f"Map of sentences: {' '.join(filter(None, about))}",
-        caption=(
+    said = {
+        "name": slug("map", *about),
+        "title": f"Map of sentences: {' '.join(filter(None, about))}",
+        "caption": (
             "Mean-pooled states of parallel sentences on their first two principal components; large: the "
             "languages' centroids; first seed of each method. Distances compare, directions do not."
         ),
-        alt=f"Scatter plots; percent of the variance between languages: {joined(shares) or 'not recorded'}.",
-    )
-    return drawing.panel_figure(words, rows, draw, labels=("first principal component", "second"), height=2.1)
+        "alt": f"Dots; percent of the variance between languages: {joined(shares) or 'not recorded'}.",
+    }
+    return drawing.panel_figure(said, rows, draw, labels=("first principal component", "second"), height=2.1)

@@ -101,17 +101,6 @@ def made(m: Measurements, kind: str, part: str) -> pd.DataFrame:
 
 SUMMARIES = (
     Summary(
-        frame=spreads,
-        name="seed-spread",
-        title="Spread over seeds, model by model",
-        caption="Mean score in percent and unbiased standard deviation over seeds in percentage points.",
-        by=heads(*TEST, *MODEL, "language", "role", "split", "metric", "seeds"),
-        keep=("name", "language", "role", "seeds"),
-        values=percents(mean="mean", std="std"),
-        over="lines",
-        apart=WHERE,
-    ),
-    Summary(
         frame=gaps,
         name="transfer-gap",
         title="Transfer gap",

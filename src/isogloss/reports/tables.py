@@ -53,7 +53,8 @@ POINTS = {"scale": 100, "digits": 1}
 
 HEADS = {
     **{"encoder.label": "encoder", "name": "model", "base": "encoder", "first": "from", "second": "to"},
-    **{"origin.name": "origin", "first.name": "to", "second.name": "and to"},
+    **{"origin.name": "origin", "first.name": "to", "second.name": "and to", "about": "model"},
+    **{"encoder.name": "encoder", "encoder.pairs": "bitext", "line": "adjusted", "how": "adjustment"},
 }
 """What stands above columns that are called otherwise."""
 

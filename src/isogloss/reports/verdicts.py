@@ -135,12 +135,16 @@ class Claim:
 
 def claims(tests: Mapping[str, Test]) -> tuple[Claim, ...]:
     """Return the claims of ``claims.toml`` with what judges each; KeyError for one that nothing judges."""
-    words = tomllib.loads((files("isogloss.reports") / "claims.toml").read_text(encoding="utf-8"))
-    lines = {
+    return tuple(Claim(id=key, test=tests[key], **said) for key, said in words_of("claims").items())
+
+
+def words_of(table: str) -> dict[str, dict[str, Any]]:
+    """Return a TOML table that lies beside this file; a text of several lines becomes one."""
+    words = tomllib.loads((files("isogloss.reports") / f"{table}.toml").read_text(encoding="utf-8"))
+    return {
         key: {name: " ".join(one.split()) if isinstance(one, str) else one for name, one in said.items()}
         for key, said in words.items()
     }
-    return tuple(Claim(id=key, test=tests[key], **said) for key, said in lines.items())
 
 
 @dataclass(frozen=True, kw_only=True)
