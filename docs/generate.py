@@ -25,6 +25,8 @@ from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments import chosen, recipe, translations
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.reports.report import CLAIMS
+from isogloss.reports.verdicts import PAPERS
 from isogloss.translators import TRANSLATORS
 
 DOCS = Path(__file__).parent
@@ -71,6 +73,16 @@ def rows_of_records() -> str:
             for kind in kinds
         ),
     )
+
+
+def claim_tables() -> str:
+    """Return the claims of each paper with where they stand and the rule they are judged by."""
+    parts = []
+    for number, paper in PAPERS.items():
+        own = [one for one in CLAIMS if one.paper == number]
+        lines = ((one.id, one.says, one.where, one.rule) for one in own)
+        parts.append(f"## {paper}\n\n{table(('', 'claim', 'in the paper', 'rule'), lines)}")
+    return "\n\n".join(parts)
 
 
 def method_tables() -> str:
@@ -160,6 +172,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "optimization": lambda: field_table(Optimization),
     "measure": lambda: field_table(recipe.MeasureTable),
     "language": lambda: field_table(Language),
+    "claims": claim_tables,
     "methods": method_tables,
     "diagnostics": diagnostic_tables,
     "number-types": number_types,
