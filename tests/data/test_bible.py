@@ -3,10 +3,10 @@ from itertools import chain
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data.bible import Bible
 from isogloss.data.bitext import Bitext
 from isogloss.data.corpora import SPLITS
-from isogloss.data.parallel_table import verse_split
+from isogloss.data.parallel_text import verse_split
+from isogloss.data.text import Bible
 
 
 def test_splits_part_the_verses(fixtures):

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import HEAD, RELATION, TAG
-from isogloss.data.conllu_blocks import read_blocks, with_columns, with_misc
+from isogloss.data.conllu import HEAD, RELATION, TAG, read_blocks, with_columns, with_misc
 from isogloss.data.files import byte_stream
 
 TEXT = """\
@@ -67,7 +66,7 @@ def test_a_number_of_values_that_is_wrong_is_an_error():
     ("line", "said"),
     [
         ("1\tword", r"f:2: 2 columns in '1\\tword'; expected 10, split by tabs"),
-        ("2" + "\tx" * 9, "f:2: ID '2'; expected word number 1, a range"),
+        ("2" + "\tx" * 9, "f:2: word number 2; expected 1, the next of the sentence"),
         ("1\t" + "\tx" * 8, "f:2: an empty FORM; expected the word"),
         ("x" + "\tx" * 9, "f:2: ID 'x'"),
     ],

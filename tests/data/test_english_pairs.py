@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.cad_nli import CadNli
+from isogloss.data.catalogue import CAD_NLI
 from isogloss.data.examples import SentencePair
 from isogloss.tasks import TASKS
 
@@ -52,7 +52,7 @@ def test_multinli_s_dev_is_matched_and_its_test_mismatched(fixtures):
 
 def test_cad_nli_has_collections(fixtures):
     assert len(read(fixtures, "cad-nli", "train")) == 2
-    assert len(list(CadNli(collection="original").read(fixtures, "en", "train"))) == 1
+    assert len(list(replace(CAD_NLI, collection="original").read(fixtures, "en", "train"))) == 1
 
 
 def test_sick_reads_the_shared_task_s_files_and_the_later_one_of_all_splits(fixtures):

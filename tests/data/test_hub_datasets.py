@@ -8,11 +8,11 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA, hub_datasets
+from isogloss.data.catalogue import MLQA
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub_datasets import HubFolder, data_folder
 from isogloss.data.hub_sources import places
-from isogloss.data.mlqa import Mlqa
 from isogloss.data.ud import Ud
 
 datasets = pytest.importorskip("datasets")
@@ -155,7 +155,7 @@ def test_questions_are_read(save):
     found = {
         "squad": CORPORA["squad"].read(folder, "en", "dev"),
         "xquad": CORPORA["squad"].read(folder, "ru", "test"),
-        "mlqa": Mlqa(questions="hi").read(folder, "de", "test"),
+        "mlqa": replace(MLQA, questions="hi").read(folder, "de", "test"),
         "tydiqa": CORPORA["tydiqa"].read(folder, "sw", "train"),
     }
     ids = {name: [question.id for question in questions] for name, questions in found.items()}

@@ -8,8 +8,7 @@ from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.built_in import BuiltInFolder
 from isogloss.data.examples import Question, SentencePair
-from isogloss.data.matching import matched
-from isogloss.data.mixed import mixed_pairs, mixed_questions
+from isogloss.data.parallel_examples import matched, mixed_pairs, mixed_questions
 
 LABELS = ("entailment", "neutral", "contradiction")
 

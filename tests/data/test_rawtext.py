@@ -2,7 +2,7 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import TextLine
-from isogloss.data.rawtext import RawText
+from isogloss.data.text import RawText
 
 
 def test_files_come_in_order_and_empty_lines_part_documents(fixtures):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.sentence_ends import sentences_in
+from isogloss.data.tokenization import sentences_in
 
 
 @given(st.text(alphabet=' .!?。！ab A"”।\n', max_size=60))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isogloss.data.spacing import running_text, words_in
+from isogloss.data.tokenization import running_text, words_in
 
 WRITTEN = [
     ("en", 'He said "no" (twice), didn\'t he?', 'He said " no " ( twice ) , didn\'t he ?'),

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.subsampling import subsample
+from isogloss.data.shots import subsample
 
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 50), st.integers(0, 9))

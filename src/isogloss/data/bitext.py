@@ -1,25 +1,31 @@
-"""Bitext: parallel text of two languages, written ``en-fr``, from one collection.
-
-A collection is a folder below the data folder with tables (``parallel_table``), pairs of files
-(``parallel_files``) or tables of mined text (``mined_table``) in it, or the name of treebanks that are
-parallel (``parallel_treebanks``): pud. The pair is found in either order. Files named for a split
-(``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A collection without such names is
-one whole: the Bible is split by verse, known test sets are test, anything else is train.
-"""
+"""Bitext: parallel text of two languages, from a collection of files in any of several forms."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora import AFTER_COLON, SPLITS, Split, cell, not_writable, only, some_at_least
+from isogloss.data.corpora import SPLITS, Split, cell, not_writable, only, some_at_least
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import some
-from isogloss.data.mined_table import LEAST_MARGIN, find_mined, is_mined, read_mined
-from isogloss.data.parallel_files import find_gold, find_lines, find_split_last, read_gold, read_lines
-from isogloss.data.parallel_table import LINKS, languages_in, read_rows, verse_split
-from isogloss.data.parallel_treebanks import find_treebanks, read_treebanks
+from isogloss.data.parallel_text import (
+    LEAST_MARGIN,
+    LINKS,
+    find_gold,
+    find_lines,
+    find_mined,
+    find_split_last,
+    find_treebanks,
+    is_mined,
+    languages_in,
+    read_gold,
+    read_lines,
+    read_mined,
+    read_rows,
+    read_treebanks,
+    verse_split,
+)
 from isogloss.data.word_links import NO_LINKS, flipped, format_links, linked
 
 Whole = Literal["", "train", "dev", "test", "by-verse"]
@@ -49,14 +55,23 @@ class _Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Bitext:
-    """Translations, with word alignments where the files have them."""
+    """Bitext: parallel text of two languages, written ``en-fr``, from one collection.
+
+    A collection is a folder below the data folder with tables, pairs of files or tables of mined text in it
+    (all ``parallel_text``), or the name of treebanks that are parallel: pud. The pair is found in either
+    order. Files named for a split (``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A
+    collection without such names is one whole: the Bible is split by verse, known test sets are test,
+    anything else is train.
+    """
 
     name: ClassVar[str] = "bitext"
     tasks: ClassVar[tuple[str, ...]] = ("bitext",)
+    about: ClassVar[str] = __doc__
     url: ClassVar[str] = "https://opus.nlpl.eu"
     licence: ClassVar[str] = "that of the files"
+    after_colon: ClassVar[str] = "collection"
 
-    collection: str = field(default="bitext", metadata=AFTER_COLON)
+    collection: str = "bitext"
     """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or one of your own; or pud, the
     parallel treebanks of Universal Dependencies."""
 

@@ -4,9 +4,7 @@ So built-in and real languages take one way through the readers, and ``export`` 
 a run would have read.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import combinations, permutations, product
@@ -15,9 +13,10 @@ from pathlib import Path
 from isogloss.core.errors import DataError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.progress import Progress, Tell, silent
-from isogloss.core.records import storage_error
-from isogloss.data import CORPORA
+from isogloss.core.records import writing
+from isogloss.core.whole_files import whole_file
 from isogloss.data.bitext import Bitext
+from isogloss.data.catalogue import CORPORA
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder, matches
@@ -105,7 +104,8 @@ class BuiltInFolder:
         files = _files(self.maker)
         for done, (path, file) in enumerate(files.items()):
             tell(Progress(what="export of the built-in languages", done=done, total=len(files), remark=path))
-            _write(folder / path, file.read())
+            with whole_file(folder / path) as stream, writing(folder / path):
+                stream.writelines(file.read())
         tell(Progress(what="export of the built-in languages", done=len(files), total=len(files)))
 
 
@@ -209,17 +209,3 @@ def _bitext_file(maker: Maker, collection: str, first: str, second: str, split: 
 
     path = corpus.path(languages, split)
     return {path: _file(maker, path, read)}
-
-
-def _write(path: Path, lines: Iterator[str]) -> None:
-    """Write a file under a temporary name, then rename it: it is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(lines)
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):  # Where a folder should be there may be a file.
-            temporary.unlink()
-        raise storage_error(path, error) from error

@@ -1,28 +1,22 @@
 """What a corpus is: a name, the task it has labels for, and a reader from files to examples."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import fields
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, Folder, is_unicode
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 MARK = "\ufeff"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Kind = TypeVar("Kind", bound=Example)
 
-AFTER_COLON = {"after colon": True}
-"""Metadata of the field that a recipe gives after the corpus's name: "bitext:bible", "mlqa:en"."""
-
 
 class Corpus(Protocol):
-    """A corpus or format, one per file of this package."""
+    """A corpus: one of the catalogue's, or several read as one."""
 
     @property
     def name(self) -> str:
@@ -32,6 +26,16 @@ class Corpus(Protocol):
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks it has labels for (upos, parsing, nli …); "text" or "bitext" for none."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it is, whose, and in which forms it is read."""
+        ...
+
+    @property
+    def after_colon(self) -> str:
+        """Name of the field that a recipe gives after the name ("bitext:bible"); empty for none."""
         ...
 
     @property
@@ -59,11 +63,6 @@ class Corpus(Protocol):
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Give the lines (without line ends) of a file in the corpus's native format."""
         ...
-
-
-def field_after_colon(corpus: Any) -> str:
-    """Return the name of the field that a recipe gives after a corpus's name; empty when it has none."""
-    return next((one.name for one in fields(corpus) if one.metadata.get("after colon")), "")
 
 
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:
@@ -119,11 +118,6 @@ def cell(text: str, corpus: str, example: str) -> str:
     if not is_unicode(text):
         raise not_writable(corpus, example, f"{text[:40]!r} has half a surrogate pair in it. Take it out")
     return text
-
-
-def is_unicode(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8: JSON's escapes may spell half a surrogate pair."""
-    return text.isascii() or not _SURROGATE.search(text)
 
 
 def not_writable(corpus: str, example: str, reason: str) -> DataError:

@@ -6,6 +6,7 @@ plain, .gz, .xz or made a moment ago.
 
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -26,6 +27,8 @@ LONGEST = 300
 """Of what was found, a message shows so many characters."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ class File:
 def short(found: str) -> str:
     """Cut what was found, which in a damaged file may be the rest of it."""
     return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8: JSON's escapes may spell half a surrogate pair."""
+    return text.isascii() or not _SURROGATE.search(text)
 
 
 def members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from typing import Any
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Example
 from isogloss.data.files import DiskFolder, File, Folder, matches
-from isogloss.data.hub_rows import Row, with_names
-from isogloss.data.hub_sources import Place, places
+from isogloss.data.hub_sources import Place, Row, places, with_names
 
 HUB = "hub"
 """What ``--data`` says for the hub; ``hub:DIR`` is a folder with parquet files of datasets."""

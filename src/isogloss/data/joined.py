@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.corpora import SPLITS, Corpus, Split
@@ -48,6 +49,7 @@ class Joined:
     """Corpora read one after the other; it has the tasks that all of them have."""
 
     parts: tuple[Part, ...]
+    after_colon: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -66,6 +68,11 @@ class Joined:
         """Names of the tasks that all parts have labels for."""
         first, *others = (part.corpus.tasks for part in self.parts)
         return tuple(task for task in first if all(task in tasks for tasks in others))
+
+    @property
+    def about(self) -> str:
+        """What the parts are."""
+        return " ".join(part.corpus.about for part in self.parts)
 
     @property
     def url(self) -> str:

@@ -1,6 +1,7 @@
 """Where examples come from: the built-in languages, or the folder the user named with --data."""
 
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from itertools import islice
@@ -8,17 +9,37 @@ from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.runs import Pretrained
-from isogloss.data import CORPORA
 from isogloss.data.built_in import folder_for
-from isogloss.data.corpora import Corpus, Split, field_after_colon
+from isogloss.data.catalogue import CORPORA
+from isogloss.data.corpora import Corpus, Split
 from isogloss.data.examples import Example
 from isogloss.data.files import Folder
 from isogloss.data.hub_datasets import data_folder
 from isogloss.data.joined import Joined
 from isogloss.data.joined import joined as joined_corpora
-from isogloss.data.recent_examples import RecentExamples
 
 Treebanks = tuple[tuple[str, str], ...]
+
+
+class RecentExamples:
+    """Splits as they were read, the least recently asked for forgotten first."""
+
+    def __init__(self, limit: int) -> None:
+        """Keep up to ``limit`` examples of all splits together; a longer split is never kept."""
+        self._limit = limit
+        self._kept: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
+
+    def examples(self, key: Hashable, read: Callable[[], Iterable[Example]]) -> list[Example]:
+        """Give the examples kept under a key, which must name their file's state too, or read them."""
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = tuple(read())
+        if len(found) <= self._limit:
+            self._kept[key] = found
+            while sum(map(len, self._kept.values())) > self._limit:
+                self._kept.popitem(last=False)
+        return list(found)
+
 
 _RECENT = RecentExamples(limit=50_000)
 """What this process read: runs, and the languages of one, ask for the same few splits again and again."""
@@ -52,7 +73,7 @@ class Sources:
             near = did_you_mean(plain, CORPORA)
             raise ConfigError(f"no corpus {plain!r}.{near} Known: {', '.join(sorted(CORPORA))}.")
         corpus: Any = CORPORA[plain]
-        after_colon = field_after_colon(corpus) or "choice after a colon"
+        after_colon = corpus.after_colon or "choice after a colon"
         wanted: dict[str, Any] = {"treebanks": treebanks, after_colon: chosen}
         changes = {choice: value for choice, value in wanted.items() if value}
         for choice in changes.keys() - {one.name for one in fields(corpus)}:

@@ -1,9 +1,4 @@
-"""Universal Dependencies: treebanks with universal tags and trees.
-
-Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, and they differ in
-text and guidelines, so which one is read is always said: by ``treebanks``, else by ``DEFAULTS``, else it is
-the only one of the language that is there. Treebanks are never mixed, not even to fill in a missing split.
-"""
+"""Treebanks of Universal Dependencies: which one is read, and where it lies."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -33,12 +28,20 @@ _FILE = re.compile(r"[a-z]+_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
 
 @dataclass(frozen=True, kw_only=True)
 class Ud:
-    """Sentences with universal part-of-speech tags and dependency trees."""
+    """Universal Dependencies: treebanks with universal tags and trees.
+
+    Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, and they differ in
+    text and guidelines, so which one is read is always said: by ``treebanks``, else by ``DEFAULTS``, else it
+    is the only one of the language that is there. Treebanks are never mixed, not even to fill in a missing
+    split.
+    """
 
     name: ClassVar[str] = "ud"
     tasks: ClassVar[tuple[str, ...]] = ("upos", "parsing")
+    about: ClassVar[str] = __doc__
     url: ClassVar[str] = "https://universaldependencies.org"
     licence: ClassVar[str] = "that of each treebank (mostly CC BY-SA or CC BY-NC-SA)"
+    after_colon: ClassVar[str] = ""
 
     treebanks: tuple[tuple[str, str], ...] = ()
     """Language and treebank, as in ``(("fr", "Sequoia"),)``; a name with a slash is a folder below the data
@@ -63,9 +66,10 @@ class Ud:
     def files(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split in the language's treebank."""
         treebank = self._named(language) or _only_one(folder, language)
-        return folder.find(_patterns(treebank, language, split)) or _raise(
-            _missing(folder, language, split, treebank)
-        )
+        found = folder.find(_patterns(treebank, language, split))
+        if not found:
+            raise _missing(folder, language, split, treebank)
+        return found
 
     def read(self, folder: Folder, language: str, split: Split) -> Iterator[ParsedSentence]:
         """Read the sentences with their lines."""
@@ -133,7 +137,3 @@ def _languages(folder: Folder, split: Split) -> str:
         plain = {code for code in codes if "-" not in code} or codes
         return f"Languages with {split}: {some(sorted(plain))}."
     return f"The folder holds: {some(folder.inside())}."
-
-
-def _raise(error: DataError) -> list[File]:
-    raise error

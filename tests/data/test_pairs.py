@@ -3,13 +3,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
+from isogloss.data.catalogue import PAWSX, XNLI
 from isogloss.data.examples import SentencePair
-from isogloss.data.pawsx import PawsX
-from isogloss.data.xnli import LABELS, Xnli
 
 
 def test_official_file_gives_the_rows_of_one_language_with_equal_ids(fixtures):
-    english, swahili = (list(Xnli().read(fixtures, language, "dev")) for language in ("en", "sw"))
+    english, swahili = (list(XNLI.read(fixtures, language, "dev")) for language in ("en", "sw"))
     assert english[0] == SentencePair(
         id="1", first="The cat sleeps.", second='The "cat is old.', label="neutral"
     )
@@ -18,29 +17,29 @@ def test_official_file_gives_the_rows_of_one_language_with_equal_ids(fixtures):
 
 
 def test_language_the_official_file_lacks_is_read_from_its_own(fixtures):
-    (pair,) = Xnli().read(fixtures, "kn", "dev")
+    (pair,) = XNLI.read(fixtures, "kn", "dev")
     assert pair.label == "contradiction"
 
 
 def test_language_that_is_nowhere_lists_those_of_the_file(fixtures):
     with pytest.raises(DataError, match=r"xnli\.dev\.tsv: no rows of language 'swa'.*'sw'.*It has: en, sw"):
-        Xnli().read(fixtures, "swa", "dev")
+        XNLI.read(fixtures, "swa", "dev")
 
 
 def test_training_file_spells_contradiction_in_its_own_way(fixtures):
-    pairs = list(Xnli().read(fixtures, "en", "train"))
+    pairs = list(XNLI.read(fixtures, "en", "train"))
     assert [pair.label for pair in pairs] == ["contradiction", "entailment"]
 
 
 def test_multinli_s_own_header_is_understood(put):
     text = "gold_label\tpairID\tsentence1\tsentence2\nneutral\tx\ta\tb\n"
-    (pair,) = Xnli().read(put({"multinli_1.0/multinli_1.0_train.txt": text}), "en", "train")
+    (pair,) = XNLI.read(put({"multinli_1.0/multinli_1.0_train.txt": text}), "en", "train")
     assert (pair.first, pair.second, pair.label) == ("a", "b", "neutral")
 
 
 def test_pawsx_takes_ids_from_the_file_where_it_has_them(fixtures):
-    assert [pair.id for pair in PawsX().read(fixtures, "de", "dev")] == ["4", "6"]
-    assert [(pair.id, pair.label) for pair in PawsX().read(fixtures, "sw", "dev")] == [("1", "1")]
+    assert [pair.id for pair in PAWSX.read(fixtures, "de", "dev")] == ["4", "6"]
+    assert [(pair.id, pair.label) for pair in PAWSX.read(fixtures, "sw", "dev")] == [("1", "1")]
 
 
 @pytest.mark.parametrize(
@@ -55,24 +54,24 @@ def test_pawsx_takes_ids_from_the_file_where_it_has_them(fixtures):
     ],
 )
 def test_broken_row_names_file_and_line(message, line, said):
-    text = message(Xnli(), {"xnli/train-en.tsv": f"a\tb\tneutral\n{line}\n"})
+    text = message(XNLI, {"xnli/train-en.tsv": f"a\tb\tneutral\n{line}\n"})
     assert "xnli/train-en.tsv:2: " in text
     assert said in text
 
 
 def test_row_of_another_width_than_the_header_is_an_error_in_any_language(message):
     rows = "language\tgold_label\tsentence1\tsentence2\nen\tneutral\ta\tb\nsw\n"
-    text = message(Xnli(), {"xnli/xnli.dev.tsv": rows}, split="dev")
+    text = message(XNLI, {"xnli/xnli.dev.tsv": rows}, split="dev")
     assert "xnli.dev.tsv:3: 1 columns in 'sw'; expected 4" in text
 
 
 def test_header_without_label_is_an_error(message):
-    text = message(Xnli(), {"xnli/train-en.tsv": "sentence1\tsentence2\nb\tc\n"})
+    text = message(XNLI, {"xnli/train-en.tsv": "sentence1\tsentence2\nb\tc\n"})
     assert "train-en.tsv:1: a header without gold_label or label" in text
 
 
 def test_empty_split_is_an_error(message):
-    assert "train-en.tsv:1: the split is empty" in message(Xnli(), {"xnli/train-en.tsv": ""})
+    assert "train-en.tsv:1: the split is empty" in message(XNLI, {"xnli/train-en.tsv": ""})
 
 
 texts = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"])).filter(
@@ -81,34 +80,34 @@ texts = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(st.tuples(texts, texts, st.sampled_from(sorted(set(LABELS.values())))), min_size=1))
+@given(st.lists(st.tuples(texts, texts, st.sampled_from(sorted(set(XNLI.labels.values())))), min_size=1))
 def test_what_is_written_reads_back(again, rows):
     examples = [
         SentencePair(id=str(i), first=first, second=second, label=label)
         for i, (first, second, label) in enumerate(rows, start=1)
     ]
-    assert again(Xnli(), examples) == examples
+    assert again(XNLI, examples) == examples
 
 
 def test_first_pair_that_looks_like_a_header_is_written_below_one(again):
     pairs = [SentencePair(id="1", first="premise", second="hypothesis", label="neutral")]
-    assert list(Xnli().write(pairs, "en")) == [
+    assert list(XNLI.write(pairs, "en")) == [
         "sentence1\tsentence2\tgold_label",
         "premise\thypothesis\tneutral",
     ]
-    assert again(Xnli(), pairs) == pairs
+    assert again(XNLI, pairs) == pairs
 
 
 def test_text_that_begins_with_a_byte_order_mark_keeps_it(again):
     pairs = [SentencePair(id=str(n), first="\ufeffa", second="b", label="neutral") for n in (1, 2)]
-    assert again(Xnli(), pairs) == pairs
+    assert again(XNLI, pairs) == pairs
 
 
 def test_column_that_is_there_twice_is_an_error(message):
-    text = message(PawsX(), {"pawsx/de/train.tsv": "id\tsentence1\tsentence2\tsentence2\tlabel\n"}, "de")
+    text = message(PAWSX, {"pawsx/de/train.tsv": "id\tsentence1\tsentence2\tsentence2\tlabel\n"}, "de")
     assert "train.tsv:1: a column twice in the header" in text
 
 
 def test_empty_id_is_an_error(message):
     rows = "id\tsentence1\tsentence2\tlabel\n\ta\tb\t1\n"
-    assert "train.tsv:2: an empty id" in message(PawsX(), {"pawsx/de/train.tsv": rows}, "de")
+    assert "train.tsv:2: an empty id" in message(PAWSX, {"pawsx/de/train.tsv": rows}, "de")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from isogloss.data.translated_text import Place, PlaceLink
+from isogloss.data.word_links import LINKED_WORD
 
 Answer = tuple[int, str]
 """Character offset in the passage, and text."""
@@ -104,8 +105,8 @@ def _border(letter: str) -> str:
 
 
 def word_places(text: str) -> list[Place]:
-    """Return where the words of a text stand that spaces part."""
-    return [match.span() for match in re.finditer(r"\S+", text)]
+    """Return where the words of a text stand that links count."""
+    return [match.span() for match in LINKED_WORD.finditer(text)]
 
 
 def place_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[PlaceLink]:

@@ -9,7 +9,7 @@ from itertools import tee
 from typing import Any, Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.data.carried_answers import (
+from isogloss.data.answer_projection import (
     MARKS,
     Answer,
     FindLinks,
@@ -30,7 +30,7 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.spacing import running_text, words_in
+from isogloss.data.tokenization import running_text, words_in
 from isogloss.data.translated_text import Translated, TranslateTexts
 
 Way = Literal["links", "marks", "alignment", "alone"]

@@ -5,19 +5,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
-from isogloss.data.answer_offsets import repairs_told
+from isogloss.data.catalogue import MLQA, SQUAD, TYDIQA
 from isogloss.data.examples import Question
-from isogloss.data.mlqa import Mlqa
-from isogloss.data.question_json import read_questions
-from isogloss.data.squad import Squad
-from isogloss.data.tydiqa import TydiQa
+from isogloss.data.questions import read_questions, repairs_told
 
 
 def test_train_is_squad_and_test_is_xquad(fixtures):
-    first, second = Squad().read(fixtures, "en", "train")
+    first, second = SQUAD.read(fixtures, "en", "train")
     assert first.answers == ((39, "1887"), (36, "in 1887"))
     assert (second.id, second.passage) == ("q2", first.passage)
-    (russian,) = Squad().read(fixtures, "ru", "test")
+    (russian,) = SQUAD.read(fixtures, "ru", "test")
     assert russian.answers == ((21, "в 1887 году"),)
 
 
@@ -36,7 +33,7 @@ def test_train_is_squad_and_test_is_xquad(fixtures):
 def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, start, text, expected):
     content = document(answers=[{"text": text, "answer_start": start}])
     content["data"][0]["paragraphs"][0]["context"] = passage
-    first, second = Squad().read(put({"squad/train-v1.1.json": json.dumps(content)}), "en", "train")
+    first, second = SQUAD.read(put({"squad/train-v1.1.json": json.dumps(content)}), "en", "train")
     assert first.answers == second.answers == (expected,)
     said = f"answer {expected[1]!r} from {start} to {expected[0]}"
     assert first.repaired == said
@@ -50,7 +47,7 @@ def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, st
 def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, start):
     content = document(answers=[{"text": "b", "answer_start": start}])
     content["data"][0]["paragraphs"][0]["context"] = passage
-    said = message(Squad(), {"squad/train-v1.1.json": json.dumps(content)})
+    said = message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
     assert "(question 1): answer 'b' at" in said
     assert "times, none of them surely meant; expected the answer at its offset." in said
 
@@ -65,9 +62,9 @@ def test_questions_without_answers_can_be_asked_for(put):
 
 def test_missing_split_lists_the_languages_that_have_it(fixtures):
     with pytest.raises(DataError, match="squad has test for: ru"):
-        Squad().read(fixtures, "en", "test")
+        SQUAD.read(fixtures, "en", "test")
     with pytest.raises(DataError, match="For 'ru' it has: test"):
-        Squad().read(fixtures, "ru", "train")
+        SQUAD.read(fixtures, "ru", "train")
 
 
 def document(**change):
@@ -110,7 +107,7 @@ def document(**change):
 )
 def test_broken_file_names_the_place(message, content, said):
     text = content if isinstance(content, str) else json.dumps(content)
-    assert said in message(Squad(), {"squad/train-v1.1.json": text})
+    assert said in message(SQUAD, {"squad/train-v1.1.json": text})
 
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -128,7 +125,7 @@ def questions(draw):
 @given(st.lists(questions(), min_size=1))
 def test_what_is_written_reads_back(again, drawn):
     examples = [Question(id=str(i), passage=p, question=q, answers=a) for i, (p, q, a) in enumerate(drawn)]
-    assert again(Squad(), examples, "qaa") == examples
+    assert again(SQUAD, examples, "qaa") == examples
 
 
 def test_articles_and_paragraphs_are_written_back_as_they_stood(put):
@@ -141,7 +138,7 @@ def test_articles_and_paragraphs_are_written_back_as_they_stood(put):
         ("one", [paragraph("a b", "4")]),
     ]
     content = {"data": [{"title": title, "paragraphs": paragraphs} for title, paragraphs in articles]}
-    for corpus, version in ((Squad(), "1.1"), (Mlqa(), 1.0), (TydiQa(), None)):
+    for corpus, version in ((SQUAD, "1.1"), (MLQA, 1.0), (TYDIQA, None)):
         path = corpus.path("en", "dev")
         read = list(corpus.read(put({path: json.dumps(content)}), "en", "dev"))
         assert [one.title for one in read] == ["one"] * 4
@@ -150,14 +147,14 @@ def test_articles_and_paragraphs_are_written_back_as_they_stood(put):
 
 
 def test_only_mlqas_own_languages_are_compared_by_its_rules(put):
-    for corpus, language, expected in ((Mlqa(), "de", "de"), (Mlqa(), "fr", ""), (Squad(), "de", "")):
+    for corpus, language, expected in ((MLQA, "de", "de"), (MLQA, "fr", ""), (SQUAD, "de", "")):
         folder = put({corpus.path(language, "dev"): json.dumps(document())})
         assert {one.language for one in corpus.read(folder, language, "dev")} == {expected}
 
 
 def test_half_a_surrogate_pair_is_no_text(message):
     content = json.dumps(document(question="\udc00?"))
-    said = message(Squad(), {"squad/train-v1.1.json": content})
+    said = message(SQUAD, {"squad/train-v1.1.json": content})
     assert r"qas[0].question: '\udc00?' with half a surrogate pair" in said
 
 
@@ -172,4 +169,4 @@ def test_half_a_surrogate_pair_is_no_text(message):
     ],
 )
 def test_what_json_would_hide_is_an_error(message, text, said):
-    assert said in message(Squad(), {"squad/train-v1.1.json": text})
+    assert said in message(SQUAD, {"squad/train-v1.1.json": text})

@@ -1,16 +1,16 @@
-"""Words and the running text they make: punctuation is a word of its own, and some scripts put no spaces.
+"""Words, sentences and the running text they make, in the scripts of the corpora read here.
 
-As treebanks part words, save for what takes a dictionary: contractions (don't, du) stay whole, each Chinese
-character is a word, and so is whatever Thai, Lao, Khmer and Burmese write without a space. F1 with the words
-of German, English, Spanish, French and Russian treebanks is .94 to .97 (of spaces alone .72 to .81), with
-those of Chinese .44.
+Punctuation is a word of its own, and some scripts put no spaces. As treebanks part words, save for what
+takes a dictionary: contractions (don't, du) stay whole, each Chinese character is a word, and so is
+whatever Thai, Lao, Khmer and Burmese write without a space. F1 with the words of German, English, Spanish,
+French and Russian treebanks is .94 to .97 (of spaces alone .72 to .81), with those of Chinese .44. Where
+sentences end is told by punctuation alone.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
-
-from isogloss.data.sentence_ends import is_abbreviation
+from itertools import pairwise
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _UNSPACED = re.compile(rf"[{_HAN}]|[\u3041-\u309f]+|[\u30a0-\u30ff]+")
@@ -26,6 +26,20 @@ _QUOTES = {'"': '"', "„": "“", "‚": "‘"}
 _CLOSING = frozenset(",.;:!?…%،؛؟۔।")
 _ENGLISH_ENDING = re.compile(r"n['’]t|['’](?:s|m|d|re|ve|ll)", re.IGNORECASE)
 """What English treebanks part from the word before it."""
+
+_CLOSERS = "\"'”’»)\\]」』】）"
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\[\"'“‘«])(?:\w|[A-Z][a-z]|(?:\w\.)+\w|Mrs|Drs?|Sra?|etc|vgl|bzw|usw|approx|Prof|Gen|Rev|Capt|"
+    r"Jan|Feb|Aug|Sept?|Oct|Nov|Dec|Inc|Ltd|Mme|Mlle)\.$"
+)
+"""What ends in a full stop and rarely ends a sentence: initials, titles, months."""
+
+_LONGEST = 12
+"""Characters before an end, itself included, in which an abbreviation is looked for."""
+
+_WITH_SPACE = re.compile(rf"[.!?…؟۔।॥።][.!?…]*[{_CLOSERS}]*(?=\s)")
+_NOT_SPACE = re.compile(r"\S")
+_WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
 
 
 def words_in(text: str) -> tuple[str, ...]:
@@ -46,12 +60,21 @@ def running_text(words: Sequence[str]) -> str:
     return text
 
 
+def sentences_in(text: str) -> list[str]:
+    """Split text into sentences, without the white space between them; text that has no end is one."""
+    ends = {match.end() for match in _WITH_SPACE.finditer(text) if _is_end(text, match)}
+    ends |= {match.end() for match in _WITHOUT.finditer(text)}
+    places = [0, *sorted(ends), len(text)]
+    parts = [text[start:end].strip() for start, end in pairwise(places)]
+    return [part for part in parts if part]
+
+
 def _parted(chunk: str) -> list[str]:
     """Part the marks before and after a word from it; equal ones in a row, such as full stops, are one."""
     first, last = 0, len(chunk)
     while first < last and _is_mark(chunk[first]):
         first += 1
-    while last > first and _is_mark(chunk[last - 1]) and not is_abbreviation(chunk, first, last):
+    while last > first and _is_mark(chunk[last - 1]) and not _is_abbreviation(chunk, first, last):
         last -= 1
     elided = _ELIDED.match(chunk, first, last)
     parts = (chunk[first : elided.end()], chunk[elided.end() : last]) if elided else (chunk[first:last],)
@@ -73,3 +96,15 @@ def _opens(char: str) -> bool:
 
 def _closes(char: str) -> bool:
     return char in _CLOSING or unicodedata.category(char) in ("Pe", "Pf")
+
+
+def _is_abbreviation(text: str, start: int, end: int) -> bool:
+    """Whether this part of a text ends in a full stop of an initial, a title or a month."""
+    return _ABBREVIATION.search(text[max(start, end - _LONGEST) : end]) is not None
+
+
+def _is_end(text: str, match: re.Match[str]) -> bool:
+    after = _NOT_SPACE.search(text, match.end())
+    if after and after[0].islower():
+        return False
+    return match[0] != "." or not _is_abbreviation(text, 0, match.end())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.pharaoh import Aligned, read_pharaoh, write_pharaoh
+from isogloss.data.word_links import Aligned, read_pharaoh, write_pharaoh
 
 PAIRS = [
     Translation(id="1", first="a b", second="x y z"),

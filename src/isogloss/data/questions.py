@@ -1,20 +1,34 @@
 """Questions about passages in SQuAD's JSON, version 1.1: data → paragraphs → qas → answers.
 
-Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format
-of lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
+Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
+lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
+
+Answers that do not stand where their offset says are found again where there is no doubt, and told of.
+Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
+units instead of characters. An answer is put right only where one place remains.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, TypeVar
 
 from isogloss.core.errors import DataError
-from isogloss.data.answer_offsets import places, surely_meant
-from isogloss.data.corpora import is_unicode, not_writable
-from isogloss.data.examples import Question
-from isogloss.data.files import File, members_once, short
+from isogloss.core.languages import language_name
+from isogloss.data.corpora import Split, not_writable, only, some_at_least
+from isogloss.data.examples import Example, Question
+from isogloss.data.files import File, Folder, is_unicode, members_once, short
+from isogloss.data.layouts import Layouts, is_translation, locate, paths
+
+NEAR = 3
+"""An answer that stands in several places is at the only one so few characters from its offset."""
+
+SHOWN = 3
+"""More repairs than this are not all told in words."""
+
+_SPACE = r"\s+"
 
 Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 
@@ -23,6 +37,76 @@ Answers = Literal["needed", "translated", "ignored"]
 out; nobody looks at them."""
 
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionCorpus:
+    """A corpus of questions with their passages and answers; the language is that of the passages."""
+
+    name: str
+    about: str
+    url: str
+    licence: str
+    layouts: Layouts
+    translations: Layouts
+    written: str
+    """The place of a file that ``write`` makes."""
+    version: str | float = ""
+    """What such a file says of itself."""
+    all_languages: str = ""
+    """A file whose questions' ids begin with the English name of their language."""
+    own_rules: tuple[str, ...] = ()
+    """Languages for which the corpus's script has rules to compare answers by."""
+    after_colon: str = ""
+    questions: str = ""
+    """Language of the questions, where it may be another than that of the passages; empty: the same."""
+    tasks: tuple[str, ...] = ("qa",)
+
+    def path(self, language: str, split: Split) -> str:
+        """Give the place of a file of one language, or of a translation."""
+        translated = paths(self.translations, language, split) if self._is_translated(language) else []
+        written = self._filled(self.written).replace("{split}", split)
+        return (*translated, *paths({split: (written,)}, language, split))[0]
+
+    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the one file of a split."""
+        return locate(folder, self.name, self._layouts(language), language, split)
+
+    def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
+        """Read the questions; an answer that is not at its offset is put right only beyond doubt."""
+        file = self.files(folder, language, split)[0]
+        written_in = language.rpartition("-")[2]
+        questions = read_questions(
+            file,
+            language=written_in if written_in in self.own_rules else "",
+            answers="translated" if is_translation(language) else "needed",
+        )
+        if self.all_languages and file.plain_name.replace("\\", "/").endswith(self.all_languages):
+            start = f"{language_name(language).lower()}-"
+            questions = (question for question in questions if question.id.startswith(start))
+        return some_at_least(questions, file.name)
+
+    def left_out(self, folder: Folder, language: str, split: Split) -> int:
+        """Count the questions of a translation that lost their answers, and so are not read."""
+        if not is_translation(language):
+            return 0
+        file = self.files(folder, language, split)[0]
+        return sum(not question.answers for question in _questions(file, "", "translated"))
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Give the lines of a JSON file."""
+        return write_questions(only(Question, examples, self.name), version=self.version)
+
+    def _is_translated(self, language: str) -> bool:
+        return is_translation(language) and not self.questions
+
+    def _layouts(self, language: str) -> Layouts:
+        if self._is_translated(language):
+            return self.translations
+        return {split: tuple(map(self._filled, layouts)) for split, layouts in self.layouts.items()}
+
+    def _filled(self, layout: str) -> str:
+        return layout.replace("{questions}", self.questions or "{language}")
 
 
 def read_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
@@ -36,9 +120,16 @@ def read_questions(file: File, *, language: str = "", answers: Answers = "needed
             yield question
 
 
-def count_lost(file: File) -> int:
-    """Count the questions of a translation that lost all answers, and so are not read."""
-    return sum(not question.answers for question in _questions(file, "", "translated"))
+def repairs_told(examples: Iterable[Example], where: str) -> str:
+    """Say which answers were put right while examples were read; empty when none was."""
+    repaired = list(_repaired(examples))
+    if not repaired:
+        return ""
+    shown = "; ".join(f"question {one.id}: {one.repaired}" for one in repaired[:SHOWN])
+    rest = f"; and {len(repaired) - SHOWN} more" if len(repaired) > SHOWN else ""
+    return (
+        f"{where}: answers that did not stand at their offset, found again: {len(repaired)} ({shown}{rest})."
+    )
 
 
 def _questions(file: File, language: str, answers: Answers) -> Iterator[Question]:
@@ -58,7 +149,7 @@ def _questions(file: File, language: str, answers: Answers) -> Iterator[Question
                 yield replace(question, language=language, title=title, place=(i, j))
 
 
-def write_questions(questions: Iterable[Question], *, version: str | float = "1.1") -> Iterator[str]:
+def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
     """Give the lines of a file: articles as they stood, a paragraph for each run of one passage."""
     yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
     comma = ""
@@ -148,8 +239,8 @@ def _settled(file: File, answer: object, passage: str, where: str) -> tuple[int,
     start = _take(file, answer, "answer_start", int, where)
     if _stands(text, start, passage):
         return start, text, ""
-    found = places(passage, text)
-    meant = surely_meant(passage, start, found)
+    found = _places(passage, text)
+    meant = _surely_meant(passage, start, found)
     if meant is not None:
         return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
     there = passage[start : start + len(text)] if start >= 0 else ""
@@ -191,3 +282,31 @@ def _broken(
     file: File, where: str, found: str, expected: str, advice: str = "Correct it or fetch the file again"
 ) -> DataError:
     return DataError(f"{file.name}: {where}: {short(found)}; expected {expected}. {advice}.")
+
+
+def _places(passage: str, answer: str) -> list[tuple[int, str]]:
+    """Return where an answer stands, and how: any white space may be between its words."""
+    words = [re.escape(word) for word in answer.split()]
+    found = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
+    return [(match.start(), match[1]) for match in found]
+
+
+def _surely_meant(passage: str, start: int, found: list[tuple[int, str]]) -> tuple[int, str] | None:
+    """Return the one place, of those found, that an offset can mean; None where that is not clear."""
+    for likely in (
+        found,
+        [one for one in found if start in _other_counts(passage[: one[0]])],
+        [one for one in found if abs(one[0] - start) <= NEAR],
+    ):
+        if len(likely) == 1:
+            return likely[0]
+    return None
+
+
+def _other_counts(before: str) -> tuple[int, int]:
+    """Count what is before a place in bytes of UTF-8 and in units of UTF-16."""
+    return len(before.encode()), len(before.encode("utf-16-le")) // 2
+
+
+def _repaired(examples: Iterable[Example]) -> Iterator[Question]:
+    return (one for one in examples if isinstance(one, Question) and one.repaired)

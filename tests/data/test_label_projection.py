@@ -7,7 +7,6 @@ from itertools import islice, takewhile
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.carrying import AnswerSearch, texts_of, translate_examples, translate_inputs
 from isogloss.data.examples import (
     Example,
     ParsedSentence,
@@ -17,6 +16,7 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
+from isogloss.data.label_projection import AnswerSearch, texts_of, translate_examples, translate_inputs
 from isogloss.data.languages import Translator, examples, translated
 from isogloss.data.languages.translating import words_of
 from isogloss.data.translated_text import Translated

@@ -3,8 +3,7 @@
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data.recent_examples import RecentExamples
-from isogloss.data.sources import Sources
+from isogloss.data.sources import RecentExamples, Sources
 
 
 def counted(calls, *examples):
