@@ -46,6 +46,7 @@ KNOWN_TO = {
     "pyarrow": {"data"},
     "ctranslate2": {"translators"},
     "urllib": {"data"},
+    "httpx2": {"data"},
     "systran_align": {"aligners"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
