@@ -74,6 +74,18 @@ def test_a_package_imports_lower_floors_only(file: Path) -> None:
         assert package in KNOWN_TO.get(head, {package}), f"{package} must not see {name}"
 
 
+def test_the_built_in_languages_are_entered_by_their_door() -> None:
+    inside = ROOT / "data" / "languages"
+    beside = {
+        (file.name, name)
+        for file in FILES
+        if inside not in file.parents
+        for name in imports(file)
+        if name.startswith("isogloss.data.languages.")
+    }
+    assert not beside
+
+
 @pytest.mark.parametrize("kind", PLUG_INS)
 def test_a_plug_in_never_imports_another(kind: str) -> None:
     modules = {plug_in.__module__ for plug_in in PLUG_INS[kind]}
