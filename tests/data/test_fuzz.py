@@ -91,6 +91,9 @@ class Listed:
                 return [file for file in files if file.name.count("/") == pattern.count("/")]
         return []
 
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        return corpus.find(self, language, split)
+
     def inside(self) -> list[str]:
         return []
 

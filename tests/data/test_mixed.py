@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInFolder
+from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.examples import Question, SentencePair
 from isogloss.data.parallel_examples import matched, mixed_pairs, mixed_questions
 
@@ -123,7 +123,7 @@ def test_id_that_is_there_twice_is_an_error():
 
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
 def test_built_in_test_sets_can_be_mixed(corpus):
-    target, source = (list(CORPORA[corpus].read(BuiltInFolder(), code, "dev")) for code in ("qad", "qaa"))
+    target, source = (list(CORPORA[corpus].read(BuiltInLanguages(), code, "dev")) for code in ("qad", "qaa"))
     mixed = mixed_pairs(target, source)
     assert all(
         (one.first == two.first) != (one.second == two.second) for one, two in zip(mixed, source, strict=True)

@@ -35,6 +35,12 @@ def _english(name: str, official: Layouts) -> Layouts:
     return _joined(ends, every_split(f"{name}/{{split}}-{{language}}.tsv"))
 
 
+def _translated(own: str, official: str, split: str) -> tuple[str, ...]:
+    """Give the layouts of XTREME's translations of questions."""
+    file = f"translate-{split}/{own}.translate.{split}.{{language}}.json"
+    return tuple(f"{place}/{file}" for place in (own, official, f"xtreme_translations/{official}"))
+
+
 CAD_NLI = PairCorpus(
     name="cad-nli",
     tasks=("nli",),
@@ -76,11 +82,8 @@ MLQA = QuestionCorpus(
         for split in ("dev", "test")
     },
     translations={
-        split: tuple(
-            f"{place}/translate-{split}/mlqa.translate.{split}.{{language}}.json"
-            for place in ("mlqa", "MLQA", "xtreme_translations/MLQA")
-        )
-        for split in ("dev", "test")
+        "dev": _translated("mlqa", "MLQA", "dev"),
+        "test": _translated("mlqa", "MLQA", "test"),
     },
     written="mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{questions}.json",
     version=1.0,
@@ -247,9 +250,6 @@ SNLI = PairCorpus(
     ),
 )
 
-_SQUAD_TRAIN, _XQUAD = "squad.translate.train.{language}.json", "xquad.translate.test.{language}.json"
-_SQUAD_PLACES = ("squad", "SQuAD", "xtreme_translations/SQuAD")
-
 SQUAD = QuestionCorpus(
     name="squad",
     about="""SQuAD and XQuAD: where in a passage does the answer to a question stand. Train and dev are
@@ -274,16 +274,12 @@ SQUAD = QuestionCorpus(
     },
     translations={
         "train": (
-            *(f"{place}/translate-train/{_SQUAD_TRAIN}" for place in _SQUAD_PLACES),
-            f"squad/translate-train-en/{_SQUAD_TRAIN}",
-            f"squad/{_SQUAD_TRAIN}",
+            *_translated("squad", "SQuAD", "train"),
+            "squad/translate-train-en/squad.translate.train.{language}.json",
+            "squad/squad.translate.train.{language}.json",
         ),
-        "dev": tuple(
-            f"{place}/translate-dev/squad.translate.dev.{{language}}.json" for place in _SQUAD_PLACES
-        ),
-        "test": tuple(
-            f"{place}/translate-test/{_XQUAD}" for place in ("xquad", "XQuAD", "xtreme_translations/XQuAD")
-        ),
+        "dev": _translated("squad", "SQuAD", "dev"),
+        "test": _translated("xquad", "XQuAD", "test"),
     },
     written="squad/{split}-{language}.json",
     version="1.1",
@@ -292,7 +288,6 @@ SQUAD = QuestionCorpus(
 
 _TYDIQA_BY_CODE = "tydiqa/tydiqa-goldp-v1.1-{split}/tydiqa.goldp.{language}.{split}.json"
 _TYDIQA_TOGETHER = "tydiqa/tydiqa-goldp-v1.1-train.json"
-_TYDIQA_PLACES = ("tydiqa", "TyDiQA-GoldP", "xtreme_translations/TyDiQA-GoldP")
 
 TYDIQA = QuestionCorpus(
     name="tydiqa",
@@ -316,15 +311,10 @@ TYDIQA = QuestionCorpus(
     },
     translations={
         "train": (
-            *(
-                f"{place}/translate-train/tydiqa.translate.train.{{language}}.json"
-                for place in _TYDIQA_PLACES
-            ),
+            *_translated("tydiqa", "TyDiQA-GoldP", "train"),
             "tydiqa/translate-train-en/tydiqa.translate.train.{language}.json",
         ),
-        "dev": tuple(
-            f"{place}/translate-test/tydiqa.translate.test.{{language}}.json" for place in _TYDIQA_PLACES
-        ),
+        "dev": _translated("tydiqa", "TyDiQA-GoldP", "test"),
     },
     written=_TYDIQA_BY_CODE,
     all_languages=_TYDIQA_TOGETHER,

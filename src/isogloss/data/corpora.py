@@ -5,7 +5,7 @@ from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, Folder, is_unicode
+from isogloss.data.files import File, Folder, Place, is_unicode
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -52,16 +52,28 @@ class Corpus(Protocol):
         """Give the place, below a data folder, of a file that ``write`` makes and ``read`` finds."""
         ...
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the files of one split; DataError with the folder and what is there when there are none."""
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the files of one split on disk; DataError with what is there when there are none."""
         ...
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[Example]:
+    def files(self, source: "Source", language: str, split: Split) -> list[File]:
+        """Give the files of one split, wherever they come from; DataError when there are none."""
+        ...
+
+    def read(self, source: "Source", language: str, split: Split) -> Iterator[Example]:
         """Read one split, in file order; DataError with file and line at the first broken line."""
         ...
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Give the lines (without line ends) of a file in the corpus's native format."""
+        ...
+
+
+class Source(Place, Protocol):
+    """Where corpora come from: a folder on disk, the built-in languages, Hugging Face datasets."""
+
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        """Give the files of one split in the corpus's format; DataError with what is there when none are."""
         ...
 
 

@@ -1,11 +1,11 @@
-"""Hugging Face datasets as a folder: files in the corpora's native formats, made when they are read.
+"""Hugging Face datasets as a source: files in the corpora's native formats, made when they are read.
 
 So they take the same way through readers, fingerprints and runs as files on disk (``built_in`` does the same
 for the built-in languages). Only parquet files are read, those of the branch into which the hub converts
 every dataset, or of a local folder with the same layout: no code that comes with a dataset is ever run.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example
-from isogloss.data.files import DiskFolder, File, Folder, matches
+from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub_sources import Place, Row, places, with_names
+from isogloss.data.layouts import not_there
+from isogloss.data.ud import Ud
 
 HUB = "hub"
 """What ``--data`` says for the hub; ``hub:DIR`` is a folder with parquet files of datasets."""
@@ -30,19 +33,19 @@ VERSION = 1
 """Part of the fingerprints; raise it when rows give other lines than before."""
 
 
-def data_folder(text: str) -> Folder | None:
-    """Give the folder that ``--data`` means: none, the hub, parquet files of it, or a folder of corpora."""
+def data_source(text: str) -> Source | None:
+    """Give what ``--data`` means: nothing, the hub, parquet files of it, or a folder of corpora."""
     if not text:
         return None
     kind, colon, path = text.partition(":")
     if kind == HUB and (path or not colon):
-        return HubFolder(DiskFolder(Path(path)) if path else None)
+        return HubDatasets(DiskFolder(Path(path)) if path else None)
     return DiskFolder(Path(text))
 
 
 @dataclass(frozen=True)
-class HubFolder:
-    """Corpora of the hub as if on disk; with ``local``, only those whose parquet files are there."""
+class HubDatasets:
+    """Corpora of the hub; with ``local``, only those whose parquet files are there."""
 
     local: DiskFolder | None = None
 
@@ -54,19 +57,21 @@ class HubFolder:
         """What messages call it."""
         return f"{HUB}:{self.local.name}" if self.local else "the Hugging Face hub"
 
-    def find(self, patterns: Iterable[str]) -> list[File]:
-        """Give the files that match the first pattern that matches any, sorted by name; else none."""
-        known = places()
-        for pattern in patterns:
-            paths = [pattern] if pattern in known else [path for path in known if matches(path, pattern)]
-            files = [self._file(path, known[path]) for path in sorted(paths) if self._has(known[path])]
-            if files:
-                return files
-        return []
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        """Give the one file of a split, which is made when it is read."""
+        if isinstance(corpus, Ud) and not corpus.named(language):
+            corpus = Ud(treebanks=((language, "PUD"),))  # The only one that the hub has beside the defaults.
+        path = corpus.path(language, split)
+        place = places().get(path)
+        if place is None or not self._has(place):
+            of_it = [one for one in places().values() if one.corpus.name == corpus.name and self._has(one)]
+            there = {split: sorted({one.language for one in of_it if one.split == split}) for split in SPLITS}
+            raise not_there(self, corpus.name, language, split, there=there)
+        return [self._file(path, place)]
 
     def inside(self) -> list[str]:
         """Give the corpora that are there."""
-        return sorted({place.source.corpus.name for place in places().values() if self._has(place)})
+        return sorted({place.corpus.name for place in places().values() if self._has(place)})
 
     def _has(self, place: Place) -> bool:
         return self.local is None or bool(_parquet(self.local, place))

@@ -73,7 +73,7 @@ class Place:
 
 @lru_cache(maxsize=1)
 def places() -> dict[str, Place]:
-    """Give what there is, by the place where the corpus's reader looks for it."""
+    """Give what there is, by the path of the corpus's own file of that language and split."""
     return {
         source.corpus.path(language, split): Place(source=source, language=language, split=split)
         for source in sources()

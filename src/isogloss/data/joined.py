@@ -12,7 +12,7 @@ from itertools import chain
 from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.data.corpora import SPLITS, Corpus, Split
+from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example
 from isogloss.data.files import File, Folder
 
@@ -88,16 +88,22 @@ class Joined:
         """Refuse: each part has files of its own."""
         raise self._not_written(f"{split} of {language}")
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the files of all parts; DataError where a part lacks the split, or all do."""
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the files of all parts on disk."""
         return [
-            file for part, own in self._sources(split) for file in part.corpus.files(folder, language, own)
+            file for part, own in self._sources(split) for file in part.corpus.find(folder, language, own)
         ]
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[Example]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of all parts; DataError where a part lacks the split, or all do."""
+        return [
+            file for part, own in self._sources(split) for file in part.corpus.files(source, language, own)
+        ]
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[Example]:
         """Read the parts in turn; an id is the part, the split where several serve as train, and its own."""
         readers = [
-            _marked(part.corpus.read(folder, language, own), part, own) for part, own in self._sources(split)
+            _marked(part.corpus.read(source, language, own), part, own) for part, own in self._sources(split)
         ]
         return chain.from_iterable(readers)
 

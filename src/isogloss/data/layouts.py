@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.languages import language_name
 from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.files import File, Folder, short
+from isogloss.data.files import File, Folder, Place, short
 
 Layouts = Mapping[Split, tuple[str, ...]]
 
@@ -106,16 +106,36 @@ def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]
 
 
 def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
-    """Build the error for a split that is not there: what was looked for, what there is, what to do."""
-    there = _like(language, languages_there(folder, layouts, split))
-    splits = [other for other in SPLITS if language in languages_there(folder, layouts, other)]
+    """Build the error for a split that is not on disk: what was looked for, what there is, what to do."""
     looked = paths(layouts, language, split)
+    return not_there(
+        folder,
+        corpus,
+        language,
+        split,
+        there={one: languages_there(folder, layouts, one) for one in SPLITS},
+        looked=f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
+    )
+
+
+def not_there(
+    source: Place,
+    corpus: str,
+    language: str,
+    split: Split,
+    *,
+    there: Mapping[Split, list[str]],
+    looked: str = "",
+) -> DataError:
+    """Build the error for a split that a source has not, from the languages that it has of each split."""
+    codes = _like(language, there[split])
+    splits = [other for other in SPLITS if language in there[other]]
     facts = [
-        f"{folder.name}: no {split} split of corpus {corpus!r} for language {language!r}.",
-        f"{corpus} has {split} for: {some(there)}.{did_you_mean(language, there)}" if there else "",
+        f"{source.name}: no {split} split of corpus {corpus!r} for language {language!r}.",
+        f"{corpus} has {split} for: {some(codes)}.{did_you_mean(language, codes)}" if codes else "",
         f"For {language!r} it has: {', '.join(splits)}." if splits else "",
-        f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
-        "" if there or splits else f"The folder holds: {some(folder.inside())}.",
+        looked,
+        "" if codes or splits else f"The folder holds: {some(source.inside())}.",
         "Put the file there, or choose a language and split that are.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Split, cell, labelled, only, own_id, some_at_least, with_mark
+from isogloss.data.corpora import Source, Split, cell, labelled, only, own_id, some_at_least, with_mark
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder, is_unicode, members_once
 from isogloss.data.layouts import ENGLISH, Layouts, is_translation, locate, missing, not_english, paths, some
@@ -68,7 +68,7 @@ class PairCorpus:
         translated = paths(self.translations, language, split) if is_translation(language) else []
         return (*translated, f"{self.name}/{split}-{language}.tsv")[0]
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split: that of all languages if it has this one, else the language's own."""
         if self.translations and is_translation(language):
             return locate(folder, self.name, self.translations, language, split)
@@ -87,9 +87,13 @@ class PairCorpus:
             )
         raise (not_english if self._is_english() else missing)(folder, self.name, layouts, language, split)
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[SentencePair]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of one split."""
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[SentencePair]:
         """Read the pairs of one language that have a label; ids are the file's, else row numbers."""
-        file = self.files(folder, language, split)[0]
+        file = self.files(source, language, split)[0]
         return some_at_least(self.read_file(file, language, split), file.name)
 
     def read_file(self, file: File, language: str, split: Split) -> Iterator[SentencePair]:
@@ -108,9 +112,9 @@ class PairCorpus:
                 raise _no_label(file, row, self.labels)
             yield SentencePair(id=row.id, first=row.first, second=row.second, label=label)
 
-    def left_out(self, folder: Folder, language: str, split: Split) -> int:
+    def left_out(self, source: Source, language: str, split: Split) -> int:
         """Count the rows that are not read: annotators did not agree, or a translation lost the label."""
-        file = self.files(folder, language, split)[0]
+        file = self.files(source, language, split)[0]
         return sum(self._is_left_out(row, language) for row in self._rows(file, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002

@@ -20,8 +20,8 @@ UD_English-PUD and UD_German-PUD are a thousand sentences of news and Wikipedia 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from dataclasses import dataclass, replace
+from itertools import product, zip_longest
 from math import isfinite
 from zlib import crc32
 
@@ -33,7 +33,7 @@ from isogloss.data.files import File, Folder, short
 from isogloss.data.layouts import TREEBANKS
 from isogloss.data.parallel_examples import matched
 from isogloss.data.tokenization import running_text
-from isogloss.data.word_links import linked
+from isogloss.data.word_links import NO_LINKS, flipped, linked
 
 LINKS = "links"
 
@@ -63,6 +63,86 @@ class Row:
     id: str
     texts: tuple[str, ...]
     links: str
+
+
+def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]:
+    """Find the files of the parallel texts of two languages, in any order of these, in one of the forms.
+
+    Files of one text come together: both sides, then alignments where there are any.
+    """
+    tables = folder.find([f"{stem}.tsv"])
+    tables = [file for file in tables if {first, second} <= set(languages_in(file))]
+    if tables:
+        return tables
+    orders = ((first, second), (second, first))
+    forms = [_find_lines, _find_split_last, *([_find_gold] if stem.endswith("/*") else [])]
+    for (one, two), find in (*product(orders, forms), *product(orders, [_find_mined])):
+        found = find(folder, stem, one, two)
+        if found:
+            return found
+    return []
+
+
+def read_texts(files: list[File], first: str, second: str, *, least: float) -> Iterator[Translation]:
+    """Read the pairs of all texts, the first language first.
+
+    Ids are a table's or line numbers, with the file's name where there are several texts. Mined pairs have
+    at least the margin ``least``.
+    """
+    texts = list(_texts(files))
+    for text in texts:
+        name = text[0].plain_name.replace("\\", "/").rpartition("/")[2]
+        for pair in _read_text(text, first, second, least):
+            yield pair if len(texts) == 1 else replace(pair, id=f"{name}:{pair.id}")
+
+
+def _texts(files: list[File]) -> Iterator[list[File]]:
+    """Put the files of one text together, known by their names."""
+    text: list[File] = []
+    for file in files:
+        ends = [one.plain_name.rpartition(".")[2] for one in (*text, file)]
+        is_whole = ends[0] in ("tsv", "src-tgt") or len(text) > 1
+        if text and is_whole and ends[-1] not in ("gold", "align"):
+            yield text
+            text = []
+        text = [*text, file]
+    if text:
+        yield text
+
+
+def _read_text(text: list[File], first: str, second: str, least: float) -> Iterator[Translation]:
+    name = text[0].plain_name.replace("\\", "/").rpartition("/")[2]
+    if name.endswith(".conllu"):
+        return read_treebanks(text)
+    if name.endswith(".tsv") and not is_mined(text[0]):
+        return _read_table(text[0], first, second)
+    if name.endswith(".tsv"):
+        pairs = read_mined(text[0], least=least)
+    elif name.endswith(".src-tgt"):
+        pairs = read_gold(text)
+    else:
+        pairs = read_lines(text)
+    return map(flipped, pairs) if _is_turned(name, first, second) else pairs
+
+
+def _is_turned(name: str, first: str, second: str) -> bool:
+    """Tell whether a file's name has the languages in the other order, last."""
+
+    def place(one: str, two: str) -> int:
+        codes = (f".{one}-{two}.", f".{_three(one)}-{_three(two)}.", f".{one}{two}.src-tgt")
+        return max(f".{name}".rfind(code) for code in codes)
+
+    return place(second, first) > place(first, second)
+
+
+def _read_table(table: File, first: str, second: str) -> Iterator[Translation]:
+    languages = languages_in(table)
+    backwards = languages.index(second) < languages.index(first)
+    for row in read_rows(table, [second, first] if backwards else [first, second]):
+        pair = Translation(id=row.id, first=row.texts[0], second=row.texts[1])
+        if row.links:
+            pair = linked(pair, "" if row.links == NO_LINKS else row.links, table, row.number)
+        yield flipped(pair) if backwards else pair
 
 
 def languages_in(file: File) -> list[str]:
@@ -119,7 +199,7 @@ def _position(file: File, header: list[str], language: str) -> int:
     return header.index(language, 1)
 
 
-def find_lines(folder: Folder, stem: str, first: str, second: str) -> list[list[File]]:
+def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find first, second and (if there) alignment file of each parallel text, in this order of languages."""
     for one, two in dict.fromkeys([(first, second), (_three(first), _three(second))]):
         base = f"{stem}.{one}-{two}"
@@ -131,17 +211,15 @@ def find_lines(folder: Folder, stem: str, first: str, second: str) -> list[list[
                 f"Put it beside, or take this file away."
             )
         if firsts:
-            return [
-                [firsts[name], seconds[name], *([links[name]] if name in links else [])] for name in firsts
-            ]
+            return [side[name] for name in firsts for side in (firsts, seconds, links) if name in side]
     return []
 
 
-def find_split_last(folder: Folder, stem: str, first: str, second: str) -> list[list[File]]:
+def _find_split_last(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find first and second file of XLM's names, given a folder and a split, as in bitext/train."""
     place, _, split = stem.rpartition("/")
     sides = [folder.find([f"{place}/{first}-{second}.{side}.{split}"]) for side in (first, second)]
-    return [[side[0] for side in sides]] if all(sides) else []
+    return [side[0] for side in sides] if all(sides) else []
 
 
 def read_lines(files: list[File]) -> Iterator[Translation]:
@@ -157,11 +235,11 @@ def read_lines(files: list[File]) -> Iterator[Translation]:
         yield linked(pair, row[2][1], files[2], number) if len(files) > 2 else pair
 
 
-def find_gold(folder: Folder, stem: str, first: str, second: str) -> list[list[File]]:
+def _find_gold(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find ``enfr.src-tgt`` and ``enfr.gold`` in this order of languages."""
     place = stem.rpartition("/")[0]
     texts, links = (folder.find([f"{place}/{first}{second}.{end}"]) for end in ("src-tgt", "gold"))
-    return [[texts[0], *links[:1]]] if texts else []
+    return [*texts[:1], *links[:1]] if texts else []
 
 
 def read_gold(files: list[File]) -> Iterator[Translation]:
@@ -199,7 +277,7 @@ def _three(code: str) -> str:
     return THREE_LETTERS.get(code, code)
 
 
-def find_mined(folder: Folder, stem: str, first: str, second: str) -> list[File]:
+def _find_mined(folder: Folder, stem: str, first: str, second: str) -> list[File]:
     """Find the tables of mined text whose names say the languages in this order."""
     return [file for file in folder.find([f"{stem}.{first}-{second}.tsv"]) if is_mined(file)]
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.core.languages import language_name
-from isogloss.data.corpora import Split, not_writable, only, some_at_least
+from isogloss.data.corpora import Source, Split, not_writable, only, some_at_least
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, Folder, is_unicode, members_once, short
 from isogloss.data.layouts import Layouts, is_translation, locate, paths
@@ -68,13 +68,17 @@ class QuestionCorpus:
         written = self._filled(self.written).replace("{split}", split)
         return (*translated, *paths({split: (written,)}, language, split))[0]
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split."""
         return locate(folder, self.name, self._layouts(language), language, split)
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[Question]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of one split."""
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[Question]:
         """Read the questions; an answer that is not at its offset is put right only beyond doubt."""
-        file = self.files(folder, language, split)[0]
+        file = self.files(source, language, split)[0]
         written_in = language.rpartition("-")[2]
         questions = read_questions(
             file,
@@ -86,11 +90,11 @@ class QuestionCorpus:
             questions = (question for question in questions if question.id.startswith(start))
         return some_at_least(questions, file.name)
 
-    def left_out(self, folder: Folder, language: str, split: Split) -> int:
+    def left_out(self, source: Source, language: str, split: Split) -> int:
         """Count the questions of a translation that lost their answers, and so are not read."""
         if not is_translation(language):
             return 0
-        file = self.files(folder, language, split)[0]
+        file = self.files(source, language, split)[0]
         return sum(not question.answers for question in _questions(file, "", "translated"))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002

@@ -9,12 +9,11 @@ from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.runs import Pretrained
-from isogloss.data.built_in import folder_for
+from isogloss.data.built_in import source_of
 from isogloss.data.catalogue import CORPORA
-from isogloss.data.corpora import Corpus, Split
+from isogloss.data.corpora import Corpus, Source, Split
 from isogloss.data.examples import Example
-from isogloss.data.files import Folder
-from isogloss.data.hub_datasets import data_folder
+from isogloss.data.hub_datasets import data_source
 from isogloss.data.joined import Joined
 from isogloss.data.joined import joined as joined_corpora
 
@@ -101,14 +100,14 @@ class Sources:
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> Iterator[Example]:
         """Read the first examples of a split (0: all of them), one at a time."""
-        read = self.corpus(corpus, treebanks).read(self.folder(language), language, split)
+        read = self.corpus(corpus, treebanks).read(self.source(language), language, split)
         return islice(read, examples or None)
 
     def examples(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> list[Example]:
         """Read the first examples of a split (0: all), or give those read before; DataError for none."""
-        files = self.corpus(corpus, treebanks).files(self.folder(language), language, split)
+        files = self.corpus(corpus, treebanks).files(self.source(language), language, split)
         state = tuple((file.name, file.fingerprint()) for file in files)
         found = _RECENT.examples(
             (corpus, treebanks, language, split, examples, state),
@@ -122,12 +121,12 @@ class Sources:
 
     def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
         """Return a fingerprint of the files a split is read from; DataError when they are not there."""
-        files = self.corpus(corpus, treebanks).files(self.folder(language), language, split)
+        files = self.corpus(corpus, treebanks).files(self.source(language), language, split)
         return "+".join(file.fingerprint() for file in files)
 
-    def folder(self, language: str) -> Folder:
-        """Return the folder a language's files are in; a pair such as en-fr goes by its first language."""
-        return folder_for(language.split("-", maxsplit=1)[0], data_folder(self.data))
+    def source(self, language: str) -> Source:
+        """Return where a language's files come from; a pair such as en-fr goes by its first language."""
+        return source_of(language.split("-", maxsplit=1)[0], data_source(self.data))
 
 
 def joined(fingerprints: list[str]) -> str:

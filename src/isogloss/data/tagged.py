@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Split, cell, not_writable, only, some_at_least, with_mark
+from isogloss.data.corpora import Source, Split, cell, not_writable, only, some_at_least, with_mark
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import Layouts, locate, paths
@@ -32,13 +32,17 @@ class TaggedCorpus:
         """Give the place in XTREME's layout."""
         return paths(self.layouts, language, split)[0]
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split."""
         return locate(folder, self.name, self.layouts, language, split)
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[TaggedSentence]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of one split."""
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[TaggedSentence]:
         """Read the sentences, numbered from 1; the original layout is known by its file names."""
-        file = self.files(folder, language, split)[0]
+        file = self.files(source, language, split)[0]
         prefix = "" if file.plain_name.endswith(".tsv") else f"{language}:"
         return some_at_least(_sentences(file, self.tags, prefix), file.name)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Split, cell, not_writable, only, some_at_least, with_mark
+from isogloss.data.corpora import Source, Split, cell, not_writable, only, some_at_least, with_mark
 from isogloss.data.examples import Example, TextLine
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import Layouts, locate, some
@@ -41,13 +41,17 @@ class RawText:
             f"rawtext/{language}/train.txt" if split == "train" else f"rawtext/{language}/{split}/{split}.txt"
         )
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find all files of the language, sorted by name."""
         return locate(folder, self.name, _TEXTS, language, split)
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[TextLine]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of one split."""
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
         """Read all lines; an id is the file's name and line number, and a file begins a new document."""
-        return _documents(self.files(folder, language, split))
+        return _documents(self.files(source, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file, an empty one where the document changes."""
@@ -84,7 +88,7 @@ class Bible:
         """Give the place of a table with one language; the verses know their splits."""
         return f"bible/{language}.tsv"
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:  # noqa: ARG002
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:  # noqa: ARG002
         """Find the first table that has the language."""
         tables = folder.find(_TABLES)
         for table in tables:
@@ -97,9 +101,13 @@ class Bible:
             f"{did_you_mean(language, there)} {has}. Choose another language, or add a table with it."
         )
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[TextLine]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of one split."""
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
         """Read the verses of a split; ids are references, as in GEN 1:1."""
-        file = self.files(folder, language, split)[0]
+        file = self.files(source, language, split)[0]
         return some_at_least(_verses(file, language, split), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
