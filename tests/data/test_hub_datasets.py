@@ -12,7 +12,7 @@ from isogloss.data.catalogue import MLQA
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub_datasets import HubDatasets, data_source
-from isogloss.data.hub_sources import places
+from isogloss.data.hub_sources import dataset_splits
 from isogloss.data.ud import Ud
 
 datasets = pytest.importorskip("datasets")
@@ -218,7 +218,7 @@ def test_nothing_is_written_where_the_library_keeps_what_it_loads(nli, tmp_path,
 
 def test_every_place_is_one_that_its_reader_looks_for():
     everything = HubDatasets()
-    for place in places().values():
+    for place in dataset_splits().values():
         assert place.corpus.files(everything, place.language, place.split)
 
 

@@ -1,12 +1,9 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.data.catalogue import MLQA, SQUAD, TYDIQA
-from isogloss.data.examples import Question
 from isogloss.data.questions import read_questions, repairs_told
 
 
@@ -108,24 +105,6 @@ def document(**change):
 def test_broken_file_names_the_place(message, content, said):
     text = content if isinstance(content, str) else json.dumps(content)
     assert said in message(SQUAD, {"squad/train-v1.1.json": text})
-
-
-text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
-
-
-@st.composite
-def questions(draw):
-    passage = draw(text)
-    start = draw(st.integers(0, len(passage) - 1))
-    end = draw(st.integers(start + 1, len(passage)))
-    return passage, draw(text), ((start, passage[start:end]),)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(questions(), min_size=1))
-def test_what_is_written_reads_back(again, drawn):
-    examples = [Question(id=str(i), passage=p, question=q, answers=a) for i, (p, q, a) in enumerate(drawn)]
-    assert again(SQUAD, examples, "qaa") == examples
 
 
 def test_articles_and_paragraphs_are_written_back_as_they_stood(put):

@@ -1,10 +1,8 @@
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.data.catalogue import UDPOS, WIKIANN
-from isogloss.data.examples import TaggedSentence, TextLine
+from isogloss.data.examples import TaggedSentence
 
 
 def test_wikiann_reads_both_layouts_and_keeps_tags_as_found(fixtures):
@@ -18,20 +16,6 @@ def test_wikiann_reads_both_layouts_and_keeps_tags_as_found(fixtures):
 def test_udpos_reads_universal_tags(fixtures):
     sentences = list(UDPOS.read(fixtures, "en", "train"))
     assert [sentence.tags for sentence in sentences] == [("NOUN", "VERB", "PUNCT"), ("INTJ",)]
-
-
-words = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
-tagged = st.lists(st.tuples(words, st.sampled_from(WIKIANN.tags)), min_size=1)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(tagged, min_size=1))
-def test_what_is_written_reads_back(again, sentences):
-    examples = [
-        TaggedSentence(id=str(i), words=tuple(w for w, _ in s), tags=tuple(t for _, t in s))
-        for i, s in enumerate(sentences, start=1)
-    ]
-    assert again(WIKIANN, examples) == examples
 
 
 @pytest.mark.parametrize(
@@ -78,14 +62,3 @@ def test_missing_split_lists_those_of_the_language(fixtures):
 def test_empty_folder_says_what_is_in_it(put):
     with pytest.raises(DataError, match=r"The folder holds: something\.txt"):
         WIKIANN.read(put({"something.txt": ""}), "en", "train")
-
-
-@pytest.mark.parametrize("word", ["a\tb", "a\nb", "a\r", ""])
-def test_word_that_would_break_the_format_is_not_written(word):
-    with pytest.raises(DataError, match="cannot write example 7"):
-        list(WIKIANN.write([TaggedSentence(id="7", words=(word,), tags=("O",))], "en"))
-
-
-def test_example_of_another_kind_is_not_written():
-    with pytest.raises(DataError, match="cannot write a TextLine"):
-        list(WIKIANN.write([TextLine(id="1", text="a")], "en"))

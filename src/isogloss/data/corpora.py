@@ -5,7 +5,7 @@ from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, Folder, Place, is_unicode
+from isogloss.data.files import File, FilePlace, Folder, is_unicode
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -69,7 +69,7 @@ class Corpus(Protocol):
         ...
 
 
-class Source(Place, Protocol):
+class Source(FilePlace, Protocol):
     """Where corpora come from: a folder on disk, the built-in languages, Hugging Face datasets."""
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:

@@ -73,7 +73,7 @@ def members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-class Place(Protocol):
+class FilePlace(Protocol):
     """Where files are, or are made."""
 
     @property
@@ -86,7 +86,7 @@ class Place(Protocol):
         ...
 
 
-class Folder(Place, Protocol):
+class Folder(FilePlace, Protocol):
     """A place with files under the official (or our) folder names of corpora."""
 
     def find(self, patterns: Iterable[str]) -> list[File]:

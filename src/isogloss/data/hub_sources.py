@@ -35,7 +35,7 @@ DEV_TEST: Splits = {"dev": "validation", "test": "test"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class Dataset:
     """A dataset that holds a corpus."""
 
     corpus: Corpus
@@ -48,69 +48,69 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class DatasetSplit:
     """One split of one language of a dataset."""
 
-    source: Source
+    dataset: Dataset
     language: str
     split: Split
 
     @property
     def corpus(self) -> Corpus:
         """The corpus in whose format it is given."""
-        return self.source.corpus
+        return self.dataset.corpus
 
     @property
     def config(self) -> str:
         """The dataset's config."""
-        return self.source.config.format(language=self.language, name=language_name(self.language))
+        return self.dataset.config.format(language=self.language, name=language_name(self.language))
 
     @property
     def hub_split(self) -> str:
         """What the hub calls the split."""
-        return self.source.splits[self.split]
+        return self.dataset.splits[self.split]
 
 
 @lru_cache(maxsize=1)
-def places() -> dict[str, Place]:
+def dataset_splits() -> dict[str, DatasetSplit]:
     """Give what there is, by the path of the corpus's own file of that language and split."""
     return {
-        source.corpus.path(language, split): Place(source=source, language=language, split=split)
-        for source in sources()
-        for language in source.languages.split()
-        for split in source.splits
+        dataset.corpus.path(language, split): DatasetSplit(dataset=dataset, language=language, split=split)
+        for dataset in datasets()
+        for language in dataset.languages.split()
+        for split in dataset.splits
     }
 
 
-def sources() -> Iterator[Source]:
+def datasets() -> Iterator[Dataset]:
     """Give all datasets."""
     yield from _pairs()
     yield from _words()
     yield from _questions()
 
 
-def _pairs() -> Iterator[Source]:
+def _pairs() -> Iterator[Dataset]:
     nli = pairs("premise", "hypothesis")
     two = pairs("sentence1", "sentence2", {"not_equivalent": "0", "equivalent": "1"})
     multinli: Splits = {"train": "train", "dev": "validation_matched", "test": "validation_mismatched"}
     xnli = "ar bg de el en es fr hi ru sw th tr ur vi zh"
-    yield _source("xnli", "facebook/xnli", "{language}", xnli, nli)
-    yield _source("pawsx", "google-research-datasets/paws-x", "{language}", "de en es fr ja ko zh", two)
-    yield _source("mrpc", "nyu-mll/glue", "mrpc", "en", two)
-    yield _source("snli", "stanfordnlp/snli", "plain_text", "en", nli)
-    yield _source("multinli", "nyu-mll/multi_nli", "default", "en", nli, multinli)
+    yield _dataset("xnli", "facebook/xnli", "{language}", xnli, nli)
+    yield _dataset("pawsx", "google-research-datasets/paws-x", "{language}", "de en es fr ja ko zh", two)
+    yield _dataset("mrpc", "nyu-mll/glue", "mrpc", "en", two)
+    yield _dataset("snli", "stanfordnlp/snli", "plain_text", "en", nli)
+    yield _dataset("multinli", "nyu-mll/multi_nli", "default", "en", nli, multinli)
 
 
-def _words() -> Iterator[Source]:
+def _words() -> Iterator[Dataset]:
     udpos = (
         "af ar bg de el en es et eu fa fi fr he hi hu id it ja kk ko mr nl pt ru ta te th tl tr ur vi yo zh"
     )
-    yield _source("wikiann", "unimelb-nlp/wikiann", "{language}", " ".join(NAMES), tagged("ner_tags"))
-    yield _source("udpos", "google/xtreme", "udpos.{name}", udpos, tagged("pos_tags"))
+    yield _dataset("wikiann", "unimelb-nlp/wikiann", "{language}", " ".join(NAMES), tagged("ner_tags"))
+    yield _dataset("udpos", "google/xtreme", "udpos.{name}", udpos, tagged("pos_tags"))
     pud = "ar cs de en es fi fr hi id it ja ko pl pt ru th tr zh"
     treebanks = [*DEFAULTS.items(), *((language, "PUD") for language in pud.split())]
     for language, treebank in treebanks:
-        yield Source(
+        yield Dataset(
             corpus=Ud(treebanks=((language, treebank),)),
             repository="universal-dependencies/universal_dependencies",
             config=f"{language}_{treebank.lower()}",
@@ -120,15 +120,15 @@ def _words() -> Iterator[Source]:
         )
 
 
-def _questions() -> Iterator[Source]:
+def _questions() -> Iterator[Dataset]:
     tydi = "google-research-datasets/tydiqa"
     xquad = "ar de el en es hi ro ru th tr vi zh"
     mlqa = "ar de en es hi vi zh"
-    yield _source("squad", "rajpurkar/squad", "plain_text", "en", questions, TRAIN_DEV)
-    yield _source("squad", "google/xquad", "xquad.{language}", xquad, questions, {"test": "validation"})
-    yield _source("tydiqa", tydi, "secondary_task", "ar bn en fi id ko ru sw te", questions_by_id, TRAIN_DEV)
+    yield _dataset("squad", "rajpurkar/squad", "plain_text", "en", questions, TRAIN_DEV)
+    yield _dataset("squad", "google/xquad", "xquad.{language}", xquad, questions, {"test": "validation"})
+    yield _dataset("tydiqa", tydi, "secondary_task", "ar bn en fi id ko ru sw te", questions_by_id, TRAIN_DEV)
     for asked in mlqa.split():
-        yield Source(
+        yield Dataset(
             corpus=replace(MLQA, questions=asked),
             repository="facebook/mlqa",
             config=f"mlqa.{{language}}.{asked}",
@@ -138,10 +138,10 @@ def _questions() -> Iterator[Source]:
         )
 
 
-def _source(
+def _dataset(
     corpus: str, repository: str, config: str, languages: str, rows: Rows, splits: Splits = ALL
-) -> Source:
-    return Source(
+) -> Dataset:
+    return Dataset(
         corpus=CORPORA[corpus],
         repository=repository,
         config=config,

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.languages import language_name
 from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.files import File, Folder, Place, short
+from isogloss.data.files import File, FilePlace, Folder, short
 
 Layouts = Mapping[Split, tuple[str, ...]]
 
@@ -119,7 +119,7 @@ def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split:
 
 
 def not_there(
-    source: Place,
+    source: FilePlace,
     corpus: str,
     language: str,
     split: Split,

@@ -100,7 +100,8 @@ class PairCorpus:
         """Read the pairs of one file.
 
         Rows that lost their label in translation (XTREME's files have some) are left out; they count as rows
-        all the same. Labels are empty texts where a test file has none at all.
+        all the same. Labels are empty texts where a test file has none at all. DataError for a blank text in
+        a row to measure on.
         """
         for row in self._rows(file, language, split):
             if self._is_left_out(row, language):
@@ -110,6 +111,11 @@ class PairCorpus:
             label = "" if row.label is None else self.labels.get(row.label)
             if label is None:
                 raise _no_label(file, row, self.labels)
+            # Translated training data has rows that lost a text; whoever measures on one measures nothing.
+            if split != "train" and not (row.first.strip() and row.second.strip()):
+                raise file.broken(
+                    row.number, "a text that is blank", "two texts", "Give it, or take the row out"
+                )
             yield SentencePair(id=row.id, first=row.first, second=row.second, label=label)
 
     def left_out(self, source: Source, language: str, split: Split) -> int:

@@ -1,8 +1,10 @@
-"""Words of running text and back."""
+"""Words and sentences of running text, and back."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from isogloss.data.tokenization import running_text, words_in
+from isogloss.data.tokenization import running_text, sentences_in, words_in
 
 WRITTEN = [
     ("en", 'He said "no" (twice), didn\'t he?', 'He said " no " ( twice ) , didn\'t he ?'),
@@ -40,3 +42,26 @@ def test_marks_alone_are_words() -> None:
 def test_nothing_is_no_words() -> None:
     assert words_in("  ") == ()
     assert running_text(()) == ""
+
+
+@given(st.text(alphabet=' .!?。！ab A"”।\n', max_size=60))
+def test_sentences_put_together_are_the_text(text: str) -> None:
+    assert "".join("".join(sentences_in(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("It rained. We stayed! Why?", ["It rained.", "We stayed!", "Why?"]),
+        ('He said "Go." Then he left.', ['He said "Go."', "Then he left."]),
+        ("Dr. Smith met J. R. Jones in the U.S. Army.", ["Dr. Smith met J. R. Jones in the U.S. Army."]),
+        ("It cost 3.14 and 2. more.", ["It cost 3.14 and 2. more."]),
+        ("下雨了。我们留下！为什么？", ["下雨了。", "我们留下！", "为什么？"]),
+        ("यह घर है। वह गया।", ["यह घर है।", "वह गया।"]),
+        ("هل جاء؟ نعم.", ["هل جاء؟", "نعم."]),
+        ("no end at all", ["no end at all"]),
+        ("  ", []),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(text: str, sentences: list[str]) -> None:
+    assert sentences_in(text) == sentences
