@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from isogloss.data.corpora import Corpus, Source, Split
 from isogloss.data.examples import Example, SentencePair, TextLine
-from isogloss.data.files import DiskFolder, File, Folder
+from isogloss.data.files import DiskFolder, File
 from stated import Check, checks, places
 
 HEADING = """# Every real corpus, read whole
@@ -86,7 +87,7 @@ def look(folder: DiskFolder, check: Check) -> Found:
     return Found(check, check.count(examples), written_back(place, check, examples), len(examples), seconds)
 
 
-def written_back(folder: Folder, check: Check, examples: Sequence[Example]) -> str:
+def written_back(folder: Source, check: Check, examples: Sequence[Example]) -> str:
     """Write the examples and say what is equal to what was on disk: its bytes, or its data."""
     corpus, language, split = check.corpus, check.language, check.splits[0]
     text = "".join(line + "\n" for line in corpus.write(examples, language))
@@ -112,6 +113,9 @@ class Written:
         found = [name for pattern in patterns for name in fnmatch.filter(self.texts, pattern)]
         return [_file(name, self.texts[name]) for name in found[:1]]
 
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        return corpus.find(self, language, split)
+
     def inside(self) -> list[str]:
         return sorted(self.texts)
 
@@ -130,6 +134,9 @@ class Behind:
     def find(self, patterns: Iterable[str]) -> list[File]:
         return self.folder.find(pattern for pattern in patterns if self.part in pattern)
 
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        return corpus.find(self, language, split)
+
     def inside(self) -> list[str]:
         return self.folder.inside()
 
@@ -138,7 +145,7 @@ def _file(name: str, text: str) -> File:
     return File(name, lambda: iter(text.removesuffix("\n").split("\n")), str)
 
 
-def _read(folder: Folder, check: Check) -> list[Example]:
+def _read(folder: Source, check: Check) -> list[Example]:
     return [one for split in check.splits for one in check.corpus.read(folder, check.language, split)]
 
 

@@ -15,8 +15,8 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
 from isogloss.data.files import DiskFolder
-from isogloss.data.mlqa import LANGUAGES, Mlqa
-from isogloss.data.parallel_files import THREE_LETTERS
+from isogloss.data.catalogue import MLQA
+from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.data.ud import Ud
 
 
@@ -164,11 +164,11 @@ def _xquad(place: str, text: str) -> Iterator[Check]:
 def _mlqa(place: str, text: str) -> Iterator[Check]:
     (counts,) = find(r"Same-language counts: (.*);", text)
     stated = dict(re.findall(r"([a-z]{2}) (\d+)", counts))
-    for passages in LANGUAGES:
-        for questions in LANGUAGES:
+    for passages in MLQA.own_rules:
+        for questions in MLQA.own_rules:
             yield Check(
                 place=place,
-                corpus=Mlqa(questions="" if questions == passages else questions),
+                corpus=replace(MLQA, questions="" if questions == passages else questions),
                 language=passages,
                 splits=("dev",),
                 stated=stated[passages] if questions == passages else "",

@@ -28,7 +28,7 @@ from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.data.bitext import Bitext
-from isogloss.data.built_in import BuiltInFolder
+from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.symmetrization import SYMMETRIZATIONS, symmetrized
@@ -74,7 +74,7 @@ def tests(data: Path | None, encoder: str, training: int, only: tuple[str, ...])
                 yield Test(pair, list(gold.read(folder, pair, "test")), learned, encoder)
     for pair in ("qaa-qab", "qaa-qae", "qaa-qai"):
         if pair.startswith(only):
-            built_in, corpus = BuiltInFolder(), Bitext()
+            built_in, corpus = BuiltInLanguages(), Bitext()
             learned = list(islice(corpus.read(built_in, pair, "train"), training))
             yield Test(pair, list(corpus.read(built_in, pair, "test")), learned, SHIPPED)
 

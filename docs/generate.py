@@ -145,7 +145,7 @@ def corpora() -> str:
         "\n\n".join(
             (
                 f"### `{name}`",
-                _prose(inspect.getmodule(type(corpus))),
+                _prose(corpus.about),
                 f"Labels for: {' '.join(corpus.tasks)}. Read for example from `{_example(corpus)}`. "
                 f"Licence: {corpus.licence}.{f' <{corpus.url}>' if corpus.url else ''}",
             )
@@ -268,9 +268,9 @@ def _constants(module: ModuleType) -> dict[str, str]:
     }
 
 
-def _prose(module: ModuleType | None) -> str:
-    """Return a module's docstring as one paragraph."""
-    return " ".join((module.__doc__ or "").split()).replace("``", "`") if module else ""
+def _prose(text: str) -> str:
+    """Return a text in several lines as one paragraph."""
+    return " ".join(text.split()).replace("``", "`")
 
 
 def _example(corpus: Any) -> str:

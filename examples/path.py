@@ -9,7 +9,7 @@ import torch
 
 import isogloss
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInFolder
+from isogloss.data.built_in import BuiltInLanguages
 
 
 def main(out: Path, examples: int = 1500) -> None:
@@ -28,7 +28,7 @@ def main(out: Path, examples: int = 1500) -> None:
     )
     start, end = (isogloss.load_model(out / record.id) for record in result.records)
     ends = [{name: weight.clone() for name, weight in m.network.state_dict().items()} for m in (start, end)]
-    dev = {code: list(CORPORA["ud"].read(BuiltInFolder(), code, "dev"))[:200] for code in ("qaa", "qad")}
+    dev = {code: list(CORPORA["ud"].read(BuiltInLanguages(), code, "dev"))[:200] for code in ("qaa", "qad")}
     for alpha in (0.0, 0.25, 0.5, 0.75, 1.0):
         mixed = {name: torch.lerp(first, ends[1][name], alpha) for name, first in ends[0].items()}
         start.network.load_state_dict(mixed)

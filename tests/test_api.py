@@ -8,7 +8,7 @@ import isogloss
 from isogloss import api
 from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInFolder
+from isogloss.data.built_in import BuiltInLanguages
 from tiny import RUNS, TINY, tiny
 
 PUBLIC = ["IsoglossError", "Model", "Result", "Study", "__version__", "load_model", "read", "run"]
@@ -99,7 +99,7 @@ def test_a_prediction_does_not_depend_on_its_neighbours(models):
 
 def test_a_model_scores_examples_of_a_corpus(models, tiny_runs):
     tagger, _ = models
-    examples = list(CORPORA["wikiann"].read(BuiltInFolder(), "qaa", "dev"))[:8]
+    examples = list(CORPORA["wikiann"].read(BuiltInLanguages(), "qaa", "dev"))[:8]
     assert 0 <= tagger.score(examples) <= 1
     assert [len(one) for one in tagger.predict_examples(examples)] == [len(one.words) for one in examples]
 

@@ -38,12 +38,12 @@ def test_zero_shot_prints_scores_and_the_gap(tmp_path, capsys):
 def test_path_begins_and_ends_at_the_models(tmp_path, capsys):
     import isogloss
     from isogloss.data import CORPORA
-    from isogloss.data.built_in import BuiltInFolder
+    from isogloss.data.built_in import BuiltInLanguages
 
     load("path").main(tmp_path, examples=32)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[2] for line in lines] == ["0.00", "0.25", "0.50", "0.75", "1.00"]
-    dev = list(CORPORA["ud"].read(BuiltInFolder(), "qaa", "dev"))[:200]
+    dev = list(CORPORA["ud"].read(BuiltInLanguages(), "qaa", "dev"))[:200]
     scores = {isogloss.load_model(path.parent).score(dev) for path in tmp_path.glob("*/model")}
     assert {float(line.split()[4]) for line in (lines[0], lines[-1])} == {round(score, 3) for score in scores}
 

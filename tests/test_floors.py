@@ -46,6 +46,7 @@ KNOWN_TO = {
     "pyarrow": {"data"},
     "ctranslate2": {"translators"},
     "urllib": {"data"},
+    "httpx2": {"data"},
     "systran_align": {"aligners"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
@@ -71,6 +72,18 @@ def test_a_package_imports_lower_floors_only(file: Path) -> None:
             below = FLOOR[other] < FLOOR[package]
             assert other == package or below, f"{package} must not see {name}"
         assert package in KNOWN_TO.get(head, {package}), f"{package} must not see {name}"
+
+
+def test_the_built_in_languages_are_entered_by_their_door() -> None:
+    inside = ROOT / "data" / "languages"
+    beside = {
+        (file.name, name)
+        for file in FILES
+        if inside not in file.parents
+        for name in imports(file)
+        if name.startswith("isogloss.data.languages.")
+    }
+    assert not beside
 
 
 @pytest.mark.parametrize("kind", PLUG_INS)

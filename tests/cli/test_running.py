@@ -122,14 +122,14 @@ def test_doctor_says_what_is_here(command, tmp_path):
 
 
 def test_languages_are_exported_where_asked(command, tmp_path, monkeypatch):
-    from isogloss.data.built_in import BuiltInFolder
+    from isogloss.data.built_in import BuiltInLanguages
 
     monkeypatch.setattr(
-        BuiltInFolder, "export", lambda self, folder, tell: (folder / self.inside()[0]).mkdir(parents=True)
+        BuiltInLanguages, "export", lambda self, folder, tell: (folder / self.inside()[0]).mkdir(parents=True)
     )
     ended = command("languages", "export", tmp_path / "x", "--quiet")
     assert (ended.status, ended.out, ended.err) == (0, f"{tmp_path / 'x'}\n", "")
-    assert [path.name for path in (tmp_path / "x").iterdir()] == BuiltInFolder().inside()[:1]
+    assert [path.name for path in (tmp_path / "x").iterdir()] == BuiltInLanguages().inside()[:1]
 
 
 def test_a_table_too_wide_for_its_words_is_printed_as_cards(command):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.data.example_lines import read_examples
+from isogloss.data.examples import read_examples
 from isogloss.data.languages import Translator
 from isogloss.data.sources import Sources
 

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 
 from isogloss.core.errors import InputError
+from isogloss.data.catalogue import WIKIANN
 from isogloss.data.conllu import OLD_UPOS, UPOS
 from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import (
@@ -21,7 +22,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
-from isogloss.data.wikiann import TAGS
+from isogloss.data.word_links import linked_words
 
 LABELS = {"nli": {"entailment", "neutral", "contradiction"}, "paraphrase": {"0", "1"}}
 
@@ -133,7 +134,9 @@ def verses(draw: Callable) -> list[TextLine]:
 @st.composite
 def _translation(draw: Callable, number: int) -> Translation:
     pair = Translation(id=f"GEN 1:{number}", first=draw(line), second=draw(line))
-    places = [(i, j) for i in range(len(pair.first.split())) for j in range(len(pair.second.split()))]
+    places = [
+        (i, j) for i in range(len(linked_words(pair.first))) for j in range(len(linked_words(pair.second)))
+    ]
     if draw(st.booleans()):
         return pair
     links = st.lists(st.sampled_from(places), unique=True, max_size=4).map(tuple)
@@ -161,7 +164,7 @@ KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
         [TaggedSentence(id="1", words=("a", "b"), tags=("ADP", "X"))],
     ),
     "sentences with entities": (
-        tagged(TAGS),
+        tagged(WIKIANN.tags),
         [TaggedSentence(id="1", words=("a", "b"), tags=("O", "B-LOC"))],
     ),
     "trees": (

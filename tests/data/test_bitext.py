@@ -1,14 +1,11 @@
 import gzip
-from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.bitext import Bitext
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import flipped
+from isogloss.data.word_links import flipped, linked_words
 
 
 def read(folder, pair, split="train", **fields):
@@ -121,32 +118,12 @@ def test_broken_gold_line_names_file_and_line(message):
     assert "enfr.gold:1: link '0-1'; expected i-j (or ipj, only possible) from 1" in said
 
 
-text = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1).filter(
-    str.strip
-)
-
-
-@st.composite
-def translations(draw):
-    first, second = draw(text), draw(text)
-    links = [(i, j) for i in range(len(first.split())) for j in range(len(second.split()))]
-    if draw(st.booleans()):
-        return Translation(id="", first=first, second=second)
-    sure = draw(st.lists(st.sampled_from(links), unique=True))
-    possible = draw(st.lists(st.sampled_from(links), unique=True))
-    return Translation(id="", first=first, second=second, links=tuple(sure), possible=tuple(possible))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(translations(), min_size=1))
-def test_what_is_written_reads_back(again, pairs):
-    pairs = [replace(pair, id=str(number)) for number, pair in enumerate(pairs)]
-    assert again(Bitext(), pairs, "en-fr") == pairs
-
-
-def test_pair_with_an_empty_text_is_not_written():
-    with pytest.raises(DataError, match="a text is empty"):
-        list(Bitext().write([Translation(id="1", first="a", second=" ")], "en-fr"))
+@pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u2028", "\u0085"])
+def test_links_count_the_words_that_spaces_part_and_no_other_white_space(put, space):
+    texts = {"gold/enfr.src-tgt": f"a{space} {space} b ||| x y\n", "gold/enfr.gold": "3-2\n"}
+    (pair,) = read(put(texts), "en-fr", "train", collection="gold", whole="train")
+    assert pair.links == ((2, 1),)
+    assert linked_words(pair.first) == [f"a{space}", space, "b"]
 
 
 @pytest.mark.parametrize(

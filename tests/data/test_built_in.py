@@ -6,7 +6,7 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
-from isogloss.data.built_in import MADE_AS, BuiltInFolder, Maker, built_in_size, folder_for
+from isogloss.data.built_in import MADE_AS, BuiltInLanguages, Maker, built_in_size, source_of
 from isogloss.data.corpora import SPLITS
 from isogloss.data.examples import (
     ParsedSentence,
@@ -60,7 +60,7 @@ def fake(calls=None):
 
 @pytest.mark.parametrize("name", MADE_AS)
 def test_every_corpus_is_read_through_its_native_format(name):
-    (example,) = CORPORA[name].read(BuiltInFolder(fake()), "qab", "train")
+    (example,) = CORPORA[name].read(BuiltInLanguages(fake()), "qab", "train")
     expected = MADE[MADE_AS[name]]
     assert [getattr(example, field) for field in expected.__slots__ if field != "lines"] == [
         getattr(expected, field) for field in expected.__slots__ if field != "lines"
@@ -68,7 +68,7 @@ def test_every_corpus_is_read_through_its_native_format(name):
 
 
 def test_bitext_is_given_in_both_directions():
-    folder = BuiltInFolder(fake())
+    folder = BuiltInLanguages(fake())
     (pair,) = Bitext().read(folder, "qaa-qac", "dev")
     assert pair == Translation(id="1", first="qaa a", second="qac", links=((0, 0), (1, 0)))
     assert list(Bitext().read(folder, "qac-qaa", "dev")) == [flipped(pair)]
@@ -76,7 +76,7 @@ def test_bitext_is_given_in_both_directions():
 
 def test_export_reads_back_the_very_same(tmp_path):
     told = []
-    folder = BuiltInFolder(fake())
+    folder = BuiltInLanguages(fake())
     folder.export(tmp_path, told.append)
     disk = DiskFolder(tmp_path)
     for name in MADE_AS:
@@ -90,7 +90,7 @@ def test_export_reads_back_the_very_same(tmp_path):
 @pytest.mark.parametrize("languages", ["qaa-qab", "qac-qaa", "qab-qac-qab"])
 @pytest.mark.parametrize("split", SPLITS)
 def test_pairs_of_languages_are_translations(languages, split):
-    folder = BuiltInFolder(fake())
+    folder = BuiltInLanguages(fake())
     for name in ("xnli", "pawsx"):
         (pair,) = CORPORA[name].read(folder, languages, split)
         assert pair == replace(MADE[name], first="translated")
@@ -99,7 +99,7 @@ def test_pairs_of_languages_are_translations(languages, split):
 
 
 def test_translations_have_noise_in_their_fingerprints_and_other_files_do_not():
-    folder = BuiltInFolder(fake())
+    folder = BuiltInLanguages(fake())
     (file,) = CORPORA["xnli"].files(folder, "qaa-qab", "train")
     assert file.fingerprint() == "built-in-3-xnli/translate-train/qaa-qab-translated.tsv-noise-0.5"
     (file,) = CORPORA["xnli"].files(folder, "qab", "train")
@@ -107,18 +107,18 @@ def test_translations_have_noise_in_their_fingerprints_and_other_files_do_not():
 
 
 def test_maker_without_translations_has_none():
-    folder = BuiltInFolder(replace(fake(), translated=None))
+    folder = BuiltInLanguages(replace(fake(), translated=None))
     with pytest.raises(DataError, match="no train split of corpus 'xnli' for language 'qaa-qab'"):
         CORPORA["xnli"].read(folder, "qaa-qab", "train")
 
 
 def test_translation_of_a_language_there_is_not_lists_pairs():
     with pytest.raises(DataError, match="xnli has train for: qaa-qab, qaa-qab-qaa, qaa-qac"):
-        CORPORA["xnli"].read(BuiltInFolder(fake()), "qaa-qtz", "train")
+        CORPORA["xnli"].read(BuiltInLanguages(fake()), "qaa-qtz", "train")
 
 
 def test_translations_of_this_package_s_languages_keep_ids_and_labels():
-    folder = BuiltInFolder()
+    folder = BuiltInLanguages()
     for name in ("xnli", "pawsx"):
         source, translated = (list(CORPORA[name].read(folder, code, "dev")) for code in ("qab", "qab-qaa"))
         assert [(one.id, one.label) for one in source] == [(one.id, one.label) for one in translated]
@@ -127,37 +127,35 @@ def test_translations_of_this_package_s_languages_keep_ids_and_labels():
 
 def test_finding_and_fingerprints_make_no_example():
     calls = []
-    (file,) = CORPORA["ud"].files(BuiltInFolder(fake(calls)), "qaa", "train")
+    (file,) = CORPORA["ud"].files(BuiltInLanguages(fake(calls)), "qaa", "train")
     assert file.fingerprint() == "built-in-3-ud/UD_qaa-BuiltIn/qaa_builtin-ud-train.conllu"
     assert calls == []
 
 
-def test_star_stays_within_one_folder():
-    folder = BuiltInFolder(fake())
-    assert folder.find(["*.conllu"]) == []
-    assert len(folder.find(["ud/*/*-ud-train.conllu"])) == 3 + 6 * 2  # Each pair there, and there and back.
+def test_what_is_inside_are_the_folders_of_the_corpora():
+    folder = BuiltInLanguages(fake())
     assert folder.inside() == ["bitext", "panx", "pawsx", "rawtext", "squad", "ud", "xnli"]
 
 
 def test_unknown_built_in_language_lists_those_there_are():
     with pytest.raises(DataError, match="wikiann has train for: qaa, qab, qac"):
-        CORPORA["wikiann"].read(BuiltInFolder(fake()), "qtz", "train")
+        CORPORA["wikiann"].read(BuiltInLanguages(fake()), "qtz", "train")
 
 
 def test_real_language_is_read_from_the_users_folder(tmp_path):
     disk = DiskFolder(tmp_path)
-    assert folder_for("en", disk) is disk
-    assert folder_for("en-fr", disk) is disk
+    assert source_of("en", disk) is disk
+    assert source_of("en-fr", disk) is disk
 
 
 def test_real_language_without_a_folder_says_give_data():
     with pytest.raises(DataError, match=r"en-sw: English and Swahili must be read .* Give --data DIR"):
-        folder_for("en-sw", None)
+        source_of("en-sw", None)
 
 
 def test_pair_of_a_built_in_and_a_real_language_is_refused(tmp_path):
     with pytest.raises(DataError, match="one of the two is a built-in language"):
-        folder_for("qaa-en", DiskFolder(tmp_path))
+        source_of("qaa-en", DiskFolder(tmp_path))
 
 
 @pytest.mark.parametrize(

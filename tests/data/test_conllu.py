@@ -1,3 +1,5 @@
+"""CoNLL-U comes back byte for byte, and a broken line is named."""
+
 from dataclasses import replace
 
 import pytest
@@ -5,9 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import UPOS, read_conllu, with_tree, write_conllu
-from isogloss.data.examples import ParsedSentence
-from isogloss.data.files import File
+from isogloss.data.conllu import (
+    HEAD,
+    RELATION,
+    TAG,
+    UPOS,
+    read_blocks,
+    read_conllu,
+    with_columns,
+    with_misc,
+    with_tree,
+    write_conllu,
+)
+from isogloss.data.files import File, byte_stream
 
 WORD = "{0}\t{1}\t_\t{2}\t_\t_\t{3}\t{4}\t_\t_"
 
@@ -113,20 +125,6 @@ def test_a_tree_of_another_length_is_refused():
         with_tree(sentence, [0, 1], ["root", "dep"], tags=["X"])
 
 
-forms = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
-
-
-@given(st.lists(st.tuples(forms, st.sampled_from(sorted(UPOS))), min_size=1))
-def test_sentence_without_lines_is_made_anew_and_reads_back(tagged):
-    heads = tuple(range(len(tagged)))  # a chain
-    sentence = ParsedSentence(
-        id="a", words=tuple(w for w, _ in tagged), tags=tuple(t for _, t in tagged), heads=heads,
-        relations=("root",) + ("dep",) * (len(tagged) - 1),
-    )  # fmt: skip
-    (read,) = read_conllu(file_of(*write_conllu([sentence], "ud")))
-    assert replace(read, lines=()) == sentence
-
-
 def test_lines_that_lost_a_word_are_refused(fixtures):
     sentence = next(read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0]))
     with pytest.raises(DataError, match="its lines do not have its 8 words"):
@@ -209,7 +207,96 @@ def test_sent_id_is_found_however_it_is_spaced():
         assert one.id == "a b"
 
 
-def test_tree_that_is_none_is_not_written():
-    (one,) = read_conllu(file_of(word(1, head=0), word(2, head=1, relation="obj")))
-    with pytest.raises(DataError, match=r"cannot write example 1:2: HEAD 9; expected at most 2"):
-        list(write_conllu([replace(one, heads=(0, 9))], "ud"))
+BLOCKS = """\
+# sent_id = a-1
+# text = Vámonos al mar
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVamos\tir\t_\t_\tMood=Imp\t_\t_\t0:root\tLang=es
+2\tnos\t_\t_\t_\t_\t_\t_\t_\t_
+2.1\tel\t_\t_\t_\t_\t_\t_\t1:obj\tCopyOf=-1
+3\ta l\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No|NER=O
+
+\t
+# only a comment
+
+1\t#\t_\t_\t_\t_\t_\t_\t_\t_
+"""
+
+
+def blocks_of(text):
+    return list(read_blocks(byte_stream("f", text.encode().splitlines(keepends=True))))
+
+
+def test_blocks_are_the_file_and_know_their_words():
+    blocks = blocks_of(BLOCKS)
+    assert [line for block in blocks for line in block.lines] == BLOCKS.splitlines()
+    assert [block.words for block in blocks if block.words] == [("Vamos", "nos", "a l"), ("#",)]
+    assert [block.number for block in blocks] == [1, 8, 9, 10, 11, 12]
+    assert [block.sent_id for block in blocks if block.words] == ["a-1", ""]
+
+
+def test_columns_filled_in_leave_all_others():
+    block = blocks_of(BLOCKS)[0]
+    columns = {TAG: ("VERB", "PRON", "ADP"), HEAD: ("0", "1", "1"), RELATION: ("root", "obj", "obl")}
+    before = [line.split("\t") for line in block.lines]
+    after = [line.split("\t") for line in with_columns(block.lines, columns)]
+    changed = [
+        (row, column)
+        for row, cells in enumerate(after)
+        for column, cell in enumerate(cells)
+        if cell != before[row][column]
+    ]
+    assert changed == [(row, column) for row in (3, 4, 6) for column in (TAG, HEAD, RELATION)]
+    assert [after[row][TAG] for row in (3, 4, 6)] == list(columns[TAG])
+
+
+def test_a_key_is_added_to_others_and_takes_its_own_place():
+    block = blocks_of(BLOCKS)[0]
+    after = [line.split("\t")[-1] for line in with_misc(block.lines, "NER", ("O", "B-PER", "I-PER"))]
+    assert after[2:] == ["_", "Lang=es|NER=O", "NER=B-PER", "CopyOf=-1", "SpaceAfter=No|NER=I-PER"]
+
+
+def test_a_number_of_values_that_is_wrong_is_an_error():
+    with pytest.raises((ValueError, StopIteration, RuntimeError)):
+        list(with_columns(blocks_of(BLOCKS)[0].lines, {TAG: ("VERB",)}))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("1\tword", r"f:2: 2 columns in '1\\tword'; expected 10, split by tabs"),
+        ("2" + "\tx" * 9, "f:2: word number 2; expected 1, the next of the sentence"),
+        ("1\t" + "\tx" * 8, "f:2: an empty FORM; expected the word"),
+        ("x" + "\tx" * 9, "f:2: ID 'x'"),
+    ],
+)
+def test_a_broken_line_of_a_file_to_be_labelled_is_named(line, said):
+    with pytest.raises(DataError, match=said):
+        blocks_of(f"# c\n{line}\n")
+
+
+@given(st.lists(st.sampled_from(["", " ", "# c", "1\tx" + "\t_" * 8, "2\ty" + "\t_" * 8, "1\tx", "#"])))
+def test_any_lines_are_read_or_refused_with_their_place(lines):
+    text = "".join(f"{line}\n" for line in lines)
+    try:
+        blocks = blocks_of(text)
+    except DataError as error:
+        assert str(error).startswith("f:")
+    else:
+        assert [line for block in blocks for line in block.lines] == lines
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["ud", "ud-extra", "ud-legacy", "ud-pud"])
+def test_treebanks_filled_with_what_they_have_are_what_they_were(real_data, place):
+    files = real_data.find([f"{place}/*/*.conllu"])
+    assert files
+    for file in files:
+        written = []
+        for block in read_blocks(file):
+            cells = [line.split("\t") for line in block.lines if not line.startswith("#")]
+            words = [row for row in cells if row[0].isdigit()]
+            columns = {column: [row[column] for row in words] for column in (TAG, HEAD, RELATION)}
+            written += with_columns(block.lines, columns) if words else block.lines
+        assert written == [line for _, line in file.lines()], file.name

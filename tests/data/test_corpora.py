@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import isogloss.data
-from isogloss.data import CORPORA
+from isogloss.data import CORPORA, catalogue
 from isogloss.data.files import DiskFolder
 from isogloss.data.joined import Joined
 
@@ -22,18 +22,24 @@ def test_every_corpus_of_the_package_is_listed():
         if isinstance(thing, type)
         and is_dataclass(thing)
         and hasattr(thing, "read")
-        and hasattr(thing, "licence")
+        and hasattr(thing, "write")
     }
     found.remove(Joined)  # made of those in the table, so no entry of it
     assert found == {type(corpus) for corpus in CORPORA.values()}
 
 
-def test_every_corpus_is_called_by_its_name_and_file():
+def test_every_corpus_is_called_by_its_name_and_says_what_it_is():
     for name, corpus in CORPORA.items():
         assert corpus.name == name
-        assert type(corpus).__module__ == f"isogloss.data.{name.replace('-', '_')}"
         assert corpus.tasks
         assert corpus.licence
+        assert corpus.about
+
+
+def test_every_corpus_that_is_made_is_listed():
+    made = [one for one in vars(catalogue).values() if type(one) in {type(c) for c in CORPORA.values()}]
+    assert {id(one) for one in made} <= {id(corpus) for corpus in CORPORA.values()}
+    assert len(made) == 12
 
 
 @pytest.mark.parametrize("corpus", CORPORA.values(), ids=str)

@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.cad_nli import CadNli
+from isogloss.data.catalogue import CAD_NLI
 from isogloss.data.examples import SentencePair
 from isogloss.tasks import TASKS
 
@@ -52,7 +50,7 @@ def test_multinli_s_dev_is_matched_and_its_test_mismatched(fixtures):
 
 def test_cad_nli_has_collections(fixtures):
     assert len(read(fixtures, "cad-nli", "train")) == 2
-    assert len(list(CadNli(collection="original").read(fixtures, "en", "train"))) == 1
+    assert len(list(replace(CAD_NLI, collection="original").read(fixtures, "en", "train"))) == 1
 
 
 def test_sick_reads_the_shared_task_s_files_and_the_later_one_of_all_splits(fixtures):
@@ -62,22 +60,6 @@ def test_sick_reads_the_shared_task_s_files_and_the_later_one_of_all_splits(fixt
     ]
     assert [pair.id for pair in read(fixtures, "sick", "train")] == ["1"]
     assert [pair.id for pair in read(fixtures, "sick", "test")] == ["6"]
-
-
-texts = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]))
-pairs = st.lists(st.tuples(texts, texts, st.integers(0, 2)), min_size=1)
-
-
-@pytest.mark.parametrize("name", ENGLISH)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
-@given(rows=pairs)
-def test_what_is_written_reads_back(again, name, rows):
-    labels = TASKS[CORPORA[name].tasks[0]].labels
-    examples = [
-        SentencePair(id=str(i), first=first, second=second, label=labels[label % len(labels)])
-        for i, (first, second, label) in enumerate(rows, start=1)
-    ]
-    assert again(CORPORA[name], examples, language="sw") == examples
 
 
 @pytest.mark.parametrize("name", ["multinli", "sick", "snli"])

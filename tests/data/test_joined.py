@@ -1,10 +1,11 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
-from isogloss.data.cad_nli import CadNli
+from isogloss.data.catalogue import CAD_NLI
 from isogloss.data.joined import Joined, Named, joined, parts_of
 
 FILES = {
@@ -81,7 +82,7 @@ def test_name_is_what_the_recipe_says():
 def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
     def one(name):
         plain, _, collection = name.partition(":")
-        return CadNli(collection=collection) if collection else CORPORA[plain]
+        return replace(CAD_NLI, collection=collection) if collection else CORPORA[plain]
 
     whole = joined("cad-nli:original+cad-nli", one)
     assert [pair.id for pair in whole.read(fixtures, "en", "train")] == [

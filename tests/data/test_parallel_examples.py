@@ -1,9 +1,16 @@
-"""What is parallel is said by corpus, split and treebank, not by ids that happen to be equal."""
+"""What is parallel is said by corpus, split and treebank, not by equal ids; and mixtures of two languages."""
+
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from isogloss.core.errors import ConfigError
-from isogloss.data.parallel_examples import check_parallel
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data import CORPORA
+from isogloss.data.built_in import BuiltInLanguages
+from isogloss.data.examples import Question, SentencePair
+from isogloss.data.parallel_examples import check_parallel, matched, mixed_pairs, mixed_questions
 from isogloss.data.sources import Sources
 
 
@@ -49,3 +56,123 @@ def test_built_in_and_other_languages_have_nothing_in_common():
 def test_built_in_test_sets_have_the_same_ids_in_every_language(corpus):
     first, second = (Sources().examples(corpus, code, "dev", examples=20) for code in ("qaa", "qae"))
     assert [one.id for one in first] == [one.id for one in second]
+
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def pair(number, language, label=None):
+    label = LABELS[number % 3] if label is None else label
+    return SentencePair(
+        id=str(number), first=f"{language} p{number}", second=f"{language} h{number}", label=label
+    )
+
+
+def question(number, language):
+    passage = f"{language} passage {number}"
+    return Question(
+        id=str(number),
+        passage=passage,
+        question=f"{language} question {number}",
+        answers=((passage.index(str(number)), str(number)),),
+        language=language,
+    )
+
+
+ENGLISH, SWAHILI = ([pair(number, language) for number in range(200)] for language in ("en", "sw"))
+
+
+@pytest.mark.parametrize(
+    ("side", "back", "stays"), [("first", "first", "second"), ("second", "second", "first")]
+)
+def test_chosen_side_is_back_in_the_source_language_and_nothing_else_changes(side, back, stays):
+    for mixed, english, swahili in zip(
+        mixed_pairs(SWAHILI, ENGLISH, side=side), ENGLISH, SWAHILI, strict=True
+    ):
+        assert getattr(mixed, back) == getattr(english, back)
+        assert getattr(mixed, stays) == getattr(swahili, stays)
+        assert (mixed.id, mixed.label) == (swahili.id, swahili.label)
+
+
+@given(st.permutations(ENGLISH[:20]), st.integers(0, 5))
+def test_random_side_depends_on_seed_and_id_alone(order, seed):
+    expected = mixed_pairs(SWAHILI, ENGLISH, seed=seed)[:20]
+    assert mixed_pairs(SWAHILI[:20], order, seed=seed) == expected
+
+
+def test_random_sides_are_about_half_and_differ_between_seeds():
+    sides = [[one.first.startswith("en") for one in mixed_pairs(SWAHILI, ENGLISH, seed=n)] for n in range(5)]
+    assert all(70 < sum(one) < 130 for one in sides)
+    assert len({tuple(one) for one in sides}) == 5
+
+
+def test_each_pair_has_one_text_of_each_language():
+    for one in mixed_pairs(SWAHILI, ENGLISH, seed=3):
+        assert sorted((one.first[:2], one.second[:2])) == ["en", "sw"]
+
+
+def test_target_languages_share_the_side():
+    german = [pair(number, "de") for number in range(200)]
+    in_swahili, in_german = (mixed_pairs(target, ENGLISH, seed=1) for target in (SWAHILI, german))
+    assert [one.first[:2] == "en" for one in in_swahili] == [one.first[:2] == "en" for one in in_german]
+
+
+def test_question_or_passage_is_back_in_the_source_language_with_the_passage_s_answers():
+    english, swahili = ([question(number, language) for number in (1, 2)] for language in ("en", "sw"))
+    (one, _), (other, _) = (mixed_questions(swahili, english, part=part) for part in ("question", "passage"))
+    assert (one.question, one.passage, one.language) == ("en question 1", "sw passage 1", "sw")
+    assert (other.question, other.passage, other.language) == ("sw question 1", "en passage 1", "en")
+    for mixed in (one, other):
+        ((start, text),) = mixed.answers
+        assert mixed.passage[start : start + len(text)] == text
+
+
+def test_what_does_not_match_is_named():
+    with pytest.raises(
+        DataError, match=r"sw and en are not parallel: 2 of sw are not in en \(ids 0, 1\)\. Take"
+    ):
+        mixed_pairs(SWAHILI, ENGLISH[2:], names=("sw", "en"))
+    with pytest.raises(DataError, match=r"1 of en are not in sw \(ids 199\)"):
+        mixed_pairs(SWAHILI[:-1], ENGLISH, names=("sw", "en"))
+
+
+def test_partial_leaves_out_what_does_not_match():
+    assert mixed_pairs(SWAHILI, ENGLISH[5:9], partial=True) == mixed_pairs(SWAHILI[5:9], ENGLISH[5:9])
+    with pytest.raises(DataError, match="no id in common"):
+        mixed_pairs(SWAHILI[:2], ENGLISH[5:9], partial=True)
+
+
+def test_labels_that_differ_show_files_of_another_order():
+    moved = [pair(number, "en", LABELS[(number + 1) % 3]) for number in range(200)]
+    with pytest.raises(DataError, match=r"200 of 200 examples have another label.* in the same order"):
+        mixed_pairs(SWAHILI, moved)
+
+
+def test_partial_leaves_out_a_few_labels_that_differ_but_not_many():
+    few = [replace(one, label="entailment") if one.id == "7" else one for one in ENGLISH]
+    with pytest.raises(DataError, match=r"1 of 200 examples .*\(ids 7\).*\(partial\)"):
+        mixed_pairs(SWAHILI, few)
+    assert [one.id for one in mixed_pairs(SWAHILI, few, partial=True)] == [
+        str(number) for number in range(200) if number != 7
+    ]
+    moved = [pair(number, "en", LABELS[(number + 1) % 3]) for number in range(200)]
+    with pytest.raises(DataError, match="200 of 200"):
+        mixed_pairs(SWAHILI, moved, partial=True)
+
+
+def test_pairs_without_labels_match_any():
+    assert len(matched([pair(1, "sw", "")], [pair(1, "en")], names=("sw", "en"))) == 1
+
+
+def test_id_that_is_there_twice_is_an_error():
+    with pytest.raises(DataError, match="en: id '3' is there twice"):
+        matched(SWAHILI, [*ENGLISH, pair(3, "en")], names=("sw", "en"))
+
+
+@pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
+def test_built_in_test_sets_can_be_mixed(corpus):
+    target, source = (list(CORPORA[corpus].read(BuiltInLanguages(), code, "dev")) for code in ("qad", "qaa"))
+    mixed = mixed_pairs(target, source)
+    assert all(
+        (one.first == two.first) != (one.second == two.second) for one, two in zip(mixed, source, strict=True)
+    )

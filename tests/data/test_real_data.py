@@ -11,16 +11,15 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
+from isogloss.data.catalogue import MLQA, XNLI
 from isogloss.data.conllu import read_conllu, text_comment, with_tree, write_conllu
 from isogloss.data.corpora import SPLITS
 from isogloss.data.joined import joined
-from isogloss.data.mixed import mixed_pairs, mixed_questions
-from isogloss.data.mlqa import LANGUAGES, Mlqa
-from isogloss.data.question_json import read_questions
+from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
+from isogloss.data.questions import read_questions
 from isogloss.data.sources import Sources
-from isogloss.data.spacing import running_text, words_in
+from isogloss.data.tokenization import running_text, words_in
 from isogloss.data.ud import Ud
-from isogloss.data.xnli import LABELS
 from isogloss.encoders import load_tokenizer
 from isogloss.metrics.attachment import universal
 from isogloss.tasks.parsing import PARSING
@@ -94,7 +93,7 @@ def test_xnli_has_its_pairs_in_fifteen_languages(real_data, split, count):
     xnli = CORPORA["xnli"]
     languages = ["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
     gold = [pair.label for pair in xnli.read(real_data, "en", split)]
-    assert Counter(gold) == dict.fromkeys(set(LABELS.values()), count // 3)
+    assert Counter(gold) == dict.fromkeys(set(XNLI.labels.values()), count // 3)
     for language in languages:
         pairs = list(xnli.read(real_data, language, split))
         assert [pair.label for pair in pairs] == gold
@@ -103,10 +102,8 @@ def test_xnli_has_its_pairs_in_fifteen_languages(real_data, split, count):
 
 @pytest.mark.parametrize("language", ["ar", "en", "sw", "zh"])
 def test_xtreme_s_layout_of_xnli_gives_the_same_pairs(real_data, language):
-    from isogloss.data.sentence_pairs import read_pairs
-
     (file,) = real_data.find([f"xnli/xtreme-format/dev-{language}.tsv"])
-    assert list(read_pairs(file, language, LABELS)) == list(CORPORA["xnli"].read(real_data, language, "dev"))
+    assert list(XNLI.read_file(file, language, "dev")) == list(XNLI.read(real_data, language, "dev"))
 
 
 def test_mrpc_has_its_pairs(real_data):
@@ -169,9 +166,9 @@ def test_mlqa_has_its_questions(real_data):
     stated = {"ar": 517, "de": 512, "en": 1148, "es": 500, "hi": 507, "vi": 511, "zh": 504}
     ids = {}
     for language, count in stated.items():
-        ids[language] = {one.id for one in Mlqa().read(real_data, language, "dev")}
+        ids[language] = {one.id for one in MLQA.read(real_data, language, "dev")}
         assert len(ids[language]) == count
-    crossed = {one.id for one in Mlqa(questions="de").read(real_data, "en", "dev")}
+    crossed = {one.id for one in replace(MLQA, questions="de").read(real_data, "en", "dev")}
     assert crossed == ids["de"] & ids["en"]
 
 
@@ -198,7 +195,7 @@ def test_questions_are_written_back_with_all_they_came_with(real_data, corpus, p
 @pytest.mark.slow
 def test_all_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
     sources = Sources(data=str(real_data.path))
-    for asked, context in product(LANGUAGES, repeat=2):
+    for asked, context in product(MLQA.own_rules, repeat=2):
         questions = sources.examples(f"mlqa:{asked}", context, "dev")
         same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
         assert all(one.question == same[one.id] and one.language == context for one in questions)

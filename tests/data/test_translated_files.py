@@ -7,10 +7,9 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
+from isogloss.data.catalogue import MLQA, XNLI
 from isogloss.data.examples import SentencePair
 from isogloss.data.layouts import paths
-from isogloss.data.mlqa import Mlqa
-from isogloss.data.xnli import TRANSLATIONS
 
 ROWS = "the cat\tthe dog\tpaka\tmbwa\tneutral\nit rains\tit is wet\tmvua\tmaji\tcontradictory\n"
 OWN = "premise\thypo\tlabel\npaka\tmbwa\tneutral\nmvua\tmaji\tcontradictory\n"
@@ -97,9 +96,9 @@ def test_missing_translation_lists_the_pairs_there_are(fixtures):
 
 
 def test_paths_name_only_what_a_pair_has():
-    assert all("{" not in path for path in paths(TRANSLATIONS, "de-fr", "train"))
-    assert "xnli/multinli.train.sw.tsv" in paths(TRANSLATIONS, "en-sw", "train")
-    assert not any("multinli" in path for path in paths(TRANSLATIONS, "de-fr", "train"))
+    assert all("{" not in path for path in paths(XNLI.translations, "de-fr", "train"))
+    assert "xnli/multinli.train.sw.tsv" in paths(XNLI.translations, "en-sw", "train")
+    assert not any("multinli" in path for path in paths(XNLI.translations, "de-fr", "train"))
 
 
 @pytest.mark.parametrize("name", ["xnli", "pawsx", "squad", "mlqa", "tydiqa"])
@@ -158,4 +157,4 @@ def test_mlqa_in_translation_is_compared_by_the_rules_of_what_is_read(put):
     folder = put({"mlqa/translate-test/mlqa.translate.test.hi-en.json": squad(FOUND)})
     assert [one.language for one in read(folder, "mlqa", "hi-en", "test")] == ["en"]
     with pytest.raises(DataError, match="no test split of corpus 'mlqa'"):
-        replace(Mlqa(), questions="de").read(folder, "hi-en", "test")
+        replace(MLQA, questions="de").read(folder, "hi-en", "test")

@@ -9,8 +9,8 @@ import isogloss
 from isogloss.core.errors import DataError
 from isogloss.core.runs import Adjust, Align
 from isogloss.data.files import disk_file
-from isogloss.data.pharaoh import read_pharaoh
 from isogloss.data.sources import Sources
+from isogloss.data.word_links import read_pharaoh
 from isogloss.experiments.aligning import AlignmentWanted, align_bitext
 from isogloss.experiments.bitext_runs import LINKS
 

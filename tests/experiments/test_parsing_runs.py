@@ -6,7 +6,7 @@ import torch
 import isogloss
 from isogloss.core.runs import FineTune
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInFolder
+from isogloss.data.built_in import BuiltInLanguages
 from isogloss.experiments.running import plan_recipe
 from isogloss.tasks import TASKS
 from isogloss.tasks.spanning_tree import is_tree
@@ -78,7 +78,7 @@ def test_scores_and_ends_of_the_path_agree(result):
 def test_a_finished_parser_is_loaded_and_parses(result):
     run = records(result, "fine-tune")[0].id
     model = isogloss.load_model(result.out / run)
-    dev = list(CORPORA["ud"].read(BuiltInFolder(), "qab", "dev"))[:5]
+    dev = list(CORPORA["ud"].read(BuiltInLanguages(), "qab", "dev"))[:5]
     trees = model.predict_examples(dev)
     assert all(
         is_tree(tree.heads) and len(tree.heads) == len(one.words)
@@ -98,7 +98,7 @@ def test_transformers_loads_the_encoder_of_a_finished_parser(result):
 
 
 def test_trees_of_the_built_in_languages_are_trees_that_can_be_learned():
-    folder = BuiltInFolder()
+    folder = BuiltInLanguages()
     known = set(TASKS["parsing"].labels)
     for language in folder.maker.languages:
         for sentence in CORPORA["ud"].read(folder, language, "dev"):

@@ -9,7 +9,7 @@ import isogloss
 from isogloss.core.errors import RunError
 from isogloss.core.records import read_record
 from isogloss.core.runs import Pretrained, TrainTranslator, Translate
-from isogloss.data.example_lines import read_examples
+from isogloss.data.examples import read_examples
 from isogloss.data.sources import Sources
 from isogloss.experiments.execute import make
 from isogloss.experiments.store import Store

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInFolder
+from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
 from isogloss.encoders.loading import load_tokenizer
@@ -258,7 +258,7 @@ def test_a_piece_is_so_many_words_of_the_passage_as_it_stands(passage, piece):
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_every_gold_answer_of_the_built_in_languages_comes_back(language):
     tokenizer = load_tokenizer(local_folder("shipped"))
-    questions = list(islice(CORPORA["squad"].read(BuiltInFolder(), language, "test"), 50))
+    questions = list(islice(CORPORA["squad"].read(BuiltInLanguages(), language, "test"), 50))
     rows = QA.encode(questions, tokenizer)
     answers = QA.decode(questions, rows, [right_scores(row) for row in rows])
     assert answers == [one.answers[0][1] for one in questions]

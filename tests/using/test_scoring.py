@@ -8,7 +8,7 @@ import torch
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import read_record
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInFolder
+from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.conllu import read_conllu
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.sources import Sources
@@ -72,7 +72,7 @@ def test_predictions_are_files_of_the_corpus(model, tmp_path):
     folder = tmp_path / "data" / "panx"
     folder.mkdir(parents=True)
     lines = list(
-        CORPORA["wikiann"].write(list(CORPORA["wikiann"].read(BuiltInFolder(), "qaa", "test"))[:9], "en")
+        CORPORA["wikiann"].write(list(CORPORA["wikiann"].read(BuiltInLanguages(), "qaa", "test"))[:9], "en")
     )
     (folder / "test-en.tsv").write_text("\n".join(lines) + "\n")
     wanted = Wanted(corpus="wikiann", languages=("en",))
@@ -124,7 +124,7 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
     from isogloss.using.kinds import KINDS
     from isogloss.using.scoring import write_predictions
 
-    examples = list(CORPORA["squad"].read(BuiltInFolder(), "qaa", "dev"))[:3]
+    examples = list(CORPORA["squad"].read(BuiltInLanguages(), "qaa", "dev"))[:3]
     model = SimpleNamespace(kind=KINDS["qa"])
     wanted = Wanted(corpus="squad", languages=("qaa",), split="dev")
     path = write_predictions(model, wanted, "qaa", examples, ["é", "", "b"], tmp_path)

@@ -7,7 +7,7 @@ from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.given import Given
 from isogloss.aligners.setting import AlignSetting
-from isogloss.data.pharaoh import Aligned
+from isogloss.data.word_links import Aligned
 
 
 class Aligner(Protocol):

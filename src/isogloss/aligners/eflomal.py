@@ -29,8 +29,8 @@ from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.pharaoh import Aligned, read_pharaoh
 from isogloss.data.symmetrization import Symmetrization, symmetrized
+from isogloss.data.word_links import Aligned, read_pharaoh
 
 PROGRAM = "eflomal"
 KEPT = "eflomal.priors"

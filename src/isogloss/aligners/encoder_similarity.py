@@ -17,7 +17,7 @@ from isogloss.aligners.matching import Matching, cosine_similarities, distorted,
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
-from isogloss.data.pharaoh import Aligned
+from isogloss.data.word_links import Aligned
 from isogloss.encoders.loading import load_model, load_tokenizer
 from isogloss.encoders.words import SplitWords, split_words
 from isogloss.training.precision import device

@@ -22,8 +22,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data.examples import Translation
-from isogloss.data.pharaoh import Aligned
 from isogloss.data.symmetrization import Symmetrization, symmetrized
+from isogloss.data.word_links import Aligned
 
 LEXICONS = "fast-align.npz"
 WORDS = "fast-align.json"

@@ -34,8 +34,8 @@ def export(
 ) -> None:
     """Write the built-in languages as files, each corpus in its native format."""
     from isogloss.cli.display import Display
-    from isogloss.data.built_in import BuiltInFolder
+    from isogloss.data.built_in import BuiltInLanguages
 
     with Display(quiet=quiet) as display:
-        BuiltInFolder().export(folder, display.tell)
+        BuiltInLanguages().export(folder, display.tell)
     print(folder)

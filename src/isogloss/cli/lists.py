@@ -107,7 +107,7 @@ def machine(data: str | None) -> Rows:
     import torch
 
     from isogloss.data import CORPORA
-    from isogloss.data.hub_datasets import data_folder
+    from isogloss.data.hub_datasets import data_source
     from isogloss.training.precision import matrix_speed, measured_precision
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -123,7 +123,7 @@ def machine(data: str | None) -> Rows:
         ("corpora known", ", ".join(sorted(CORPORA))),
     ]
     if data:
-        folder = data_folder(data)
+        folder = data_source(data)
         rows.append((f"in {data}", ", ".join(folder.inside() if folder else [])))
     return rows
 

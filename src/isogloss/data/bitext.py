@@ -1,26 +1,25 @@
-"""Bitext: parallel text of two languages, written ``en-fr``, from one collection.
+"""Bitext: parallel text of two languages, from a collection of files in any of several forms."""
 
-A collection is a folder below the data folder with tables (``parallel_table``), pairs of files
-(``parallel_files``) or tables of mined text (``mined_table``) in it, or the name of treebanks that are
-parallel (``parallel_treebanks``): pud. The pair is found in either order. Files named for a split
-(``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A collection without such names is
-one whole: the Bible is split by verse, known test sets are test, anything else is train.
-"""
-
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora import AFTER_COLON, SPLITS, Split, cell, not_writable, only, some_at_least
+from isogloss.data.corpora import SPLITS, Source, Split, cell, not_writable, only, some_at_least
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import some
-from isogloss.data.mined_table import LEAST_MARGIN, find_mined, is_mined, read_mined
-from isogloss.data.parallel_files import find_gold, find_lines, find_split_last, read_gold, read_lines
-from isogloss.data.parallel_table import LINKS, languages_in, read_rows, verse_split
-from isogloss.data.parallel_treebanks import find_treebanks, read_treebanks
-from isogloss.data.word_links import NO_LINKS, flipped, format_links, linked
+from isogloss.data.parallel_text import (
+    LEAST_MARGIN,
+    LINKS,
+    find_texts,
+    find_treebanks,
+    is_mined,
+    languages_in,
+    read_texts,
+    verse_split,
+)
+from isogloss.data.word_links import format_links
 
 Whole = Literal["", "train", "dev", "test", "by-verse"]
 
@@ -39,24 +38,25 @@ PUD = "pud"
 """The collection of the Parallel UD treebanks; they are test sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """One parallel text: its files, and its pairs with ids that are unique in it."""
-
-    files: list[File]
-    read: Callable[[], Iterator[Translation]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Bitext:
-    """Translations, with word alignments where the files have them."""
+    """Bitext: parallel text of two languages, written ``en-fr``, from one collection.
+
+    A collection is a folder below the data folder with tables, pairs of files or tables of mined text in it
+    (all ``parallel_text``), or the name of treebanks that are parallel: pud. The pair is found in either
+    order. Files named for a split (``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A
+    collection without such names is one whole: the Bible is split by verse, known test sets are test,
+    anything else is train.
+    """
 
     name: ClassVar[str] = "bitext"
     tasks: ClassVar[tuple[str, ...]] = ("bitext",)
+    about: ClassVar[str] = __doc__
     url: ClassVar[str] = "https://opus.nlpl.eu"
     licence: ClassVar[str] = "that of the files"
+    after_colon: ClassVar[str] = "collection"
 
-    collection: str = field(default="bitext", metadata=AFTER_COLON)
+    collection: str = "bitext"
     """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or one of your own; or pud, the
     parallel treebanks of Universal Dependencies."""
 
@@ -70,18 +70,33 @@ class Bitext:
         """Give the place of a table of the two languages."""
         return f"{self.collection}/{language}.{split}.tsv"
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find all files of the pair: tables, or both sides and alignments."""
-        texts, _ = self._texts(folder, language, split)
-        return [file for text in texts for file in text.files]
+        first, second = two_languages(language)
+        named = {name: self._named(folder, language, name) for name in SPLITS}
+        if named[split]:
+            return named[split]
+        if any(named.values()):
+            raise self._no_split(folder, language, split, [name for name in SPLITS if named[name]])
+        files = self._find(folder, [f"{self.collection}/*"], first, second)
+        if not files:
+            raise self._missing(folder, language, first, second)
+        if self._whole() not in ("by-verse", split):
+            raise self._no_split(folder, language, split, [self._whole()])
+        return files
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[Translation]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of one split."""
+        two_languages(language)
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[Translation]:
         """Read the pairs; ids are a table's or line numbers, with the file's name if there are several."""
-        texts, by_verse = self._texts(folder, language, split)
-        pairs = _numbered(texts)
-        if by_verse:
+        files = self.files(source, language, split)
+        pairs = read_texts(files, *two_languages(language), least=self.margin)
+        if self._whole() == "by-verse" and not any(_names_a_split(file) for file in files):
             pairs = (pair for pair in pairs if verse_split(pair.id) == split)
-        return some_at_least(pairs, texts[0].files[0].name)
+        return some_at_least(pairs, files[0].name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Give the lines of a table of the two languages and their links."""
@@ -97,27 +112,14 @@ class Bitext:
             seen.add(pair.id)
             yield "\t".join([*texts, format_links(pair, self.name)])
 
-    def _texts(self, folder: Folder, language: str, split: Split) -> tuple[list[_Text], bool]:
-        """Find the texts of a split, and tell whether their verses are still to be split."""
-        first, second = two_languages(language)
-        named = {name: self._named(folder, language, name) for name in SPLITS}
-        if named[split]:
-            return named[split], False
-        if any(named.values()):
-            raise self._no_split(folder, language, split, [name for name in SPLITS if named[name]])
-        texts = self._find(folder, [f"{self.collection}/*"], first, second)
-        if not texts:
-            raise self._missing(folder, language, first, second)
-        whole = self.whole or WHOLES.get(self.collection, "train")
-        if whole not in ("by-verse", split):
-            raise self._no_split(folder, language, split, [whole])
-        return texts, whole == "by-verse"
+    def _whole(self) -> str:
+        return self.whole or WHOLES.get(self.collection, "train")
 
-    def _named(self, folder: Folder, language: str, split: Split) -> list[_Text]:
-        """Find the texts whose files are named for a split."""
+    def _named(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the files that are named for a split."""
         first, second = two_languages(language)
         found = self._find(folder, self._stems(language, split), first, second)
-        return found or _treebanks(folder, self.collection, split, first, second)
+        return found or find_treebanks(folder, self.collection, split, first, second)
 
     def _stems(self, language: str, split: Split) -> list[str]:
         first, second = two_languages(language)
@@ -126,16 +128,8 @@ class Bitext:
         ends = [*own, *(end for name in ALSO[split] for end in (name, f"*.{name}"))]
         return [f"{self.collection}/{end}" for end in ends]
 
-    def _find(self, folder: Folder, stems: list[str], first: str, second: str) -> list[_Text]:
-        for stem in stems:
-            texts = (
-                _tables(folder, stem, first, second)
-                or _parallel(folder, stem, first, second)
-                or _mined(folder, stem, (first, second), least=self.margin)
-            )
-            if texts:
-                return texts
-        return []
+    def _find(self, folder: Folder, stems: list[str], first: str, second: str) -> list[File]:
+        return next(filter(None, (find_texts(folder, stem, first, second) for stem in stems)), [])
 
     def _no_split(self, folder: Folder, language: str, split: Split, there: list[str]) -> DataError:
         return DataError(
@@ -146,7 +140,7 @@ class Bitext:
 
     def _missing(self, folder: Folder, language: str, first: str, second: str) -> DataError:
         others = [name for name in (*WHOLES, "bitext") if self._find(folder, [f"{name}/*"], first, second)]
-        others += [PUD] if _treebanks(folder, PUD, "test", first, second) else []
+        others += [PUD] if find_treebanks(folder, PUD, "test", first, second) else []
         tables = [table for table in folder.find([f"{self.collection}/*.tsv"]) if not is_mined(table)]
         there = sorted({code for table in tables for code in languages_in(table)})
         facts = [
@@ -173,68 +167,7 @@ def two_languages(pair: str) -> tuple[str, str]:
     return first, second
 
 
-def _tables(folder: Folder, stem: str, first: str, second: str) -> list[_Text]:
-    tables = (file for file in folder.find([f"{stem}.tsv"]) if {first, second} <= set(languages_in(file)))
-    return [_Text(files=[table], read=_table_reader(table, first, second)) for table in tables]
-
-
-def _table_reader(table: File, first: str, second: str) -> Callable[[], Iterator[Translation]]:
-    languages = languages_in(table)
-    backwards = languages.index(second) < languages.index(first)
-
-    def read() -> Iterator[Translation]:
-        for row in read_rows(table, [second, first] if backwards else [first, second]):
-            pair = Translation(id=row.id, first=row.texts[0], second=row.texts[1])
-            if row.links:
-                pair = linked(pair, "" if row.links == NO_LINKS else row.links, table, row.number)
-            yield flipped(pair) if backwards else pair
-
-    return read
-
-
-def _mined(folder: Folder, stem: str, pair: tuple[str, str], *, least: float) -> list[_Text]:
-    for (one, two), turn in ((pair, _as_is), (pair[::-1], flipped)):
-        tables = find_mined(folder, stem, one, two)
-        if tables:
-            return [
-                _Text([table], _turned(lambda files: read_mined(files[0], least=least), [table], turn))
-                for table in tables
-            ]
-    return []
-
-
-def _treebanks(folder: Folder, name: str, split: Split, first: str, second: str) -> list[_Text]:
-    files = find_treebanks(folder, name, split, first, second)
-    return [_Text(files, lambda: read_treebanks(files))] if files else []
-
-
-def _parallel(folder: Folder, stem: str, first: str, second: str) -> list[_Text]:
-    for one, two, turn in ((first, second, _as_is), (second, first, flipped)):
-        found = find_lines(folder, stem, one, two) or find_split_last(folder, stem, one, two)
-        texts = [_Text(files, _turned(read_lines, files, turn)) for files in found]
-        if not texts and stem.endswith("/*"):
-            texts = [
-                _Text(files, _turned(read_gold, files, turn)) for files in find_gold(folder, stem, one, two)
-            ]
-        if texts:
-            return texts
-    return []
-
-
-def _turned(
-    read: Callable[[list[File]], Iterator[Translation]],
-    files: list[File],
-    turn: Callable[[Translation], Translation],
-) -> Callable[[], Iterator[Translation]]:
-    return lambda: map(turn, read(files))
-
-
-def _as_is(pair: Translation) -> Translation:
-    return pair
-
-
-def _numbered(texts: list[_Text]) -> Iterator[Translation]:
-    for text in texts:
-        name = text.files[0].plain_name.replace("\\", "/").rpartition("/")[2]
-        for pair in text.read():
-            yield pair if len(texts) == 1 else replace(pair, id=f"{name}:{pair.id}")
+def _names_a_split(file: File) -> bool:
+    """Tell whether a file's name says which split it is: en-fr.dev.tsv, valid.en-fr.en."""
+    parts = file.plain_name.replace("\\", "/").rpartition("/")[2].split(".")
+    return any(name in parts for names in (*ALSO.values(), SPLITS) for name in names)

@@ -1,26 +1,26 @@
-"""The built-in languages as a folder: files in the corpora's native formats, made when they are read.
+"""The built-in languages as a source: files in the corpora's native formats, made when they are read.
 
 So built-in and real languages take one way through the readers, and ``export`` leaves on disk exactly what
 a run would have read.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations, permutations, product
 from pathlib import Path
 
 from isogloss.core.errors import DataError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.progress import Progress, Tell, silent
-from isogloss.core.records import storage_error
-from isogloss.data import CORPORA
+from isogloss.core.records import writing
+from isogloss.core.whole_files import whole_file
 from isogloss.data.bitext import Bitext
-from isogloss.data.corpora import SPLITS, Split
+from isogloss.data.catalogue import CORPORA
+from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example, Translation
-from isogloss.data.files import File, Folder, matches
+from isogloss.data.files import File
+from isogloss.data.layouts import is_translation, not_there
 
 MADE_AS = {
     "ud": "ud",
@@ -59,7 +59,6 @@ class Maker:
     """Rate of errors in what is translated."""
 
 
-@lru_cache(maxsize=8)  # One and the same maker, so that its files are listed once.
 def built_in_maker(noise: float = NOISE) -> Maker:
     """Give the maker of this package's languages; ``noise`` is its translators' rate of errors."""
     from isogloss.data import languages  # the lexicon is only needed where it is used
@@ -77,8 +76,8 @@ def built_in_maker(noise: float = NOISE) -> Maker:
 
 
 @dataclass(frozen=True)
-class BuiltInFolder:
-    """All corpora of the built-in languages, as if on disk."""
+class BuiltInLanguages:
+    """All corpora of the built-in languages."""
 
     maker: Maker = field(default_factory=built_in_maker)
 
@@ -87,33 +86,73 @@ class BuiltInFolder:
         """What messages call it."""
         return "the built-in languages"
 
-    def find(self, patterns: Iterable[str]) -> list[File]:
-        """Give the files that match the first pattern that matches any, sorted by name; else none."""
-        files = _every_file(self.maker)
-        found = next(filter(None, (_matching(self.maker, pattern) for pattern in patterns)), ())
-        return [files[path] for path in found]
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        """Give the one file of a split, which is made when it is read."""
+        if language not in self._languages(corpus):
+            there = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
+            raise not_there(self, corpus.name, language, split, there=there)
+        if isinstance(corpus, Bitext):
+            language = "-".join(sorted(language.split("-")))
+        return [self._file(corpus, language, split)]
 
     def inside(self) -> list[str]:
-        """Give the corpus folders."""
-        return sorted({path.partition("/")[0] for path in _files(self.maker)})
+        """Give the corpora."""
+        return sorted({path.partition("/")[0] for path in self._exported()})
 
     def export(self, folder: Path, tell: Tell = silent) -> None:
         """Write every file; DiskFolder(folder) then reads the very same examples.
 
         Translations of examples and the large bitext are left out: there is a file for every pair.
         """
-        files = _files(self.maker)
+        files = self._exported()
         for done, (path, file) in enumerate(files.items()):
             tell(Progress(what="export of the built-in languages", done=done, total=len(files), remark=path))
-            _write(folder / path, file.read())
+            with whole_file(folder / path) as stream, writing(folder / path):
+                stream.writelines(file.read())
         tell(Progress(what="export of the built-in languages", done=len(files), total=len(files)))
 
+    def _languages(self, corpus: Corpus) -> set[str]:
+        """Give the languages, and the pairs of them, that a corpus is there in."""
+        pairs = ["-".join(pair) for pair in permutations(self.maker.languages, 2)]
+        if isinstance(corpus, Bitext):
+            return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
+        if corpus.name not in MADE_AS:
+            return set()
+        translated = pairs if self.maker.translated and corpus.name in TRANSLATED else []
+        there_and_back = [f"{pair}-{pair.partition('-')[0]}" for pair in translated]
+        return {*self.maker.languages, *translated, *there_and_back}
 
-def folder_for(language: str, data: Folder | None) -> Folder:
-    """Give the folder a language (or pair such as en-fr) is read from: the built-in one or the user's."""
+    def _file(self, corpus: Corpus, language: str, split: Split) -> File:
+        path, how = corpus.path(language, split), ""
+        if not isinstance(corpus, Bitext) and is_translation(language):
+            how = f"-noise-{self.maker.noise}"
+
+        def read() -> Iterator[str]:
+            for line in corpus.write(self._examples(corpus, language, split), language):
+                yield line + "\n"
+
+        return File(f"built-in/{path}", read, lambda: f"built-in-{self.maker.version}-{path}{how}")
+
+    def _examples(self, corpus: Corpus, language: str, split: Split) -> Iterable[Example]:
+        if isinstance(corpus, Bitext):
+            first, _, second = language.partition("-")
+            return self.maker.translations(corpus.collection, first, second, split)
+        translated = self.maker.translated if is_translation(language) else None
+        return (translated or self.maker.examples)(MADE_AS[corpus.name], language, split)
+
+    def _exported(self) -> dict[str, File]:
+        corpora = [CORPORA[name] for name in MADE_AS]
+        asked = [*product(corpora, self.maker.languages, SPLITS)]
+        pairs = ["-".join(pair) for pair in combinations(sorted(self.maker.languages), 2)]
+        asked += product([CORPORA["bitext"]], pairs, SPLITS)
+        return {corpus.path(code, split): self._file(corpus, code, split) for corpus, code, split in asked}
+
+
+def source_of(language: str, data: Source | None) -> Source:
+    """Give the source a language (or pair such as en-fr) is read from: the built-in one or the user's."""
     built_in = [is_built_in(code) for code in language.split("-")]
     if all(built_in):
-        return BuiltInFolder()
+        return BuiltInLanguages()
     if any(built_in):
         raise DataError(
             f"{language}: one of the two is a built-in language and one is not; expected both of one kind. "
@@ -142,84 +181,3 @@ def built_in_size(corpus: str, language: str, split: Split) -> int | None:
     from isogloss.data.languages import SIZES, split_size
 
     return min(split_size(name, code, split) for code in codes) if name in SIZES else None
-
-
-@lru_cache(maxsize=8)
-def _files(maker: Maker) -> dict[str, File]:
-    files: dict[str, File] = {}
-    for corpus, language, split in product(MADE_AS, maker.languages, SPLITS):
-        path = CORPORA[corpus].path(language, split)
-        files[path] = _file(maker, path, _lines(maker, corpus, language, split))
-    for first, second in combinations(sorted(maker.languages), 2):
-        for split in SPLITS:
-            files |= _bitext_file(maker, BITEXT, first, second, split)
-    return files
-
-
-@lru_cache(maxsize=8)
-def _every_file(maker: Maker) -> dict[str, File]:
-    return _files(maker) | _large_files(maker) | _translated_files(maker)
-
-
-@lru_cache(maxsize=4096)  # There are thousands of files, and a plan asks for the same few again and again.
-def _matching(maker: Maker, pattern: str) -> tuple[str, ...]:
-    files = _every_file(maker)
-    return (pattern,) if pattern in files else tuple(sorted(path for path in files if matches(path, pattern)))
-
-
-def _large_files(maker: Maker) -> dict[str, File]:
-    files: dict[str, File] = {}
-    for (first, second), split in product(combinations(sorted(maker.languages), 2), SPLITS):
-        files |= _bitext_file(maker, LARGE_BITEXT, first, second, split)
-    return files
-
-
-def _translated_files(maker: Maker) -> dict[str, File]:
-    files: dict[str, File] = {}
-    if maker.translated is None:
-        return files
-    for first, second in permutations(maker.languages, 2):
-        for corpus, split, back in product(TRANSLATED, SPLITS, ("", f"-{first}")):
-            languages = f"{first}-{second}{back}"
-            path = CORPORA[corpus].path(languages, split)
-            read = _lines(replace(maker, examples=maker.translated), corpus, languages, split)
-            files[path] = _file(maker, path, read, f"-noise-{maker.noise}")
-    return files
-
-
-def _file(maker: Maker, path: str, read: Callable[[], Iterator[str]], how: str = "") -> File:
-    fingerprint = f"built-in-{maker.version}-{path}{how}"
-    return File(name=f"built-in/{path}", read=read, fingerprint=lambda: fingerprint)
-
-
-def _lines(maker: Maker, corpus: str, language: str, split: Split) -> Callable[[], Iterator[str]]:
-    def read() -> Iterator[str]:
-        for line in CORPORA[corpus].write(maker.examples(MADE_AS[corpus], language, split), language):
-            yield line + "\n"
-
-    return read
-
-
-def _bitext_file(maker: Maker, collection: str, first: str, second: str, split: Split) -> dict[str, File]:
-    corpus, languages = Bitext(collection=collection), f"{first}-{second}"
-
-    def read() -> Iterator[str]:
-        for line in corpus.write(maker.translations(collection, first, second, split), languages):
-            yield line + "\n"
-
-    path = corpus.path(languages, split)
-    return {path: _file(maker, path, read)}
-
-
-def _write(path: Path, lines: Iterator[str]) -> None:
-    """Write a file under a temporary name, then rename it: it is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(lines)
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):  # Where a folder should be there may be a file.
-            temporary.unlink()
-        raise storage_error(path, error) from error

@@ -1,17 +1,20 @@
 """CoNLL-U, the format of Universal Dependencies: ten columns a word, an empty line after each sentence.
 
-https://universaldependencies.org/format.html. What is not read (lemmas, features, multi-word ranges,
-empty nodes, enhanced graphs, comments) stays in a sentence's ``lines`` and is written back untouched.
+https://universaldependencies.org/format.html. What is not read (lemmas, features, multi-word ranges, empty
+nodes, enhanced graphs, comments) stays in a sentence's ``lines`` and is written back untouched.
+
+A file that is to be labelled may have nothing in its columns but words: ``read_blocks`` gives its sentences
+with every line as it stood, further empty lines too, and ``with_columns`` fills columns in.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora import cell, is_unicode, not_writable, own_id
+from isogloss.data.corpora import cell, not_writable, own_id
 from isogloss.data.examples import ParsedSentence
-from isogloss.data.files import File
+from isogloss.data.files import File, is_unicode
 
 UPOS = frozenset((
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
@@ -21,21 +24,55 @@ OLD_UPOS = frozenset({"CONJ"})
 """Of UD version 1; kept as found where a treebank of that version is named."""
 
 COLUMNS = 10
-FORM, TAG, HEAD, RELATION = 1, 3, 6, 7
-"""Columns that are read, counted from 0."""
+FORM, TAG, HEAD, RELATION, MISC = 1, 3, 6, 7, 9
+"""Columns that are read or filled in, counted from 0; the last is of everything else: ``SpaceAfter=No|…``."""
+
+NOTHING = "_"
 
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
 _HEAD = re.compile(r"0|[1-9][0-9]{0,8}")
 _RANGE_OR_EMPTY = re.compile(r"[1-9][0-9]*-[1-9][0-9]*|[0-9]+\.[1-9][0-9]*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    line_number: int
-    form: str
-    tag: str
-    head: int
-    relation: str
+Row = tuple[int, list[str]]
+"""The number of a word's line, and its columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Lines as they stood and the words in them: a sentence, or the empty line after one."""
+
+    number: int
+    """Number of the first line."""
+    lines: tuple[str, ...]
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words; none where there are only comments."""
+        return tuple(columns[FORM] for _, columns in self.rows)
+
+    @property
+    def sent_id(self) -> str:
+        """The sentence's name; empty without."""
+        return _comment(self.lines, "sent_id")
+
+
+def read_blocks(file: File) -> Iterator[Block]:
+    """Give every line of a file, sentence by sentence; DataError at a line that is none of the format."""
+    first, lines, rows = 1, list[str](), list[Row]()
+    for number, line in file.lines():
+        if not line.strip():
+            if lines:
+                yield Block(number=first, lines=tuple(lines), rows=tuple(rows))
+            yield Block(number=number, lines=(line,))
+            first, lines, rows = number + 1, [], []
+            continue
+        lines.append(line)
+        if not line.startswith("#"):
+            rows += _row(file, number, line, len(rows) + 1)
+    if lines:
+        yield Block(number=first, lines=tuple(lines), rows=tuple(rows))
 
 
 def read_conllu(file: File) -> Iterator[ParsedSentence]:
@@ -44,25 +81,52 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
     The id is the sent_id, else the sentence's number; a sent_id that comes again gets ``#2``, ``#3`` ….
     """
     seen: dict[str, int] = {}
-    for count, block in enumerate(_blocks(file), start=1):
-        lines = tuple(line for _, line in block)
-        name = own_id(_sent_id(lines) or str(count), seen)
-        words = _words(file, block)
-        _check_tree(file, words)
+    count = 0
+    for block in read_blocks(file):
+        if not block.lines[0].strip():
+            continue
+        if not block.rows:
+            raise file.broken(block.number, "comments without words", "the words of the sentence below them")
+        count += 1
+        for row in block.rows:
+            _check_row(file, row)
+        _check_tree(file, block.rows)
         yield ParsedSentence(
-            id=name,
-            words=tuple(word.form for word in words),
-            tags=tuple(word.tag for word in words),
-            heads=tuple(word.head for word in words),
-            relations=tuple(word.relation for word in words),
-            lines=lines,
+            id=own_id(block.sent_id or str(count), seen),
+            words=block.words,
+            tags=tuple(columns[TAG] for _, columns in block.rows),
+            heads=tuple(int(columns[HEAD]) for _, columns in block.rows),
+            relations=tuple(columns[RELATION] for _, columns in block.rows),
+            lines=block.lines,
         )
 
 
 def text_comment(sentence: ParsedSentence) -> str:
     """Return the sentence as it stood in running text, by its comment ``# text``; empty where it has none."""
-    named = (line.removeprefix("#").partition("=") for line in sentence.lines if line.startswith("#"))
-    return next((value.strip() for name, _, value in named if name.strip() == "text"), "")
+    return _comment(sentence.lines, "text")
+
+
+def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    """Give a sentence's lines with columns, counted from 0, filled in: one value for each word."""
+    values = zip(*columns.values(), strict=True)
+    for line in lines:
+        cells = line.split("\t")
+        if _is_word(line, cells):
+            for column, value in zip(columns, next(values), strict=True):
+                cells[column] = value
+        yield "\t".join(cells)
+
+
+def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator[str]:
+    """Give a sentence's lines with ``key=value`` in the last column, for each word; other keys are kept."""
+    given = iter(values)
+    for line in lines:
+        cells = line.split("\t")
+        if _is_word(line, cells):
+            kept = [part for part in cells[MISC].split("|") if part.partition("=")[0] != key]
+            kept = [part for part in kept if part not in ("", NOTHING)]
+            cells[MISC] = "|".join([*kept, f"{key}={next(given)}"])
+        yield "\t".join(cells)
 
 
 def with_tree(
@@ -85,85 +149,64 @@ def with_tree(
 def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:
     """Give the lines of a file. Where a sentence differs from its ``lines``, the sentence counts."""
     for sentence in sentences:
-        lines = list((_lines if sentence.lines else _new_lines)(sentence, corpus))
+        lines = list((_own_lines if sentence.lines else _new_lines)(sentence, corpus))
         _check_reads_back(lines, sentence, corpus)
         yield from lines
         yield ""
 
 
-def _blocks(file: File) -> Iterator[list[tuple[int, str]]]:
-    block: list[tuple[int, str]] = []
-    for number, line in file.lines():
-        if line:
-            block.append((number, line))
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
-
-
-def _sent_id(lines: Iterable[str]) -> str:
+def _comment(lines: Iterable[str], wanted: str) -> str:
     for line in lines:
-        name, is_there, value = line.removeprefix("#").partition("=")
-        if is_there and line.startswith("#") and name.strip() == "sent_id" and value.strip():
+        name, _, value = line.removeprefix("#").partition("=")
+        if line.startswith("#") and name.strip() == wanted and value.strip():
             return value.strip()
     return ""
 
 
-def _words(file: File, block: list[tuple[int, str]]) -> list[_Word]:
-    words: list[_Word] = []
-    for number, line in block:
-        if line.startswith("#"):
-            continue
-        columns = line.split("\t")
-        if len(columns) != COLUMNS:
-            raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", f"{COLUMNS}, split by tabs")
-        if _WORD.fullmatch(columns[0]):
-            words.append(_word(file, number, columns, len(words) + 1))
-        elif not _RANGE_OR_EMPTY.fullmatch(columns[0]):
-            raise file.broken(
-                number, f"ID {columns[0]!r}", "a word number (3), a range (3-4) or an empty node (3.1)"
-            )
-    if not words:
-        raise file.broken(block[0][0], "comments without words", "the words of the sentence below them")
-    return words
-
-
-def _word(file: File, number: int, columns: list[str], position: int) -> _Word:
+def _row(file: File, number: int, line: str, position: int) -> list[Row]:
+    """Return the word of a line; none for a multi-word range or an empty node."""
+    columns = line.split("\t")
+    if len(columns) != COLUMNS:
+        raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", f"{COLUMNS}, split by tabs")
+    if _RANGE_OR_EMPTY.fullmatch(columns[0]):
+        return []
+    if not _WORD.fullmatch(columns[0]):
+        expected = "a word number (3), a range (3-4) or an empty node (3.1)"
+        raise file.broken(number, f"ID {columns[0]!r}", expected)
     if columns[0] != str(position):
         raise file.broken(number, f"word number {columns[0]}", f"{position}, the next of the sentence")
-    form, tag, head, relation = columns[FORM], columns[TAG], columns[HEAD], columns[RELATION]
-    if not form:
+    if not columns[FORM]:
         raise file.broken(number, "an empty FORM", "the word")
-    if tag not in UPOS and tag not in OLD_UPOS:
-        raise file.broken(number, f"UPOS {tag!r}", f"one of {', '.join(sorted(UPOS))}")
-    if not _HEAD.fullmatch(head):
-        raise file.broken(number, f"HEAD {head!r}", "0 for the root, else the number of a word")
-    if relation in ("", "_"):
-        raise file.broken(number, f"DEPREL {relation!r}", "a relation such as nsubj")
-    return _Word(line_number=number, form=form, tag=tag, head=int(head), relation=relation)
+    return [(number, columns)]
 
 
-def _check_tree(file: File, words: list[_Word]) -> None:
+def _check_row(file: File, row: Row) -> None:
+    number, columns = row
+    if columns[TAG] not in UPOS and columns[TAG] not in OLD_UPOS:
+        raise file.broken(number, f"UPOS {columns[TAG]!r}", f"one of {', '.join(sorted(UPOS))}")
+    if not _HEAD.fullmatch(columns[HEAD]):
+        raise file.broken(number, f"HEAD {columns[HEAD]!r}", "0 for the root, else the number of a word")
+    if columns[RELATION] in ("", NOTHING):
+        raise file.broken(number, f"DEPREL {columns[RELATION]!r}", "a relation such as nsubj")
+
+
+def _check_tree(file: File, rows: Sequence[Row]) -> None:
     """Check that the heads are one tree: in range, one root, no cycle."""
-    roots = [word.line_number for word in words if word.head == 0]
+    heads = [int(columns[HEAD]) for _, columns in rows]
+    roots = [number for (number, _), head in zip(rows, heads, strict=True) if head == 0]
     if len(roots) != 1:
-        where = roots[1] if roots else words[0].line_number
+        where = roots[1] if roots else rows[0][0]
         raise file.broken(where, f"{len(roots)} words with HEAD 0 in the sentence", "one root")
-    state = [0] * (len(words) + 1)  # the walk that reached a word first; 0: none yet
-    for start in range(1, len(words) + 1):
+    state = [0] * (len(rows) + 1)  # the walk that reached a word first; 0: none yet
+    for start in range(1, len(rows) + 1):
         node = start
         while node and not state[node]:
             state[node] = start
-            word = words[node - 1]
-            if word.head > len(words):
-                raise file.broken(
-                    word.line_number, f"HEAD {word.head}", f"at most {len(words)}, the last word"
-                )
-            node = word.head
+            number, node = rows[node - 1][0], heads[node - 1]
+            if node > len(rows):
+                raise file.broken(number, f"HEAD {node}", f"at most {len(rows)}, the last word")
         if node and state[node] == start:
-            raise file.broken(words[node - 1].line_number, "a word that is below itself (a cycle)", "a tree")
+            raise file.broken(rows[node - 1][0], "a word that is below itself (a cycle)", "a tree")
 
 
 def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -> None:
@@ -179,27 +222,17 @@ def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -
         raise _not_its_lines(sentence, corpus)
 
 
-def _lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
-    position = 0
-    for line in sentence.lines:
-        columns = line.split("\t")
-        if line.startswith("#") or not _WORD.fullmatch(columns[0]):
-            yield line
-            continue
-        if position >= _length(sentence) or len(columns) != COLUMNS:
-            raise _not_its_lines(sentence, corpus)
-        columns[FORM] = sentence.words[position]
-        columns[TAG] = sentence.tags[position]
-        columns[HEAD] = str(sentence.heads[position])
-        columns[RELATION] = sentence.relations[position]
-        position += 1
-        yield "\t".join(columns)
-    if position != len(sentence.words):
+def _own_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
+    columns: dict[int, Sequence[str]] = {
+        FORM: sentence.words,
+        TAG: sentence.tags,
+        HEAD: list(map(str, sentence.heads)),
+        RELATION: sentence.relations,
+    }
+    rows = [row for line in sentence.lines if _is_word(line, row := line.split("\t"))]
+    if {len(rows)} != set(map(len, columns.values())) or any(len(row) != COLUMNS for row in rows):
         raise _not_its_lines(sentence, corpus)
-
-
-def _length(sentence: ParsedSentence) -> int:
-    return min(map(len, (sentence.words, sentence.tags, sentence.heads, sentence.relations)))
+    return with_columns(sentence.lines, columns)
 
 
 def _new_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
@@ -217,3 +250,7 @@ def _not_its_lines(sentence: ParsedSentence, corpus: str) -> DataError:
         f"{corpus}: cannot write example {sentence.id}: its lines do not have its {len(sentence.words)} "
         f"words; expected a line of ten columns a word. Leave lines empty to have them made anew."
     )
+
+
+def _is_word(line: str, columns: Sequence[str]) -> bool:
+    return not line.startswith("#") and bool(_WORD.fullmatch(columns[0]))

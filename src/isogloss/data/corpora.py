@@ -1,28 +1,22 @@
 """What a corpus is: a name, the task it has labels for, and a reader from files to examples."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import fields
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, Folder
+from isogloss.data.files import File, FilePlace, Folder, is_unicode
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 MARK = "\ufeff"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Kind = TypeVar("Kind", bound=Example)
 
-AFTER_COLON = {"after colon": True}
-"""Metadata of the field that a recipe gives after the corpus's name: "bitext:bible", "mlqa:en"."""
-
 
 class Corpus(Protocol):
-    """A corpus or format, one per file of this package."""
+    """A corpus: one of the catalogue's, or several read as one."""
 
     @property
     def name(self) -> str:
@@ -32,6 +26,16 @@ class Corpus(Protocol):
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks it has labels for (upos, parsing, nli …); "text" or "bitext" for none."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it is, whose, and in which forms it is read."""
+        ...
+
+    @property
+    def after_colon(self) -> str:
+        """Name of the field that a recipe gives after the name ("bitext:bible"); empty for none."""
         ...
 
     @property
@@ -48,11 +52,15 @@ class Corpus(Protocol):
         """Give the place, below a data folder, of a file that ``write`` makes and ``read`` finds."""
         ...
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the files of one split; DataError with the folder and what is there when there are none."""
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the files of one split on disk; DataError with what is there when there are none."""
         ...
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[Example]:
+    def files(self, source: "Source", language: str, split: Split) -> list[File]:
+        """Give the files of one split, wherever they come from; DataError when there are none."""
+        ...
+
+    def read(self, source: "Source", language: str, split: Split) -> Iterator[Example]:
         """Read one split, in file order; DataError with file and line at the first broken line."""
         ...
 
@@ -61,9 +69,12 @@ class Corpus(Protocol):
         ...
 
 
-def field_after_colon(corpus: Any) -> str:
-    """Return the name of the field that a recipe gives after a corpus's name; empty when it has none."""
-    return next((one.name for one in fields(corpus) if one.metadata.get("after colon")), "")
+class Source(FilePlace, Protocol):
+    """Where corpora come from: a folder on disk, the built-in languages, Hugging Face datasets."""
+
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        """Give the files of one split in the corpus's format; DataError with what is there when none are."""
+        ...
 
 
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:
@@ -119,11 +130,6 @@ def cell(text: str, corpus: str, example: str) -> str:
     if not is_unicode(text):
         raise not_writable(corpus, example, f"{text[:40]!r} has half a surrogate pair in it. Take it out")
     return text
-
-
-def is_unicode(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8: JSON's escapes may spell half a surrogate pair."""
-    return text.isascii() or not _SURROGATE.search(text)
 
 
 def not_writable(corpus: str, example: str, reason: str) -> DataError:

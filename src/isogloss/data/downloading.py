@@ -1,28 +1,43 @@
 """Download one file so that what stands under its name is always whole and right.
 
 Bytes go to ``NAME.part``, which the next attempt, or the next call, goes on with where the server still has
-the same version. Only a file of the expected size and checksum takes its name.
+the same version. Only a file of the expected size and checksum takes its name. Redirects, proxies,
+certificates and time-outs are left to httpx2.
 """
 
 import json
 import os
 import shutil
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from hashlib import file_digest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isogloss.core.errors import DataError, StorageError
 from isogloss.core.progress import Progress, Tell, silent
-from isogloss.data.transport import Reply, TryAgainError, ask
+from isogloss.core.version import VERSION
+
+if TYPE_CHECKING:
+    import httpx2
 
 ENOUGH_PROGRESS = 1 << 20
 """Bytes after which an attempt that failed does not count as one in vain."""
 
 TELL_EVERY = 0.1
 """Seconds."""
+
+SLOWEST = 1024
+"""Bytes a second; a server that gives less over a whole timeout is as good as silent."""
+
+MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers after which it is worth asking again (RFC 9110)."""
+
+PARTIAL, PAST_THE_END = 206, 416
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +74,16 @@ class Downloaded:
 
     size: int
     sha256: str
+
+
+class TryAgainError(Exception):
+    """Something that may pass; ``wait`` are the seconds the server asked for."""
+
+    def __init__(self, what: str, *, wait: float = 0.0, restart: bool = False) -> None:
+        super().__init__(what)
+        self.wait = wait
+        self.restart = restart
+        """Whether what is there already must not be gone on with."""
 
 
 def download(link: Link, path: Path, *, patience: Patience | None = None, tell: Tell = silent) -> Downloaded:
@@ -100,7 +125,7 @@ def _download(link: Link, path: Path, patience: Patience, tell: Tell) -> Downloa
     while True:
         before = part.size()
         try:
-            _attempt(link, part, patience, _Meter(path.name, tell))
+            _attempt(link, part, patience.timeout, _Meter(path.name, tell))
             return _finished(link, part, path, resumed=before > 0)
         except TryAgainError as trouble:
             if trouble.restart:
@@ -113,34 +138,165 @@ def _download(link: Link, path: Path, patience: Patience, tell: Tell) -> Downloa
             patience.sleep(wait)
 
 
-def _attempt(link: Link, part: "_Part", patience: Patience, meter: "_Meter") -> None:
+def _attempt(link: Link, part: "_Part", timeout: float, meter: "_Meter") -> None:
     start, validator = part.goes_on(link)
     if start and start == link.size:
         return
-    with ask(link.url, start=start, validator=validator, timeout=patience.timeout) as reply:
-        _check_total(link, reply)
-        if reply.start and validator and reply.validator not in ("", validator):
+    headers = {"User-Agent": f"isogloss/{VERSION}", "Accept-Encoding": "identity"}
+    if start:
+        headers |= {"Range": f"bytes={start}-", **({"If-Range": validator} if validator else {})}
+    with _asked(link.url, headers, timeout) as response:
+        packed = _is_packed(link.url, response)
+        start, total = _range(response, start, packed=packed)
+        now = "" if packed else _validator(response)
+        _check_total(link, response, total)
+        if start and validator and now not in ("", validator):
             raise TryAgainError("the file there is another than the one begun with", restart=True)
-        if not (reply.ends or link.size or link.sha256):
+        ends = {"content-length", "transfer-encoding"} & set(response.headers)
+        if not ends and link.size is None and not link.sha256:
             raise TryAgainError("the server does not say how long the file is")
-        most = link.size if link.size is not None else reply.total
-        with part.opened(link, reply) as file:
-            meter.begin(reply.start, most)
-            for block in reply.blocks():
-                with storing(part.path):
-                    file.write(block)
-                if meter.add(len(block)) > (most if most is not None else meter.done):
-                    raise TryAgainError(f"more than its {most:,} bytes came", restart=True)
+        most = total if link.size is None else link.size
+        _check_room(part.path, (total or 0) - start)
+        meter.begin(start, most)
+        blocks = response.iter_bytes() if packed else response.iter_raw()
+        _store(_fast_enough(blocks, timeout), part, start, {"url": link.url, "validator": now}, meter)
     if most is not None and part.size() < most:
         raise TryAgainError(f"the server ended after {part.size():,} of {most:,} bytes")
 
 
-def _check_total(link: Link, reply: Reply) -> None:
-    if link.size is not None and reply.total is not None and reply.total != link.size:
+@contextmanager
+def _asked(url: str, headers: dict[str, str], timeout: float) -> Iterator["httpx2.Response"]:
+    """Give the answer; TryAgainError where another attempt may help, DataError where not."""
+    import httpx2  # so that it is known what is there without it
+
+    client = httpx2.Client(
+        headers=headers, timeout=timeout, follow_redirects=True, event_hooks={"response": [_check_redirect]}
+    )
+    try:
+        with client, client.stream("GET", url) as response:
+            _check_status(url, response)
+            yield response
+    except httpx2.UnsupportedProtocol as error:
+        raise DataError(f"{url}: only http and https can be fetched.") from error
+    except (httpx2.TooManyRedirects, httpx2.InvalidURL) as error:
+        raise DataError(f"{url}: the file cannot be had ({error}).") from error
+    except httpx2.ConnectError as error:
+        raise _no_answer(url, error) from error
+    except httpx2.RequestError as error:
+        raise TryAgainError(f"the connection broke ({error})") from error
+
+
+def _check_redirect(response: "httpx2.Response") -> None:
+    """Refuse to be sent on to a place that is less safe than where one comes from."""
+    there = response.url.join(response.headers.get("Location", ""))
+    if response.has_redirect_location and there.scheme not in ("https", response.url.scheme):
         raise DataError(
-            f"{link.url}: the server has {reply.total:,} bytes ({reply.kind}); the published file has "
+            f"{response.url}: the server sends us on to {there}, which is less safe than https; "
+            f"refused. Look whether the corpus has moved, and report it."
+        )
+
+
+def _check_status(url: str, response: "httpx2.Response") -> None:
+    says = f"{response.status_code} {response.reason_phrase}"
+    if response.status_code in MAY_PASS:
+        raise TryAgainError(f"the server says {says}", wait=_asked_to_wait(response))
+    if response.status_code == PAST_THE_END:
+        raise TryAgainError("the file there is shorter than what is here already", restart=True)
+    if not response.is_success:
+        what = "is not there" if response.status_code in (404, 410) else "cannot be had"
+        raise DataError(f"{url}: the file {what} (the server says {says}).")
+
+
+def _asked_to_wait(response: "httpx2.Response") -> float:
+    value = response.headers.get("Retry-After", "")
+    if value.isdigit():
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def _no_answer(url: str, error: Exception) -> Exception:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return DataError(
+                f"{url}: the server's certificate cannot be trusted ({cause.verify_message}). Check this "
+                f"machine's date and, where a proxy reads along, its certificates."
+            )
+        cause = cause.__cause__ or cause.__context__
+    return TryAgainError(f"no answer ({error})")
+
+
+def _is_packed(url: str, response: "httpx2.Response") -> bool:
+    """Tell whether the server packed what was not asked for; a file that is packed itself is no such case."""
+    encoding = response.headers.get("Content-Encoding", "identity").lower()
+    if encoding not in ("identity", "gzip", "x-gzip"):
+        raise TryAgainError(f"the server sent it in encoding {encoding!r}, which was not asked for")
+    return encoding != "identity" and not url.partition("?")[0].endswith((".gz", ".tgz"))
+
+
+def _range(response: "httpx2.Response", start: int, *, packed: bool) -> tuple[int, int | None]:
+    """Give the first byte that was sent and the bytes of the whole file."""
+    length = response.headers.get("Content-Length", "")
+    if response.status_code != PARTIAL:
+        return 0, int(length) if length.isdigit() and not packed else None
+    sent = response.headers.get("Content-Range", "nothing")
+    if packed or not sent.startswith(f"bytes {start}-"):
+        raise TryAgainError(f"asked for bytes from {start} on, the server sent {sent}", restart=True)
+    total = sent.rpartition("/")[2]
+    return start, int(total) if total.isdigit() else None
+
+
+def _validator(response: "httpx2.Response") -> str:
+    etag = response.headers.get("ETag", "")
+    if etag.startswith('"'):  # A weak one (W/"…") does not say that the bytes are equal.
+        return str(etag)
+    return "" if etag else str(response.headers.get("Last-Modified", ""))
+
+
+def _check_total(link: Link, response: "httpx2.Response", total: int | None) -> None:
+    if link.size is not None and total is not None and total != link.size:
+        kind = response.headers.get("Content-Type", "of no type").partition(";")[0]
+        raise DataError(
+            f"{link.url}: the server has {total:,} bytes ({kind}); the published file has "
             f"{link.size:,}. It was changed, or something between answers in its place."
         )
+
+
+def _check_room(path: Path, needed: int) -> None:
+    with storing(path):
+        free = shutil.disk_usage(path.parent).free
+    if needed > free:
+        raise StorageError(
+            f"{path.parent}: {megabytes(needed)} are needed and {megabytes(free)} are free. Free some space "
+            f"or choose another --to."
+        )
+
+
+def _fast_enough(blocks: Iterator[bytes], timeout: float) -> Iterator[bytes]:
+    since, began = 0, time.monotonic()
+    for block in blocks:
+        since += len(block)
+        yield block
+        if (spent := time.monotonic() - began) >= timeout:
+            if since < SLOWEST * spent:
+                raise TryAgainError(f"the server gave {since} bytes in {spent:.0f} s")
+            since, began = 0, time.monotonic()
+
+
+def _store(blocks: Iterator[bytes], part: "_Part", start: int, note: dict[str, str], meter: "_Meter") -> None:
+    """Write what comes from byte ``start`` on, and beside it which version of the file it is of."""
+    with storing(part.path), part.path.open("r+b" if start else "wb") as file:
+        file.seek(start)
+        file.truncate()
+        part.note.write_text(json.dumps(note))
+        for block in blocks:
+            file.write(block)
+            meter.add(len(block))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _finished(link: Link, part: "_Part", path: Path, *, resumed: bool) -> Downloaded:
@@ -179,10 +335,7 @@ class _Part:
         return self.path.with_name(self.path.name + ".json")
 
     def size(self) -> int:
-        try:
-            return self.path.stat().st_size
-        except OSError:
-            return 0
+        return self.path.stat().st_size if self.path.is_file() else 0
 
     def goes_on(self, link: Link) -> tuple[int, str]:
         """Give the byte to go on from and the version; from the beginning where the version is not known."""
@@ -195,48 +348,10 @@ class _Part:
         fits = link.size is None or self.size() <= link.size
         return (self.size(), validator) if same and fits else (0, "")
 
-    @contextmanager
-    def opened(self, link: Link, reply: Reply) -> "Iterator[_Writing]":
-        """Open it at the reply's first byte, with the reply's version noted."""
-        if reply.total is not None:
-            _check_room(self.path, reply.total - reply.start)
-        with storing(self.path):
-            file = self.path.open("r+b" if reply.start else "wb", buffering=0)
-        with file:
-            with storing(self.path):
-                file.seek(reply.start)
-                file.truncate()
-                self.note.write_text(json.dumps({"url": link.url, "validator": reply.validator}))
-            yield _Writing(file.write)
-            with storing(self.path):
-                os.fsync(file.fileno())
-
     def remove(self) -> None:
         for path in (self.path, self.note):
             with suppress(OSError):
                 path.unlink()
-
-
-@dataclass(frozen=True)
-class _Writing:
-    """A file that takes all it is given; one without a buffer may take less at once."""
-
-    some: Callable[[memoryview], int | None]
-
-    def write(self, block: bytes) -> None:
-        rest = memoryview(block)
-        while rest:
-            rest = rest[self.some(rest) or 0 :]
-
-
-def _check_room(path: Path, needed: int) -> None:
-    with storing(path):
-        free = shutil.disk_usage(path.parent).free
-    if needed > free:
-        raise StorageError(
-            f"{path.parent}: {megabytes(needed)} are needed and {megabytes(free)} are free. Free some space "
-            f"or choose another --to."
-        )
 
 
 class _Meter:
@@ -245,22 +360,21 @@ class _Meter:
     def __init__(self, what: str, tell: Tell) -> None:
         self.what = what
         self.tell = tell
-        self.done = self.first = self.total = 0
+
+    def begin(self, start: int, most: int | None) -> None:
+        self.done = self.first = start
+        self.most = most
         self.began = self.told = time.monotonic()
 
-    def begin(self, start: int, total: int | None) -> None:
-        self.done = self.first = start
-        self.total = total or 0
-        self.began = time.monotonic()
-
-    def add(self, size: int) -> int:
-        """Count bytes and give their sum."""
+    def add(self, size: int) -> None:
+        """Count bytes; TryAgainError when they are more than there should be."""
         self.done += size
+        if self.most is not None and self.done > self.most:
+            raise TryAgainError(f"more than its {self.most:,} bytes came", restart=True)
         now = time.monotonic()
-        if now - self.told >= TELL_EVERY or self.done == self.total:
+        if now - self.told >= TELL_EVERY or self.done == self.most:
             self.told = now
-            speed = (self.done - self.first) / max(now - self.began, 1e-6)
-            of = f" of {megabytes(self.total)}" if self.total else ""
-            remark = f"{megabytes(self.done)}{of}, {megabytes(int(speed))}/s"
-            self.tell(Progress(self.what, self.done, self.total or self.done + 1, remark))
-        return self.done
+            speed = megabytes(int((self.done - self.first) / max(now - self.began, 1e-6)))
+            of = f" of {megabytes(self.most)}" if self.most else ""
+            remark = f"{megabytes(self.done)}{of}, {speed}/s"
+            self.tell(Progress(self.what, self.done, self.most or self.done + 1, remark))

@@ -1,21 +1,21 @@
-"""Where a corpus's files are: a folder on disk, or the built-in languages, which are written on demand.
+"""Files of text, and the folder on disk they are found in.
 
-Readers ask a ``Folder`` for a file and take numbered lines from it; they never learn whether it was
-plain, .gz, .xz or made a moment ago.
+Readers take numbered lines from a ``File``; they never learn whether it was plain, .gz, .xz or made a moment
+ago.
 """
 
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import file_digest
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from isogloss.core.errors import DataError, did_you_mean
 
@@ -26,6 +26,8 @@ LONGEST = 300
 """Of what was found, a message shows so many characters."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ def short(found: str) -> str:
     return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
 
 
+def is_unicode(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8: JSON's escapes may spell half a surrogate pair."""
+    return text.isascii() or not _SURROGATE.search(text)
+
+
 def members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make a JSON object; ValueError for a key that comes twice, of which Python would keep the last."""
     found = dict(members)
@@ -66,20 +73,32 @@ def members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-class Folder(Protocol):
-    """A place that holds corpora under their official (or our) folder names."""
+class FilePlace(Protocol):
+    """Where files are, or are made."""
 
     @property
     def name(self) -> str:
         """What messages call it."""
         ...
 
+    def inside(self) -> list[str]:
+        """Give the names of what lies directly in it, sorted; messages show them."""
+        ...
+
+
+class Folder(FilePlace, Protocol):
+    """A place with files under the official (or our) folder names of corpora."""
+
     def find(self, patterns: Iterable[str]) -> list[File]:
         """Give the files that match the first pattern that matches any, sorted by name; else none."""
         ...
 
-    def inside(self) -> list[str]:
-        """Give the names of what lies directly in it, sorted; messages show them."""
+
+class Findable(Protocol):
+    """What knows the names of its files: a corpus."""
+
+    def find(self, folder: Folder, language: str, split: Literal["train", "dev", "test"]) -> list[File]:
+        """Find the files of one split; DataError with what is there when there are none."""
         ...
 
 
@@ -106,6 +125,10 @@ class DiskFolder:
                 return [disk_file(path) for path in found]
         return []
 
+    def files(self, corpus: Findable, language: str, split: Literal["train", "dev", "test"]) -> list[File]:
+        """Give the files of one split of a corpus."""
+        return corpus.find(self, language, split)
+
     def inside(self) -> list[str]:
         """Give the names of what lies directly in the folder."""
         return _names(self.path)
@@ -117,12 +140,6 @@ class DiskFolder:
                 if path.is_file():
                     found.setdefault(str(path).removesuffix(suffix), path)
         return [found[name] for name in sorted(found)]
-
-
-def matches(path: str, pattern: str) -> bool:
-    """Tell whether a place matches a pattern; a star stays within one folder, as on disk."""
-    names, parts = path.split("/"), pattern.split("/")
-    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
 
 
 def disk_file(path: Path) -> File:

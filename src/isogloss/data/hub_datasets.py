@@ -1,11 +1,11 @@
-"""Hugging Face datasets as a folder: files in the corpora's native formats, made when they are read.
+"""Hugging Face datasets as a source: files in the corpora's native formats, made when they are read.
 
 So they take the same way through readers, fingerprints and runs as files on disk (``built_in`` does the same
 for the built-in languages). Only parquet files are read, those of the branch into which the hub converts
 every dataset, or of a local folder with the same layout: no code that comes with a dataset is ever run.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example
-from isogloss.data.files import DiskFolder, File, Folder, matches
-from isogloss.data.hub_rows import Row, with_names
-from isogloss.data.hub_sources import Place, places
+from isogloss.data.files import DiskFolder, File
+from isogloss.data.hub_sources import DatasetSplit, Row, dataset_splits, with_names
+from isogloss.data.layouts import not_there
+from isogloss.data.ud import Ud
 
 HUB = "hub"
 """What ``--data`` says for the hub; ``hub:DIR`` is a folder with parquet files of datasets."""
@@ -31,19 +33,19 @@ VERSION = 1
 """Part of the fingerprints; raise it when rows give other lines than before."""
 
 
-def data_folder(text: str) -> Folder | None:
-    """Give the folder that ``--data`` means: none, the hub, parquet files of it, or a folder of corpora."""
+def data_source(text: str) -> Source | None:
+    """Give what ``--data`` means: nothing, the hub, parquet files of it, or a folder of corpora."""
     if not text:
         return None
     kind, colon, path = text.partition(":")
     if kind == HUB and (path or not colon):
-        return HubFolder(DiskFolder(Path(path)) if path else None)
+        return HubDatasets(DiskFolder(Path(path)) if path else None)
     return DiskFolder(Path(text))
 
 
 @dataclass(frozen=True)
-class HubFolder:
-    """Corpora of the hub as if on disk; with ``local``, only those whose parquet files are there."""
+class HubDatasets:
+    """Corpora of the hub; with ``local``, only those whose parquet files are there."""
 
     local: DiskFolder | None = None
 
@@ -55,38 +57,42 @@ class HubFolder:
         """What messages call it."""
         return f"{HUB}:{self.local.name}" if self.local else "the Hugging Face hub"
 
-    def find(self, patterns: Iterable[str]) -> list[File]:
-        """Give the files that match the first pattern that matches any, sorted by name; else none."""
-        known = places()
-        for pattern in patterns:
-            paths = [pattern] if pattern in known else [path for path in known if matches(path, pattern)]
-            files = [self._file(path, known[path]) for path in sorted(paths) if self._has(known[path])]
-            if files:
-                return files
-        return []
+    def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
+        """Give the one file of a split, which is made when it is read."""
+        if isinstance(corpus, Ud) and not corpus.named(language):
+            corpus = Ud(treebanks=((language, "PUD"),))  # The only one that the hub has beside the defaults.
+        path = corpus.path(language, split)
+        place = dataset_splits().get(path)
+        if place is None or not self._has(place):
+            of_it = [
+                one for one in dataset_splits().values() if one.corpus.name == corpus.name and self._has(one)
+            ]
+            there = {split: sorted({one.language for one in of_it if one.split == split}) for split in SPLITS}
+            raise not_there(self, corpus.name, language, split, there=there)
+        return [self._file(path, place)]
 
     def inside(self) -> list[str]:
         """Give the corpora that are there."""
-        return sorted({place.source.corpus.name for place in places().values() if self._has(place)})
+        return sorted({place.corpus.name for place in dataset_splits().values() if self._has(place)})
 
-    def _has(self, place: Place) -> bool:
+    def _has(self, place: DatasetSplit) -> bool:
         return self.local is None or bool(_parquet(self.local, place))
 
-    def _file(self, path: str, place: Place) -> File:
-        name = f"{self.name}/{place.source.repository}/{place.config}/{place.hub_split} as {path}"
+    def _file(self, path: str, place: DatasetSplit) -> File:
+        name = f"{self.name}/{place.dataset.repository}/{place.config}/{place.hub_split} as {path}"
         rows = _local_rows(self.local, place, name) if self.local else _hub_rows(place, name)
         return File(name, _lines(place, rows.read, name), lambda: _fingerprint(place, rows.version()))
 
 
 @dataclass(frozen=True)
-class _Source:
+class _Rows:
     """Rows and the version they are of."""
 
     read: Callable[[], Iterator[Row]]
     version: Callable[[], str]
 
 
-def _lines(place: Place, rows: Callable[[], Iterator[Row]], name: str) -> Callable[[], Iterator[str]]:
+def _lines(place: DatasetSplit, rows: Callable[[], Iterator[Row]], name: str) -> Callable[[], Iterator[str]]:
     def read() -> Iterator[str]:
         for line in place.corpus.write(_examples(place, rows(), name), place.language):
             yield line + "\n"
@@ -94,14 +100,14 @@ def _lines(place: Place, rows: Callable[[], Iterator[Row]], name: str) -> Callab
     return read
 
 
-def _examples(place: Place, rows: Iterator[Row], name: str) -> Iterator[Example]:
-    examples = place.source.rows(rows, place.language)
+def _examples(place: DatasetSplit, rows: Iterator[Row], name: str) -> Iterator[Example]:
+    examples = place.dataset.rows(rows, place.language)
     while True:
         try:
             example = next(examples, None)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise DataError(
-                f"{name}: its columns are not those of {place.source.repository} "
+                f"{name}: its columns are not those of {place.dataset.repository} "
                 f"({type(error).__name__}: {error}). Look at the dataset's card; save it with these columns."
             ) from error
         if example is None:
@@ -109,11 +115,11 @@ def _examples(place: Place, rows: Iterator[Row], name: str) -> Iterator[Example]
         yield example
 
 
-def _fingerprint(place: Place, version: str) -> str:
+def _fingerprint(place: DatasetSplit, version: str) -> str:
     what = (
         HUB,
         str(VERSION),
-        place.source.repository,
+        place.dataset.repository,
         place.config,
         place.hub_split,
         place.language,
@@ -122,8 +128,8 @@ def _fingerprint(place: Place, version: str) -> str:
     return sha256("\n".join(what).encode()).hexdigest()
 
 
-def _parquet(local: DiskFolder, place: Place) -> list[File]:
-    repository = place.source.repository
+def _parquet(local: DiskFolder, place: DatasetSplit) -> list[File]:
+    repository = place.dataset.repository
     return local.find(
         f"{folder}/{layout.format(config=place.config, split=place.hub_split)}"
         for folder in (repository, repository.rpartition("/")[2])
@@ -131,7 +137,7 @@ def _parquet(local: DiskFolder, place: Place) -> list[File]:
     )
 
 
-def _local_rows(local: DiskFolder, place: Place, name: str) -> _Source:
+def _local_rows(local: DiskFolder, place: DatasetSplit, name: str) -> _Rows:
     files = _parquet(local, place)
 
     def read() -> Iterator[Row]:
@@ -141,20 +147,20 @@ def _local_rows(local: DiskFolder, place: Place, name: str) -> _Source:
         )
         yield from _rows(_try(name, lambda: builder.as_streaming_dataset(place.hub_split)), name)
 
-    return _Source(read, lambda: "+".join(file.fingerprint() for file in files))
+    return _Rows(read, lambda: "+".join(file.fingerprint() for file in files))
 
 
-def _hub_rows(place: Place, name: str) -> _Source:
+def _hub_rows(place: DatasetSplit, name: str) -> _Rows:
     def read() -> Iterator[Row]:
-        builder = _hub_builder(place.source.repository, place.config, place.hub_split, name)
+        builder = _hub_builder(place.dataset.repository, place.config, place.hub_split, name)
         _try(name, builder.download_and_prepare)
         yield from _rows(_try(name, lambda: builder.as_dataset(split=place.hub_split)), name)
 
     def version() -> str:
-        builder = _hub_builder(place.source.repository, place.config, place.hub_split, name)
+        builder = _hub_builder(place.dataset.repository, place.config, place.hub_split, name)
         return str(builder.hash)  # The commit of the branch, which the library has looked up.
 
-    return _Source(read, version)
+    return _Rows(read, version)
 
 
 @lru_cache(maxsize=256)

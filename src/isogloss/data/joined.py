@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.data.corpora import SPLITS, Corpus, Split
+from isogloss.data.corpora import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example
 from isogloss.data.files import File, Folder
 
@@ -48,6 +49,7 @@ class Joined:
     """Corpora read one after the other; it has the tasks that all of them have."""
 
     parts: tuple[Part, ...]
+    after_colon: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -68,6 +70,11 @@ class Joined:
         return tuple(task for task in first if all(task in tasks for tasks in others))
 
     @property
+    def about(self) -> str:
+        """What the parts are."""
+        return " ".join(part.corpus.about for part in self.parts)
+
+    @property
     def url(self) -> str:
         """Where the parts come from."""
         return " ".join(part.corpus.url for part in self.parts)
@@ -81,16 +88,22 @@ class Joined:
         """Refuse: each part has files of its own."""
         raise self._not_written(f"{split} of {language}")
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the files of all parts; DataError where a part lacks the split, or all do."""
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the files of all parts on disk."""
         return [
-            file for part, own in self._sources(split) for file in part.corpus.files(folder, language, own)
+            file for part, own in self._sources(split) for file in part.corpus.find(folder, language, own)
         ]
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[Example]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of all parts; DataError where a part lacks the split, or all do."""
+        return [
+            file for part, own in self._sources(split) for file in part.corpus.files(source, language, own)
+        ]
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[Example]:
         """Read the parts in turn; an id is the part, the split where several serve as train, and its own."""
         readers = [
-            _marked(part.corpus.read(folder, language, own), part, own) for part, own in self._sources(split)
+            _marked(part.corpus.read(source, language, own), part, own) for part, own in self._sources(split)
         ]
         return chain.from_iterable(readers)
 

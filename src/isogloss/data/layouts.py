@@ -7,17 +7,22 @@ Corpora with labels may be there in translation too. Their language is then a pa
 English and translated into Swahili (a training split: translate-train), ``sw-en`` the other way round (a test
 split: translate-test), ``en-sw-en`` is back in English. Layouts of translations name the whole pair,
 ``{language}``, or the one language that is not English: the one translated ``{into}``, ``{from}``, or there
-and ``{back}``.
+and ``{back}``. A layout of English alone says so by ``{en}``, for which nothing is put in; ``{name}`` is the
+English name of the language, in small letters.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.languages import language_name
 from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.files import File, Folder, short
+from isogloss.data.files import File, FilePlace, Folder, short
 
 Layouts = Mapping[Split, tuple[str, ...]]
+
+ENGLISH = "{en}"
+"""Ends a layout that has no language in it and is of English."""
 
 TREEBANKS = ("ud/", "ud-extra/", "ud-pud/", "ud-treebanks-*/", "")
 """Where treebank folders such as UD_English-EWT lie; the official release is ud-treebanks-vN.N."""
@@ -42,52 +47,47 @@ def is_translation(language: str) -> bool:
     return "-" in language
 
 
-def translations(places: Iterable[str], files: Mapping[Split, tuple[str, ...]]) -> Layouts:
-    """Give the layouts of translations: each split's files, in each of the places."""
-    known = tuple(places)
-    return {
-        split: tuple(place + name for place in known for name in files.get(split, ())) for split in SPLITS
-    }
-
-
 def _filled(layout: str, language: str) -> str:
     match language.split("-"):
+        case ["en"]:
+            layout = layout.replace(ENGLISH, "")
         case ["en", other]:
             layout = layout.replace("{into}", other)
         case [other, "en"]:
             layout = layout.replace("{from}", other)
         case ["en", other, "en"]:
             layout = layout.replace("{back}", other)
-    return layout.replace("{language}", language)
+    return layout.replace("{language}", language).replace("{name}", language_name(language).lower())
 
 
 def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> list[File]:
     """Find the files of one split, or raise the error that says what is there instead."""
-    return folder.find(paths(layouts, language, split)) or _raise(
-        missing(folder, corpus, layouts, language, split)
-    )
+    found = folder.find(paths(layouts, language, split))
+    if not found:
+        raise missing(folder, corpus, layouts, language, split)
+    return found
 
 
-def english_only(folder: Folder, corpus: str, english: Layouts, language: str, split: Split) -> list[File]:
-    """Find the files of a corpus of English; files of other languages, and translations, are one's own."""
-    own = every_split(f"{corpus}/{{split}}-{{language}}.tsv")
-    found = folder.find([*(english.get(split, ()) if language == "en" else ()), *paths(own, language, split)])
-    if found:
-        return found
-    there = [other for other in SPLITS if folder.find(english.get(other, ()))]
+def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
+    """Build the error for a corpus of English: files of other languages, and translations, are one's own."""
+    official = {name: paths(_of_english(layouts), "en", name) for name in SPLITS}
+    there = [other for other in SPLITS if folder.find(official[other])]
     if there and language != "en":
-        raise DataError(
+        return DataError(
             f"{folder.name}: corpus {corpus!r} is English; found language {language!r}. "
-            f"Choose en, or add a file {paths(own, language, split)[0]}."
+            f"Choose en, or add a file {paths(layouts, language, split)[0]}."
         )
     if there:
-        raise DataError(
+        return DataError(
             f"{folder.name}: no {split} split of corpus {corpus!r}; it has {', '.join(there)}. "
-            f"Looked for {some(english.get(split, ()))} (also .gz, .xz). "
+            f"Looked for {some(official[split])} (also .gz, .xz). "
             f"Put the file there, or train on what there is: {corpus}[{','.join(there)}]."
         )
-    both = {name: (*english.get(name, ()), *own[name]) for name in SPLITS}
-    raise missing(folder, corpus, both, language, split)
+    return missing(folder, corpus, layouts, language, split)
+
+
+def _of_english(layouts: Layouts) -> Layouts:
+    return {split: tuple(one for one in named if one.endswith(ENGLISH)) for split, named in layouts.items()}
 
 
 def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]:
@@ -106,16 +106,36 @@ def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]
 
 
 def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
-    """Build the error for a split that is not there: what was looked for, what there is, what to do."""
-    there = _like(language, languages_there(folder, layouts, split))
-    splits = [other for other in SPLITS if language in languages_there(folder, layouts, other)]
+    """Build the error for a split that is not on disk: what was looked for, what there is, what to do."""
     looked = paths(layouts, language, split)
+    return not_there(
+        folder,
+        corpus,
+        language,
+        split,
+        there={one: languages_there(folder, layouts, one) for one in SPLITS},
+        looked=f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
+    )
+
+
+def not_there(
+    source: FilePlace,
+    corpus: str,
+    language: str,
+    split: Split,
+    *,
+    there: Mapping[Split, list[str]],
+    looked: str = "",
+) -> DataError:
+    """Build the error for a split that a source has not, from the languages that it has of each split."""
+    codes = _like(language, there[split])
+    splits = [other for other in SPLITS if language in there[other]]
     facts = [
-        f"{folder.name}: no {split} split of corpus {corpus!r} for language {language!r}.",
-        f"{corpus} has {split} for: {some(there)}.{did_you_mean(language, there)}" if there else "",
+        f"{source.name}: no {split} split of corpus {corpus!r} for language {language!r}.",
+        f"{corpus} has {split} for: {some(codes)}.{did_you_mean(language, codes)}" if codes else "",
         f"For {language!r} it has: {', '.join(splits)}." if splits else "",
-        f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
-        "" if there or splits else f"The folder holds: {some(folder.inside())}.",
+        looked,
+        "" if codes or splits else f"The folder holds: {some(source.inside())}.",
         "Put the file there, or choose a language and split that are.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))
@@ -131,7 +151,3 @@ def some(names: Iterable[str]) -> str:
     names = list(names)
     rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
     return (short(", ".join(names[:MANY])) or "nothing") + rest
-
-
-def _raise(error: DataError) -> list[File]:
-    raise error

@@ -3,8 +3,12 @@
 Every example has a rank, drawn from the seed and its id; the shots are the first in rank. So the order in
 which files are read decides nothing, the shots of k = 5 are among those of k = 10, and corpora that are
 parallel (equal ids in all languages) give the same shots in every language.
+
+A text's lines are chosen in one pass, with the chosen ones alone in memory.
 """
 
+import heapq
+import random
 from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, TypeVar
@@ -53,3 +57,20 @@ def _label(example: Example) -> str:
 
 def _too_few(wanted: int, there: int, where: str) -> DataError:
     return DataError(f"shots: {wanted} examples wanted, but {where} {there}. Choose at most {there}.")
+
+
+def subsample(lines: Iterable[str], count: int, *, seed: int) -> list[str]:
+    """Return ``count`` (1 or more) lines at random (all where there are fewer), in their order.
+
+    Every line is given a random number, and the smallest are taken: of one seed, a smaller choice is part of
+    a larger one.
+    """
+    draw = random.Random(seed)
+    kept: list[tuple[float, int, str]] = []
+    for number, line in enumerate(lines):
+        one = (-draw.random(), number, line)
+        if len(kept) < count:
+            heapq.heappush(kept, one)
+        elif one > kept[0]:
+            heapq.heapreplace(kept, one)
+    return [line for _, _, line in sorted(kept, key=lambda one: one[1])]

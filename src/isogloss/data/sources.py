@@ -1,6 +1,7 @@
 """Where examples come from: the built-in languages, or the folder the user named with --data."""
 
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from itertools import islice
@@ -8,17 +9,36 @@ from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.runs import Pretrained
-from isogloss.data import CORPORA
-from isogloss.data.built_in import folder_for
-from isogloss.data.corpora import Corpus, Split, field_after_colon
+from isogloss.data.built_in import source_of
+from isogloss.data.catalogue import CORPORA
+from isogloss.data.corpora import Corpus, Source, Split
 from isogloss.data.examples import Example
-from isogloss.data.files import Folder
-from isogloss.data.hub_datasets import data_folder
+from isogloss.data.hub_datasets import data_source
 from isogloss.data.joined import Joined
 from isogloss.data.joined import joined as joined_corpora
-from isogloss.data.recent_examples import RecentExamples
 
 Treebanks = tuple[tuple[str, str], ...]
+
+
+class RecentExamples:
+    """Splits as they were read, the least recently asked for forgotten first."""
+
+    def __init__(self, limit: int) -> None:
+        """Keep up to ``limit`` examples of all splits together; a longer split is never kept."""
+        self._limit = limit
+        self._kept: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
+
+    def examples(self, key: Hashable, read: Callable[[], Iterable[Example]]) -> list[Example]:
+        """Give the examples kept under a key, which must name their file's state too, or read them."""
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = tuple(read())
+        if len(found) <= self._limit:
+            self._kept[key] = found
+            while sum(map(len, self._kept.values())) > self._limit:
+                self._kept.popitem(last=False)
+        return list(found)
+
 
 _RECENT = RecentExamples(limit=50_000)
 """What this process read: runs, and the languages of one, ask for the same few splits again and again."""
@@ -52,7 +72,7 @@ class Sources:
             near = did_you_mean(plain, CORPORA)
             raise ConfigError(f"no corpus {plain!r}.{near} Known: {', '.join(sorted(CORPORA))}.")
         corpus: Any = CORPORA[plain]
-        after_colon = field_after_colon(corpus) or "choice after a colon"
+        after_colon = corpus.after_colon or "choice after a colon"
         wanted: dict[str, Any] = {"treebanks": treebanks, after_colon: chosen}
         changes = {choice: value for choice, value in wanted.items() if value}
         for choice in changes.keys() - {one.name for one in fields(corpus)}:
@@ -80,14 +100,14 @@ class Sources:
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> Iterator[Example]:
         """Read the first examples of a split (0: all of them), one at a time."""
-        read = self.corpus(corpus, treebanks).read(self.folder(language), language, split)
+        read = self.corpus(corpus, treebanks).read(self.source(language), language, split)
         return islice(read, examples or None)
 
     def examples(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> list[Example]:
         """Read the first examples of a split (0: all), or give those read before; DataError for none."""
-        files = self.corpus(corpus, treebanks).files(self.folder(language), language, split)
+        files = self.corpus(corpus, treebanks).files(self.source(language), language, split)
         state = tuple((file.name, file.fingerprint()) for file in files)
         found = _RECENT.examples(
             (corpus, treebanks, language, split, examples, state),
@@ -101,12 +121,12 @@ class Sources:
 
     def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
         """Return a fingerprint of the files a split is read from; DataError when they are not there."""
-        files = self.corpus(corpus, treebanks).files(self.folder(language), language, split)
+        files = self.corpus(corpus, treebanks).files(self.source(language), language, split)
         return "+".join(file.fingerprint() for file in files)
 
-    def folder(self, language: str) -> Folder:
-        """Return the folder a language's files are in; a pair such as en-fr goes by its first language."""
-        return folder_for(language.split("-", maxsplit=1)[0], data_folder(self.data))
+    def source(self, language: str) -> Source:
+        """Return where a language's files come from; a pair such as en-fr goes by its first language."""
+        return source_of(language.split("-", maxsplit=1)[0], data_source(self.data))
 
 
 def joined(fingerprints: list[str]) -> str:

@@ -1,9 +1,4 @@
-"""Universal Dependencies: treebanks with universal tags and trees.
-
-Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, and they differ in
-text and guidelines, so which one is read is always said: by ``treebanks``, else by ``DEFAULTS``, else it is
-the only one of the language that is there. Treebanks are never mixed, not even to fill in a missing split.
-"""
+"""Treebanks of Universal Dependencies: which one is read, and where it lies."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +8,7 @@ from typing import ClassVar
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.data.conllu import read_conllu, write_conllu
-from isogloss.data.corpora import SPLITS, Split, only, some_at_least
+from isogloss.data.corpora import SPLITS, Source, Split, only, some_at_least
 from isogloss.data.examples import Example, ParsedSentence
 from isogloss.data.files import File, Folder
 from isogloss.data.layouts import TREEBANKS, some
@@ -33,12 +28,20 @@ _FILE = re.compile(r"[a-z]+_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
 
 @dataclass(frozen=True, kw_only=True)
 class Ud:
-    """Sentences with universal part-of-speech tags and dependency trees."""
+    """Universal Dependencies: treebanks with universal tags and trees.
+
+    Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, and they differ in
+    text and guidelines, so which one is read is always said: by ``treebanks``, else by ``DEFAULTS``, else it
+    is the only one of the language that is there. Treebanks are never mixed, not even to fill in a missing
+    split.
+    """
 
     name: ClassVar[str] = "ud"
     tasks: ClassVar[tuple[str, ...]] = ("upos", "parsing")
+    about: ClassVar[str] = __doc__
     url: ClassVar[str] = "https://universaldependencies.org"
     licence: ClassVar[str] = "that of each treebank (mostly CC BY-SA or CC BY-NC-SA)"
+    after_colon: ClassVar[str] = ""
 
     treebanks: tuple[tuple[str, str], ...] = ()
     """Language and treebank, as in ``(("fr", "Sequoia"),)``; a name with a slash is a folder below the data
@@ -54,29 +57,35 @@ class Ud:
 
     def path(self, language: str, split: Split) -> str:
         """Give the place under the treebank that is read for the language."""
-        treebank = self._named(language) or BUILT_IN
+        treebank = self.named(language) or BUILT_IN
         if "/" in treebank:
             return f"{treebank}/{language}-ud-{split}.conllu"
         name = language_name(language).replace(" ", "_")
         return f"ud/UD_{name}-{treebank}/{language}_{treebank.lower()}-ud-{split}.conllu"
 
-    def files(self, folder: Folder, language: str, split: Split) -> list[File]:
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Find the one file of a split in the language's treebank."""
-        treebank = self._named(language) or _only_one(folder, language)
-        return folder.find(_patterns(treebank, language, split)) or _raise(
-            _missing(folder, language, split, treebank)
-        )
+        treebank = self.named(language) or _only_one(folder, language)
+        found = folder.find(_patterns(treebank, language, split))
+        if not found:
+            raise _missing(folder, language, split, treebank)
+        return found
 
-    def read(self, folder: Folder, language: str, split: Split) -> Iterator[ParsedSentence]:
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Give the files of one split."""
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[ParsedSentence]:
         """Read the sentences with their lines."""
-        file = self.files(folder, language, split)[0]
+        file = self.files(source, language, split)[0]
         return some_at_least(read_conllu(file), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a CoNLL-U file."""
         return write_conllu(only(ParsedSentence, examples, self.name), self.name)
 
-    def _named(self, language: str) -> str:
+    def named(self, language: str) -> str:
+        """Return the treebank that is read for a language; empty where it is the only one there."""
         if is_built_in(language.partition("-")[0]):  # A pair such as qaa-qab is there in translation.
             return BUILT_IN
         return dict(self.treebanks).get(language) or DEFAULTS.get(language, "")
@@ -133,7 +142,3 @@ def _languages(folder: Folder, split: Split) -> str:
         plain = {code for code in codes if "-" not in code} or codes
         return f"Languages with {split}: {some(sorted(plain))}."
     return f"The folder holds: {some(folder.inside())}."
-
-
-def _raise(error: DataError) -> list[File]:
-    raise error

@@ -10,7 +10,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -41,6 +41,8 @@ _BROKEN = (
 )
 """What the standard library raises on damaged headers; the last two where a name is empty or no UTF-8."""
 
+_DISTRUST = "This is not the official archive: delete it and fetch again."
+
 Places = Callable[[str], list[tuple[int, str]]]
 """Gives the places of a member, each with the number of what it was asked for as."""
 
@@ -51,8 +53,7 @@ class _Member:
 
     name: str
     kind: str
-    size: int
-    opened: Callable[[], IO[bytes]]
+    opened: Callable[[], "_Counted"]
 
 
 def unpack(archive: Path, places: Places, folder: Path, *, asked: dict[int, str]) -> dict[str, str]:
@@ -61,69 +62,80 @@ def unpack(archive: Path, places: Places, folder: Path, *, asked: dict[int, str]
     ``asked`` are the patterns by number, each of which must find a member. DataError where the archive is
     damaged, lacks one, or is no archive to trust; a file that is there already is never overwritten.
     """
-    budget = _Budget(archive, EXPANSION * archive.stat().st_size + ROOM)
-    written: dict[str, tuple[Path, str]] = {}
+    written: dict[str, str] = {}
     try:
-        found = _take_all(archive, places, folder, budget, written)
-        _check_found(archive, asked, found)
-        _put(folder, written)
+        found = _take_all(archive, places, folder, written)
+        lacking = [pattern for number, pattern in asked.items() if number not in found]
+        if lacking:
+            raise DataError(
+                f"{archive}: it has no member {' and none '.join(lacking)}. Delete it and fetch again; if "
+                f"that does not help, the archive was changed: report it."
+            )
+        for place, digest in written.items():
+            if (folder / place).exists() and checksum(folder / place) != digest:
+                raise not_ours(folder / place, digest)
+        for place in written:
+            with storing(folder / place):
+                _temporary(folder, place).replace(folder / place)
     finally:
-        for temporary, _ in written.values():
+        for place in written:
             with suppress(OSError):
-                temporary.unlink()
-    return {place: digest for place, (_, digest) in written.items()}
+                _temporary(folder, place).unlink()
+    return written
 
 
-def _take_all(
-    archive: Path, places: Places, folder: Path, budget: "_Budget", written: dict[str, tuple[Path, str]]
-) -> set[int]:
+def not_ours(path: Path, expected: str) -> DataError:
+    """Build the error for a file that stands where an official one should go and is another."""
+    return DataError(
+        f"{path}: a file is there that is not the official one (SHA-256 {checksum(path)}; expected "
+        f"{expected}). Nothing is overwritten: move it away, or choose another --to."
+    )
+
+
+def _take_all(archive: Path, places: Places, folder: Path, written: dict[str, str]) -> set[int]:
+    """Write the wanted members under temporary names; give the numbers of the patterns they match."""
     found: set[int] = set()
-    with _damage(archive), archive.open("rb") as file:
-        for member in _members(file, archive.name, budget):
-            for number, place in places(member.name):
-                _check(archive, member, place, taken=place in written)
-                found.add(number)
-                temporary = _temporary(folder, place)
-                written[place] = (temporary, "")
-                written[place] = (temporary, _write(member, temporary, budget))
+    budget = _Budget(archive, EXPANSION * archive.stat().st_size + ROOM)
+    try:
+        with archive.open("rb") as file:
+            for member in _members(file, archive.name, budget):
+                for number, place in places(member.name):
+                    _check(archive, member, place, taken=place in written)
+                    found.add(number)
+                    written[place] = ""
+                    written[place] = _write(member, _temporary(folder, place))
+    except _BROKEN as error:
+        raise DataError(f"{archive}: the archive is damaged ({error}). Delete it and fetch again.") from error
     return found
 
 
-def _members(file: IO[bytes], name: str, budget: "_Budget", before: str = "") -> Iterator[_Member]:
+def _members(file: Any, name: str, budget: "_Budget", before: str = "") -> Iterator[_Member]:
     """Give the members of an archive, and of archives in it, in their order."""
-    read = _zip_members if name.endswith(".zip") else _tar_members
-    for member in read(file, name, budget):
+    for member in (_zip_members if name.endswith(".zip") else _tar_members)(file, name, budget):
         plain = member.name.removeprefix("./")
-        yield _Member(before + plain, member.kind, member.size, member.opened)
+        yield _Member(before + plain, member.kind, member.opened)
         if plain.endswith((".tar.gz", ".tgz")) and not member.kind and not before:
             yield from _members(member.opened(), plain, budget, f"{plain}{INSIDE}")
 
 
-def _zip_members(file: IO[bytes], _name: str, _budget: "_Budget") -> Iterator[_Member]:
+def _zip_members(file: IO[bytes], _name: str, budget: "_Budget") -> Iterator[_Member]:
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             if info.header_offset < 0:
                 raise zipfile.BadZipFile(f"member {info.filename!r} begins before the file does")
-            unix = info.external_attr >> 16
-            kind = "a folder" if info.is_dir() else "a link" if unix & 0o170000 == 0o120000 else ""
+            is_link = (info.external_attr >> 16) & 0o170000 == 0o120000
+            kind = "a folder" if info.is_dir() else "a link" if is_link else ""
             kind = "encrypted" if info.flag_bits & 1 else kind
-            yield _Member(info.filename, kind, info.file_size, lambda info=info: archive.open(info))  # type: ignore[misc]
+            yield _Member(info.filename, kind, lambda info=info: _Counted(archive.open(info), budget))  # type: ignore[misc]
 
 
-def _tar_members(file: IO[bytes], name: str, budget: "_Budget") -> Iterator[_Member]:
+def _tar_members(file: Any, name: str, budget: "_Budget") -> Iterator[_Member]:
     packed = name.endswith((".gz", ".tgz"))
     stream: Any = _Counted(gzip.GzipFile(fileobj=file) if packed else file, budget)
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for info in archive:
             kind = "" if info.isreg() else "a folder" if info.isdir() else "a link or device"
-            yield _Member(info.name, kind, info.size, lambda info=info: _file(archive, info))  # type: ignore[misc]
-
-
-def _file(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
-    file = archive.extractfile(info)
-    if file is None:
-        raise tarfile.ReadError(f"{info.name} is no file")
-    return file
+            yield _Member(info.name, kind, lambda info=info: _Counted(archive.extractfile(info), None))  # type: ignore[misc]
 
 
 def _check(archive: Path, member: _Member, place: str, *, taken: bool) -> None:
@@ -137,18 +149,14 @@ def _check(archive: Path, member: _Member, place: str, *, taken: bool) -> None:
         raise DataError(f"{where} stands there a second time; expected once. {_DISTRUST}")
 
 
-_DISTRUST = "This is not the official archive: delete it and fetch again."
-
-
-def _write(member: _Member, path: Path, budget: "_Budget") -> str:
-    budget.expect(member.size)
+def _write(member: _Member, path: Path) -> str:
     digest = sha256()
+    source = member.opened()
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         target = path.open("wb")
-    with target, member.opened() as source:
+    with target:
         while block := source.read(BLOCK):
-            budget.spend(len(block))
             digest.update(block)
             with storing(path):
                 target.write(block)
@@ -158,46 +166,9 @@ def _write(member: _Member, path: Path, budget: "_Budget") -> str:
     return digest.hexdigest()
 
 
-def _check_found(archive: Path, asked: dict[int, str], found: set[int]) -> None:
-    lacking = [pattern for number, pattern in asked.items() if number not in found]
-    if lacking:
-        raise DataError(
-            f"{archive}: it has no member {' and none '.join(lacking)}. Delete it and fetch again; if that "
-            f"does not help, the archive was changed: report it."
-        )
-
-
-def _put(folder: Path, written: dict[str, tuple[Path, str]]) -> None:
-    """Give all files their names, but never the name of another file."""
-    for place, (_, digest) in written.items():
-        there = folder / place
-        if there.exists() and checksum(there) != digest:
-            raise not_ours(there, digest)
-    for place, (temporary, _) in written.items():
-        with storing(folder / place):
-            temporary.replace(folder / place)
-
-
-def not_ours(path: Path, expected: str) -> DataError:
-    """Build the error for a file that stands where an official one should go and is another."""
-    return DataError(
-        f"{path}: a file is there that is not the official one (SHA-256 {checksum(path)}; expected "
-        f"{expected}). Nothing is overwritten: move it away, or choose another --to."
-    )
-
-
 def _temporary(folder: Path, place: str) -> Path:
     path = folder / place
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")
-
-
-@contextmanager
-def _damage(archive: Path) -> Iterator[None]:
-    """Say what a damaged archive is and what to do."""
-    try:
-        yield
-    except _BROKEN as error:
-        raise DataError(f"{archive}: the archive is damaged ({error}). Delete it and fetch again.") from error
 
 
 class _Budget:
@@ -205,40 +176,27 @@ class _Budget:
 
     def __init__(self, archive: Path, most: int) -> None:
         self.archive = archive
-        self.most = self.left = self.streamed = most
-
-    def expect(self, size: int) -> None:
-        """Refuse a member that says itself that it is too large."""
-        if size > self.left:
-            raise self._trap()
+        self.most = self.left = most
 
     def spend(self, size: int) -> None:
-        """Count bytes that were written."""
+        """Count bytes that came out, if only to pass over them."""
         self.left -= size
         if self.left < 0:
-            raise self._trap()
-
-    def pass_by(self, size: int) -> None:
-        """Count bytes that were unpacked, if only to pass over them."""
-        self.streamed -= size
-        if self.streamed < 0:
-            raise self._trap()
-
-    def _trap(self) -> DataError:
-        return DataError(
-            f"{self.archive}: it unpacks to more than {megabytes(self.most)}, {EXPANSION} times its size; "
-            f"refused. {_DISTRUST}"
-        )
+            raise DataError(
+                f"{self.archive}: it unpacks to more than {megabytes(self.most)}, {EXPANSION} times its "
+                f"size; refused. {_DISTRUST}"
+            )
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """A stream whose bytes are counted, so that an endless one ends."""
+    """A stream whose bytes are counted, so that an endless one ends; a part of such a one counts no more."""
 
     stream: Any
-    budget: _Budget
+    budget: _Budget | None
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         block: bytes = self.stream.read(size)
-        self.budget.pass_by(len(block))
+        if self.budget is not None:
+            self.budget.spend(len(block))
         return block

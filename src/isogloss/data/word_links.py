@@ -1,8 +1,16 @@
-"""Word alignments as text: ``0-0 1-2 2p1``, Pharaoh's format with ``p`` for a link that is only possible."""
+"""Word links as text: ``0-0 1-2 2p1``, Pharaoh's format with ``p`` for a link that is only possible.
+
+A file of Pharaoh's format has the links of a sentence pair on each line, also with scores (0-0:0.93 1-2:0.5).
+Words are counted from 0. A pair without links has an empty line.
+"""
 
 import re
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from math import isfinite
 
+from isogloss.core.errors import DataError
 from isogloss.data.corpora import not_writable
 from isogloss.data.examples import Translation
 from isogloss.data.files import File
@@ -10,15 +18,31 @@ from isogloss.data.files import File
 NO_LINKS = "-"
 """In a table: gold alignments exist, and this pair has no link (an empty cell: none exist)."""
 
+LINKED_WORD = re.compile("[^ \t]+")
+"""What links count as a word: spaces (U+0020) and tabs part words, and no other white space does."""
+
 _LINK = re.compile(r"([0-9]{1,6})([-p])([0-9]{1,6})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aligned:
+    """The word links of one pair: (first, second), 0-based and sorted; a score each where there are any."""
+
+    links: tuple[tuple[int, int], ...]
+    scores: tuple[float, ...] = ()
+
+
+def linked_words(text: str) -> list[str]:
+    """Return the words that links count."""
+    return LINKED_WORD.findall(text)
 
 
 def linked(pair: Translation, text: str, file: File, number: int, first_is: int = 0) -> Translation:
     """Give the pair its links; ``first_is`` (0 or 1) is how the format counts a sentence's first word."""
-    sizes = len(pair.first.split()), len(pair.second.split())
+    sizes = len(linked_words(pair.first)), len(linked_words(pair.second))
     sure: list[tuple[int, int]] = []
     possible: list[tuple[int, int]] = []
-    for link in text.split():
+    for link in linked_words(text):
         match = _LINK.fullmatch(link)
         i, j = (int(match[1]) - first_is, int(match[3]) - first_is) if match else (-1, -1)
         if not match or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
@@ -44,7 +68,7 @@ def flipped(pair: Translation) -> Translation:
 
 def format_links(pair: Translation, corpus: str) -> str:
     """Write the links, counted from 0."""
-    sizes = len(pair.first.split()), len(pair.second.split())
+    sizes = len(linked_words(pair.first)), len(linked_words(pair.second))
     for i, j in (*(pair.links or ()), *pair.possible):
         if pair.links is None or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
             where = f"{sizes[0]} and {sizes[1]} words" if pair.links is not None else "a pair without links"
@@ -53,3 +77,63 @@ def format_links(pair: Translation, corpus: str) -> str:
         return ""
     links = [*(f"{i}-{j}" for i, j in pair.links), *(f"{i}p{j}" for i, j in pair.possible)]
     return " ".join(links) or NO_LINKS
+
+
+def write_pharaoh(alignments: Iterable[Aligned], *, scores: bool = False) -> Iterator[str]:
+    """Give a line for each pair; ``scores`` are written where there are any, with six digits."""
+    for aligned in alignments:
+        links = [f"{i}-{j}" for i, j in aligned.links]
+        if scores and aligned.scores:
+            links = [f"{link}:{score:.6g}" for link, score in zip(links, aligned.scores, strict=True)]
+        yield " ".join(links)
+
+
+def read_pharaoh(file: File, pairs: Iterable[Translation]) -> Iterator[Aligned]:
+    """Read the links of these pairs, a line for each; they come sorted.
+
+    DataError for a link that no two words have, and for lines that are fewer or more than the pairs.
+    """
+    wanted, lines = iter(pairs), file.lines()
+    done = 0
+    for pair, numbered in zip_longest(wanted, lines):
+        if pair is None or numbered is None:
+            there = [done + (one is not None) for one in (numbered, pair)]
+            there = [count + sum(1 for _ in rest) for count, rest in zip(there, (lines, wanted), strict=True)]
+            raise DataError(
+                f"{file.name}: {there[0]} lines of links for {there[1]} pairs; expected a line for each "
+                f"pair, empty for one without links. Align this bitext again, or give the one it belongs to."
+            )
+        done, text = numbered
+        yield _aligned(text, pair, file, done)
+
+
+def _aligned(text: str, pair: Translation, file: File, number: int) -> Aligned:
+    links, scores = [], []
+    for part in linked_words(text):
+        link, colon, score = part.partition(":")
+        (found,) = linked(pair, link, file, number).links or ((-1, -1),)
+        if found == (-1, -1):
+            raise file.broken(number, f"link {part!r}", "i-j; only gold alignments know possible links")
+        links.append(found)
+        if colon:
+            scores.append(_score(score, part, file, number))
+    if scores and len(scores) < len(links):
+        raise file.broken(number, f"{len(scores)} scores for {len(links)} links", "a score for each, or none")
+    if len(set(links)) < len(links):
+        twice = next(link for link in links if links.count(link) > 1)
+        raise file.broken(number, f"link {twice[0]}-{twice[1]} a second time", "each link once")
+    order = sorted(range(len(links)), key=links.__getitem__)
+    return Aligned(
+        links=tuple(links[place] for place in order),
+        scores=tuple(scores[place] for place in order) if scores else (),
+    )
+
+
+def _score(text: str, part: str, file: File, number: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = float("nan")
+    if not isfinite(score):
+        raise file.broken(number, f"link {part!r}", "i-j:score, as in 0-0:0.93")
+    return score

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from isogloss.core.errors import ModelError, did_you_mean
-from isogloss.data.parallel_files import THREE_LETTERS
+from isogloss.data.parallel_text import THREE_LETTERS
 
 FLORES = {
     "af": "afr_Latn", "am": "amh_Ethi", "ar": "arb_Arab", "az": "azj_Latn", "be": "bel_Cyrl",

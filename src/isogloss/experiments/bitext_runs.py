@@ -12,7 +12,7 @@ from isogloss.data.bitext_report import check_bitext
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.pharaoh import read_pharaoh, write_pharaoh
+from isogloss.data.word_links import read_pharaoh, write_pharaoh
 from isogloss.encoders import save_model
 from isogloss.experiments.alignments import splits_of
 from isogloss.experiments.workshop import WORK, Made, Workshop

@@ -26,10 +26,10 @@ from isogloss.core.runs import (
     Translate,
 )
 from isogloss.core.version import VERSION
-from isogloss.data.answer_offsets import repairs_told
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation
 from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
+from isogloss.data.questions import repairs_told
 from isogloss.diagnostics.look import Look, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.attention import fastest_attention

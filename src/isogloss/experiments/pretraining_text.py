@@ -11,8 +11,8 @@ from isogloss.core.errors import DataError
 from isogloss.core.runs import Pretrain
 from isogloss.core.seeds import derive
 from isogloss.data.corpora import Split
+from isogloss.data.shots import subsample
 from isogloss.data.sources import Sources
-from isogloss.data.subsampling import subsample
 
 ONE_IN = 100
 """Of a text without development split, one line in so many is held out."""

@@ -9,10 +9,9 @@ from isogloss.aligners import AlignSetting
 from isogloss.core.errors import RunError
 from isogloss.core.rows import TranslatedSplit, as_row
 from isogloss.core.runs import TrainTranslator, Translate
-from isogloss.data.carrying import AnswerSearch, Carried, Way, translate_examples
 from isogloss.data.corpora import Split
-from isogloss.data.example_lines import read_examples, write_examples
-from isogloss.data.examples import Example, Translation
+from isogloss.data.examples import Example, Translation, read_examples, write_examples
+from isogloss.data.label_projection import AnswerSearch, Carried, Way, translate_examples
 from isogloss.data.translated_text import Translated
 from isogloss.encoders import save_model
 from isogloss.experiments.translations import code_read, last_step

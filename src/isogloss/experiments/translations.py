@@ -10,8 +10,8 @@ from isogloss.core.languages import check_language
 from isogloss.core.run_graph import original
 from isogloss.core.runs import Count, Encoder, Pretrained, TrainTranslator, Translate, Whole
 from isogloss.data.bitext import two_languages
-from isogloss.data.carrying import WAYS
 from isogloss.data.corpora import Corpus, Split
+from isogloss.data.label_projection import WAYS
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.experiments.alignments import aligner_of
 from isogloss.experiments.recipe import (

@@ -6,7 +6,7 @@ from typing import Any
 
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
-from isogloss.data.matching import matched
+from isogloss.data.parallel_examples import matched
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import Setting

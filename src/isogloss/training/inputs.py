@@ -11,7 +11,7 @@ from typing import Any
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import BOTH
 from isogloss.data.examples import Example
-from isogloss.data.mixed import mixed_pairs, mixed_questions
+from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
 
 AS_THEY_ARE = ""
 TRANSLATED = "translated"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
-from isogloss.data.matching import matched
+from isogloss.data.parallel_examples import matched
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.mixup import Mixup, save_mixup

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.data.examples import Example, Translation
-from isogloss.data.matching import matched
+from isogloss.data.parallel_examples import matched
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from isogloss.data.sentence_ends import sentences_in
+from isogloss.data.tokenization import sentences_in
 
 Lengths = Callable[[Sequence[str]], list[int]]
 """Lengths of texts, as the model counts."""

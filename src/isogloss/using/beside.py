@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import islice, tee
 
 from isogloss.core.errors import DataError
-from isogloss.data.carrying import texts_of, translate_inputs
 from isogloss.data.examples import Example
+from isogloss.data.label_projection import texts_of, translate_inputs
 from isogloss.data.translated_text import TranslateTexts
 from isogloss.using.formats import Entry
 

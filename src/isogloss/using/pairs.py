@@ -7,7 +7,7 @@ from typing import Any
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File
-from isogloss.data.pair_rows import Header
+from isogloss.data.pairs import Header
 from isogloss.using.formats import (
     Answered,
     Entry,

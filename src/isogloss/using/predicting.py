@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.core.progress import Progress, Tell, silent
-from isogloss.data.carrying import texts_of
 from isogloss.data.files import File
+from isogloss.data.label_projection import texts_of
 from isogloss.data.translated_text import TranslateTexts
 from isogloss.using.beside import Warn, beside, by_id, python_warning, translated, unless_blank
 from isogloss.using.certainty import certainty_of

@@ -7,7 +7,7 @@ from typing import Any
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File
-from isogloss.data.question_json import read_questions
+from isogloss.data.questions import read_questions
 from isogloss.using.formats import (
     Answered,
     Entry,

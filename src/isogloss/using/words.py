@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import COLUMNS, HEAD, RELATION, TAG, with_tree
-from isogloss.data.conllu_blocks import read_blocks, with_columns, with_misc
+from isogloss.data.conllu import COLUMNS, HEAD, RELATION, TAG, read_blocks, with_columns, with_misc, with_tree
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File
 from isogloss.using.formats import (

@@ -9,7 +9,7 @@ from golden_languages import digests
 
 from isogloss.data.languages import LANGUAGES, SIZES, examples, split_size, translations
 from isogloss.data.languages.lexicon import lexicon
-from isogloss.data.languages.reading import NAME, items_of, sentences_in
+from isogloss.data.languages.parsing import NAME, items_of, sentences_in
 
 PARALLEL = ["ud", "wikiann", "xnli", "pawsx", "squad"]
 

@@ -8,10 +8,8 @@ from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.inference import LABELS, RICH, hypothesize
 from isogloss.data.languages.lexicon import lexicon
-from isogloss.data.languages.meaning import Sentence
-from isogloss.data.languages.parsing import parse
-from isogloss.data.languages.reading import sentences_in
-from isogloss.data.languages.sampling import Sampler
+from isogloss.data.languages.meaning import Sampler, Sentence
+from isogloss.data.languages.parsing import parse, sentences_in
 
 
 def understood(text):

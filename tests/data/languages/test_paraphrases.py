@@ -6,8 +6,7 @@ import pytest
 from isogloss.data.languages import LANGUAGES, examples
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.lexicon import lexicon
-from isogloss.data.languages.parsing import parse
-from isogloss.data.languages.reading import sentences_in
+from isogloss.data.languages.parsing import parse, sentences_in
 
 
 def understood(text):

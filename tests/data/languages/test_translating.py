@@ -8,10 +8,9 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.languages import LANGUAGES, Language, Translator, examples, translations
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.lexicon import lexicon
-from isogloss.data.languages.parsing import parse
-from isogloss.data.languages.reading import sentences_in
+from isogloss.data.languages.meaning import Rates, Sampler
+from isogloss.data.languages.parsing import parse, sentences_in
 from isogloss.data.languages.rendering import render, say
-from isogloss.data.languages.sampling import Rates, Sampler
 
 
 def pairs(corpus, target, count):

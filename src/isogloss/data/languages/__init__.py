@@ -6,10 +6,9 @@ for sentence in examples("ud", "qad", "dev"):
     ...
 """
 
-from isogloss.data.languages.family import LANGUAGES, VERSION, Language, card
+from isogloss.data.languages.family import LANGUAGES, VERSION, Language, card, find_language
 from isogloss.data.languages.generating import SIZES, examples, split_size, translations
-from isogloss.data.languages.translated import count_lost, translated
-from isogloss.data.languages.translating import Translator
+from isogloss.data.languages.translating import Translator, count_lost, translated, words_of
 
 __all__ = [
     "LANGUAGES",
@@ -20,7 +19,9 @@ __all__ = [
     "card",
     "count_lost",
     "examples",
+    "find_language",
     "split_size",
     "translated",
     "translations",
+    "words_of",
 ]

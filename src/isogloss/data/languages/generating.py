@@ -12,8 +12,7 @@ from isogloss.data.languages.inference import inference_pairs
 from isogloss.data.languages.lexicon import Lexicon, lexicon
 from isogloss.data.languages.paraphrases import paraphrase_pairs
 from isogloss.data.languages.questions import questions
-from isogloss.data.languages.running import bitext, text_lines
-from isogloss.data.languages.treebank import parsed_sentences, tagged_sentences
+from isogloss.data.languages.sentences import bitext, parsed_sentences, tagged_sentences, text_lines
 
 SIZES: dict[str, dict[str, int]] = {
     "ud": {"train": 3000, "dev": 400, "test": 400},

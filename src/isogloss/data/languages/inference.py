@@ -14,9 +14,8 @@ from isogloss.data.examples import SentencePair
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.lexicon import Lexicon
-from isogloss.data.languages.meaning import Event, Phrase, Sentence
+from isogloss.data.languages.meaning import Event, Phrase, Rates, Sampler, Sentence
 from isogloss.data.languages.rendering import say
-from isogloss.data.languages.sampling import Rates, Sampler
 
 LABELS = ("entailment", "neutral", "contradiction")
 

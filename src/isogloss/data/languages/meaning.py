@@ -1,6 +1,17 @@
-"""What a sentence means, free of any language: every rendering and every translation goes through this."""
+"""What a sentence means, free of any language, and how something to say is thought of.
 
+Every rendering and every translation goes through a meaning. Meanings are drawn from the world's preferences.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
+
+from isogloss.data.languages import concepts as c
+from isogloss.data.languages.draws import Draws, Weighted
+
+MOST_WORDS = 25
+"""No sentence is longer in any language, all markers written as particles."""
 
 
 class Attached(NamedTuple):
@@ -44,3 +55,202 @@ class Sentence(NamedTuple):
     link: int | None = None
     second: Event | None = None
     question: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """How often each thing is said, as probabilities."""
+
+    name: float = 0.4
+    """A name rather than a noun, for persons, places and organisations."""
+    pronoun: float = 0.08
+    """A pronoun rather than a personal subject or object."""
+    plural: float = 0.25
+    determiner: float = 0.55
+    numeral: float = 0.2
+    """Of plural phrases."""
+    adjective: float = 0.28
+    modifier: float = 0.13
+    clause: float = 0.11
+    joined: float = 0.08
+    attached: float = 0.38
+    second_attached: float = 0.12
+    adverb: float = 0.12
+    link: float = 0.14
+    negated: float = 0.15
+    recurring: float = 0.75
+    """A phrase about what the document is about, where it has something of that class."""
+
+
+_TENSES = Weighted([(c.PRESENT_TENSE, 5), (c.PAST_TENSE, 4), (c.FUTURE_TENSE, 2)])
+_DETERMINERS = Weighted([(c.THE, 60), (c.SOME, 16), (c.THIS, 10), (c.THAT, 8), (c.EVERY, 6)])
+_LINKS = Weighted([(c.AND, 4), (c.BUT, 3), (c.BECAUSE, 2), (c.WHEN, 2)])
+
+_PHRASE, _EVENT, _CLAUSE, _ATTACHED = 4, 11, 9, 5
+"""The most words of a phrase without optional words (a name and its case particle), a plain event (verb,
+tense, negation, two phrases), a relative clause (pronoun, comma, verb, phrase), an adpositional phrase."""
+
+Cast = Mapping[int, tuple[int, ...]]
+"""What a document is about: some concepts of each class."""
+
+
+class Sampler:
+    """Draws sentences; ``room`` counts the words that may still be said, ``mentioned`` what has been."""
+
+    def __init__(self, draws: Draws, rates: Rates, cast: Cast | None = None) -> None:
+        self.draws, self.rates, self.cast = draws, rates, cast or {}
+        self.world = c.world()
+        self.room = 0
+        self.mentioned: set[int] = set()
+
+    def sentence(self, verb: int | None = None) -> Sentence:
+        """Think of one sentence of at most MOST_WORDS words, about this verb if one is given."""
+        self.room = MOST_WORDS - 1
+        self.mentioned.clear()
+        event = self.event(verb)
+        if self._wanted(self.rates.link, 1 + _EVENT):
+            self.room -= 1
+            return Sentence(event, self.draws.weighted(_LINKS), self._plain_event())
+        return Sentence(event)
+
+    def phrase(self, kind: int) -> Phrase:
+        """Think of a phrase of a class, without modifiers, that says at most two words more."""
+        self.room = _PHRASE + 2
+        return self._phrase(kind)
+
+    def attachment(self) -> Attached:
+        """Think of an adpositional phrase that belongs to a verb, at most two words longer than need be."""
+        self.room = _ATTACHED + 2
+        return self._attached(c.OF_VERB)
+
+    def event(self, verb: int | None = None) -> Event:
+        """Think of an event, of this verb if one is given, with all that may belong to it."""
+        rates = self.rates
+        event = self._plain_event(verb)
+        if event.subject is not None:
+            event = event._replace(subject=self._rich(event.subject))
+        if event.object is not None:
+            event = event._replace(object=self._rich(event.object))
+        attached: tuple[Attached, ...] = ()
+        if self._wanted(rates.attached, _ATTACHED):
+            attached = (self._attached(c.OF_VERB),)
+            if self._wanted(rates.second_attached, _ATTACHED):
+                other = self._attached(c.OF_VERB)
+                attached += (other,) if other.adposition != attached[0].adposition else ()
+        adverb = self.adverb() if self._wanted(rates.adverb, 1) else None
+        return event._replace(attached=attached, adverb=adverb)
+
+    def adverb(self) -> int:
+        """Choose an adverb that has not been mentioned."""
+        found = self.draws.weighted(self.world.adverbs)
+        while found in self.mentioned:
+            found = self.draws.weighted(self.world.adverbs)
+        self.mentioned.add(found)
+        return found
+
+    def _plain_event(self, given: int | None = None) -> Event:
+        """Think of an event without anything that is not needed."""
+        verb = self.draws.weighted(self.world.verbs) if given is None else given
+        frame = self.world.frames[verb]
+        tense, negated = self._tense(self.rates.negated)
+        self.room -= _PHRASE if frame.objects else 0  # Kept for the object.
+        subject = self._phrase(self.draws.choice(frame.subjects))
+        if not frame.objects:
+            return Event(verb, tense, negated, subject)
+        self.room += _PHRASE
+        return Event(verb, tense, negated, subject, self._phrase(self.draws.choice(frame.objects)))
+
+    def _tense(self, rate: float) -> tuple[int, bool]:
+        """Choose tense and negation, and pay for the verb and its particles."""
+        tense, negated = self.draws.weighted(_TENSES), self.draws.chance(rate)
+        self.room -= 1 + negated + (tense != c.PRESENT_TENSE)
+        return tense, negated
+
+    def _wanted(self, rate: float, words: int) -> bool:
+        """Decide on something optional, if there is room for it."""
+        return self.draws.chance(rate) and self.room >= words
+
+    def concept(self, kind: int) -> int:
+        """Choose a noun or name of a class, often one of the cast, and rarely one mentioned already."""
+        for _ in range(4):
+            found = self._concept(kind)
+            if found not in self.mentioned:
+                break
+        self.mentioned.add(found)
+        return found
+
+    def _concept(self, kind: int) -> int:
+        if kind in self.cast and self.draws.chance(self.rates.recurring):
+            return self.draws.choice(self.cast[kind])
+        if kind in c.NAMES_OF_CLASS and self.draws.chance(self.rates.name):
+            return self.draws.weighted(self.world.called[kind])
+        return self.draws.weighted(self.world.nouns[kind])
+
+    def _phrase(self, kind: int) -> Phrase:
+        """Think of a phrase without modifiers."""
+        draws, rates = self.draws, self.rates
+        concept = self.concept(kind)
+        if concept not in c.NOUNS:
+            self.room -= len(self.world.names[concept]) + 1
+            return Phrase(concept)
+        plural = draws.chance(rates.plural)
+        self.room -= 2 + plural
+        determiner = draws.weighted(_DETERMINERS) if self._wanted(rates.determiner, 1) else None
+        if plural and determiner == c.EVERY:
+            determiner = c.THE
+        numeral = draws.choice(c.NUMERALS) if plural and self._wanted(rates.numeral, 2) else None
+        self.room -= (determiner is not None) + (numeral is not None)
+        return Phrase(concept, plural, determiner, numeral, self._adjectives(kind))
+
+    def _adjectives(self, kind: int) -> tuple[int, ...]:
+        found: tuple[int, ...] = ()
+        while len(found) < 2 and self._wanted(self.rates.adjective, 1):
+            self.room -= 1
+            adjective = self.draws.weighted(self.world.adjectives[kind])
+            if any(adjective | 1 == other | 1 for other in found):
+                break  # Nothing is big and small, or big and big.
+            found += (adjective,)
+        return found
+
+    def _rich(self, phrase: Phrase) -> Phrase:
+        """Say more about a subject or object: a modifier, a relative clause, or a second phrase."""
+        rates = self.rates
+        kind = c.class_of(phrase.concept)
+        if kind == c.PERSON and self.draws.chance(rates.pronoun):
+            return Phrase(self.draws.choice(c.PRONOUNS))
+        if phrase.concept in c.NOUNS and self._wanted(rates.modifier, _ATTACHED):
+            phrase = phrase._replace(modifier=self._attached(c.OF_NOUN))
+        if self._wanted(rates.clause, _CLAUSE):
+            return phrase._replace(clause=self._clause(kind))
+        if self._wanted(rates.joined, 1 + _PHRASE):
+            return phrase._replace(joined=self._joined(phrase))
+        return phrase
+
+    def _joined(self, phrase: Phrase) -> tuple[int, Phrase] | None:
+        other = self._phrase(c.class_of(phrase.concept))
+        if other.concept == phrase.concept:
+            return None
+        self.room -= 1
+        return (c.AND if self.draws.chance(0.75) else c.OR, other)
+
+    def _attached(self, choices: tuple[tuple[int, int], ...]) -> Attached:
+        self.room -= 1
+        adposition, kind = self.draws.choice(choices)
+        return Attached(adposition, self._phrase(kind))
+
+    def _clause(self, kind: int) -> Event | None:
+        """Think of a relative clause about something of a class, as subject or as object."""
+        draws = self.draws
+        for _ in range(8):
+            verb = draws.weighted(self.world.verbs)
+            frame = self.world.frames[verb]
+            does = kind in frame.subjects
+            if not does and kind not in frame.objects:
+                continue
+            self.room -= 2
+            tense, negated = self._tense(self.rates.negated / 2)
+            if not does:
+                return Event(verb, tense, negated, self._phrase(draws.choice(frame.subjects)))
+            thing = self._phrase(draws.choice(frame.objects)) if frame.objects else None
+            return Event(verb, tense, negated, None, thing)
+        return None

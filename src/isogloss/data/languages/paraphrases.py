@@ -12,9 +12,8 @@ from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.inference import is_reversible
 from isogloss.data.languages.lexicon import Lexicon
-from isogloss.data.languages.meaning import Attached, Event, Phrase, Sentence
+from isogloss.data.languages.meaning import Attached, Event, Phrase, Rates, Sampler, Sentence
 from isogloss.data.languages.rendering import say
-from isogloss.data.languages.sampling import Rates, Sampler
 
 LABELS = ("0", "1")
 

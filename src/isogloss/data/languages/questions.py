@@ -11,7 +11,7 @@ from isogloss.data.examples import Question
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.lexicon import Lexicon
-from isogloss.data.languages.meaning import Attached, Event, Phrase, Sentence
+from isogloss.data.languages.meaning import Attached, Event, Phrase, Rates, Sampler, Sentence
 from isogloss.data.languages.rendering import (
     FIRST_ATTACHED_NODE,
     OBJECT_NODE,
@@ -23,8 +23,7 @@ from isogloss.data.languages.rendering import (
     render,
     say,
 )
-from isogloss.data.languages.running import new_cast
-from isogloss.data.languages.sampling import Rates, Sampler
+from isogloss.data.languages.sentences import new_cast
 
 SHORTEST, LONGEST = 3, 6
 """Sentences in a passage."""

@@ -1,0 +1,122 @@
+"""An answer found again in the translation of its passage: by marks round it, by word links, or by its text.
+
+Each function says where the answer stands in a translation, or None where that is not beyond doubt.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from isogloss.data.translated_text import Place, PlaceLink
+from isogloss.data.word_links import LINKED_WORD
+
+Answer = tuple[int, str]
+"""Character offset in the passage, and text."""
+
+FindLinks = Callable[[Sequence[tuple[str, str]]], Iterable[Iterable[tuple[int, int]]]]
+"""From texts and their translations to the 0-based links between their words (what spaces part)."""
+
+
+class Mark(NamedTuple):
+    """What is written round an answer, and what may have become of it in a translation."""
+
+    left: str
+    right: str
+    lefts: str
+    """Regular expression of the left one's translations."""
+    rights: str
+
+
+MARKS = (
+    Mark("[", "]", r"[\[［【]", r"[\]］】]"),
+    Mark("<b>", "</b>", r"<\s*[bB]\s*>", r"<\s*/\s*[bB]\s*>"),
+    Mark("“", "”", r"[\"“„«»”「『]", r"[\"“”»«」』]"),
+)
+"""Brackets and tags survive translation best (Chen et al. 2023, "EasyProject", Section 4); then quotes."""
+
+_NO_SPACE_BEFORE = re.compile(r"[,.;:!?…)\]}»”%、。，！？：；]")
+
+
+def marked(passage: str, answer: Answer, mark: Mark) -> str | None:
+    """Write marks round an answer; None when the passage has such marks of its own."""
+    if re.search(f"{mark.lefts}|{mark.rights}", passage):
+        return None
+    start, text = answer
+    stop = start + len(text)
+    return passage[:start] + mark.left + passage[start:stop] + mark.right + passage[stop:]
+
+
+def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
+    """Take the marks out of a translation; return it and the answer that stood between them."""
+    lefts = list(re.finditer(mark.lefts, translation))
+    first = lefts[0] if lefts else None
+    rights = [one for one in re.finditer(mark.rights, translation) if first and one.start() >= first.end()]
+    every = {one.span() for one in (*lefts, *re.finditer(mark.rights, translation))}
+    if first is None or len(rights) != 1 or len(every) != 2:
+        return None
+    before, after = translation[: first.start()], translation[rights[0].end() :]
+    inner = translation[first.end() : rights[0].start()]
+    answer = inner.strip()
+    if not answer:
+        return None
+    start = before.rstrip() + _gap(before, inner)
+    spaced = _gap(inner, after)
+    if _NO_SPACE_BEFORE.match(after.lstrip()) and not after[:1].isspace():
+        spaced = ""  # The space was the mark's.
+    return start + answer + spaced + after.lstrip(), (len(start), answer)
+
+
+def _gap(left: str, right: str) -> str:
+    """Return the one space that belongs between two parts, if any had one there."""
+    inside = bool(left.strip() and right.strip())
+    return " " if inside and (left[-1].isspace() or right[0].isspace()) else ""
+
+
+def by_links(answer: Answer, translation: str, links: Iterable[PlaceLink]) -> Answer | None:
+    """Find an answer from the first to the last word that is linked to it, and to nothing else between."""
+    start, stop = answer[0], answer[0] + len(answer[1])
+    every = list(links)
+    inside = {target for source, target in every if start <= source[0] and source[1] <= stop}
+    outside = {target for source, target in every if source[1] <= start or source[0] >= stop}
+    if not inside:
+        return None
+    first, last = min(begin for begin, _ in inside), max(end for _, end in inside)
+    if any(first <= begin < last for begin, _ in outside - inside):
+        return None
+    return first, translation[first:last]
+
+
+def by_text(answer: str, translation: str) -> Answer | None:
+    """Find a translated answer where it stands exactly once, upper or lower case alike, between words."""
+    core = answer.strip().rstrip(".。").strip()
+    if not core:
+        return None
+    whole = re.compile(rf"{_border(core[0])}{re.escape(core)}{_border(core[-1])}", re.IGNORECASE)
+    found = list(whole.finditer(translation))
+    return (found[0].start(), found[0][0]) if len(found) == 1 else None
+
+
+def _border(letter: str) -> str:
+    """Ask for the edge of a word, where the script puts anything between words."""
+    spaced = letter.isalnum() and not re.match(
+        r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffee]", letter
+    )
+    return r"\b" if spaced else ""
+
+
+def word_places(text: str) -> list[Place]:
+    """Return where the words of a text stand that links count."""
+    return [match.span() for match in LINKED_WORD.finditer(text)]
+
+
+def place_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[PlaceLink]:
+    """Turn links between the numbers of words into links between their places."""
+    sources, targets = word_places(text), word_places(translation)
+    return [(_core(text, sources[i]), _core(translation, targets[j])) for i, j in links]
+
+
+def _core(text: str, place: Place) -> Place:
+    """Leave out the punctuation that clings to a word: an answer does not have it."""
+    start, stop = place
+    found = re.search(r"\w(?:.*\w)?", text[start:stop])
+    return (start + found.start(), start + found.end()) if found else place

@@ -1,0 +1,267 @@
+"""Examples in translation, with their labels: classes stay, answers are found again, tags are left behind.
+
+What an example is made of decides what is translated; a question whose answer is lost is left out and named.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import tee
+from typing import Any, Literal, NamedTuple
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.data.answer_projection import (
+    MARKS,
+    Answer,
+    FindLinks,
+    Mark,
+    by_links,
+    by_text,
+    marked,
+    place_links,
+    unmarked,
+)
+from isogloss.data.conllu import text_comment
+from isogloss.data.examples import (
+    Example,
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.tokenization import running_text, words_in
+from isogloss.data.translated_text import Translated, TranslateTexts
+
+Way = Literal["links", "marks", "alignment", "alone"]
+WAYS: tuple[Way, ...] = ("links", "marks", "alignment", "alone")
+
+
+class Carried(NamedTuple):
+    """Translated examples, in order, and what did not come through."""
+
+    examples: list[Example]
+    lost: tuple[str, ...] = ()
+    """Ids of the questions whose answer was not found again."""
+    cuts: int = 0
+    """Places at which texts were cut because they were too long for the translator."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerSearch:
+    """How the answers to questions are found again; ways are tried in order on those not found yet.
+
+    Without any way answers are not looked for: questions are kept without, and nothing in their translation
+    tells where the answer was, as it must be where a model is tested on them.
+    """
+
+    ways: tuple[Way, ...] = ("marks", "alone")
+    """links: by the translator's own word links; marks: by marks round the answer, which the translation
+    keeps; alignment: by ``find_links``; alone: the answer's own translation stands in the passage's once."""
+    marks: tuple[Mark, ...] = MARKS
+    find_links: FindLinks | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse ways that are none, or lack what they need."""
+        for way in self.ways:
+            if way not in WAYS:
+                raise unknown_name("answers", "way to find them again", way, WAYS)
+        if "alignment" in self.ways and self.find_links is None:
+            raise ConfigError("answers: alignment finds them with a word aligner, and none was given.")
+
+
+def translate_examples(
+    examples: Iterable[Example],
+    translate: TranslateTexts,
+    *,
+    search: AnswerSearch | None = None,
+    language: str = "",
+) -> Carried:
+    """Translate examples under the same ids.
+
+    Pairs and lines keep their labels. A Translation becomes its first text and that one's translation. Tagged
+    and parsed sentences become words without tags. ``language`` is what is translated into, for questions
+    that say the language of their passage.
+    """
+    every = list(examples)
+    questions = [one for one in every if isinstance(one, Question)]
+    found = _Questions(questions, translate, search or AnswerSearch(), language)
+    others = [one for one in every if not isinstance(one, Question)]
+    texts = [list(_PARTS[type(one)].texts(one)) for one in others]
+    translated = iter(translate(text for some in texts for text in some))
+    made: dict[int, Example | None] = {id(one): found.examples.get(one.id) for one in questions}
+    cuts = found.cuts
+    for one, some in zip(others, texts, strict=True):
+        mine = [next(translated) for _ in some]
+        cuts += sum(text.cuts for text in mine)
+        made[id(one)] = _PARTS[type(one)].rebuild(one, mine)
+    kept = [made[id(one)] for one in every]
+    return Carried([one for one in kept if one is not None], found.lost, cuts)
+
+
+def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
+    """Translate examples as they come, for a model to read: what is right about them is left behind.
+
+    What an example says again after the one before it (a passage, to several questions) is translated once.
+    """
+    here, there = tee(examples)
+    new = (text for _, texts in _with_new_texts(there) for text in texts)
+    made, known = iter(translate(new)), dict[str, Translated]()
+    for example, texts in _with_new_texts(here):
+        known |= {text: next(made) for text in texts}
+        parts = _PARTS[type(example)]
+        known = {text: known[text] for text in parts.texts(example)}
+        yield parts.rebuild(example, [known[text] for text in parts.texts(example)])
+
+
+def texts_of(example: Example) -> Sequence[str]:
+    """Return the texts an example is made of; words are one, as they are written in running text."""
+    return _PARTS[type(example)].texts(example)
+
+
+def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list[str]]]:
+    """Give each example with those of its texts that the one before it has not."""
+    before: Sequence[str] = ()
+    for example in examples:
+        texts = texts_of(example)
+        yield example, [text for text in dict.fromkeys(texts) if text not in before]
+        before = texts
+
+
+class _Parts(NamedTuple):
+    """Which texts of an example are translated, and how it is put together again."""
+
+    texts: Callable[[Any], Sequence[str]]
+    rebuild: Callable[[Any, Sequence[Translated]], Example]
+
+
+def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
+    """Give the words alone: which tag is whose does not outlive translation."""
+    words = translated[0].words
+    words = words_in(translated[0].text) if words is None else words
+    return TaggedSentence(id=sentence.id, words=words, tags=())
+
+
+def _written(sentence: TaggedSentence | ParsedSentence) -> Sequence[str]:
+    known = text_comment(sentence) if isinstance(sentence, ParsedSentence) else ""
+    return [known or running_text(sentence.words)]
+
+
+def _asked(question: Question, translated: Sequence[Translated]) -> Question:
+    asked, passage = translated
+    return replace(question, question=asked.text, passage=passage.text, answers=(), language="", repaired="")
+
+
+_OF_WORDS = _Parts(_written, _words)
+_PARTS: Mapping[type, _Parts] = {
+    SentencePair: _Parts(
+        lambda one: [one.first, one.second],
+        lambda one, texts: replace(one, first=texts[0].text, second=texts[1].text),
+    ),
+    TextLine: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
+    Translation: _Parts(
+        lambda one: [one.first],
+        lambda one, texts: replace(one, second=texts[0].text, links=None, possible=()),
+    ),
+    TaggedSentence: _OF_WORDS,
+    ParsedSentence: _OF_WORDS,
+    Question: _Parts(lambda one: [one.question, one.passage], _asked),
+}
+
+
+class _Questions:
+    """Questions under way: passages and questions are translated, then answers looked for, way by way."""
+
+    def __init__(
+        self, questions: list[Question], translate: TranslateTexts, search: AnswerSearch, language: str
+    ) -> None:
+        self.translate, self.search = translate, search
+        self.cuts = 0
+        self.passages: dict[str, Translated] = {}
+        self.passage: dict[str, str] = {}
+        self.answers: dict[str, tuple[Answer, ...]] = {}
+        if not search.ways:
+            self._plain(questions)
+            self.passage = {one.id: self.passages[one.passage].text for one in questions}
+            self.answers = {one.id: () for one in questions}
+        for way in search.ways:
+            missing = [one for one in questions if one.id not in self.answers]
+            if missing:
+                self._ways[way](self, missing)
+        asked = self._texts([one.question for one in questions if one.id in self.answers])
+        self.lost = tuple(one.id for one in questions if one.id not in self.answers)
+        self.examples: dict[str, Question] = {}
+        for one in questions:
+            if one.id in self.answers:
+                self.examples[one.id] = replace(
+                    one,
+                    passage=self.passage[one.id],
+                    question=asked[one.question].text,
+                    answers=self.answers[one.id],
+                    language=language if one.language else "",
+                    repaired="",
+                )
+
+    def _texts(self, texts: Iterable[str]) -> dict[str, Translated]:
+        """Translate every text once."""
+        wanted = list(dict.fromkeys(texts))
+        found = dict(zip(wanted, self.translate(wanted), strict=True))
+        self.cuts += sum(one.cuts for one in found.values())
+        return found
+
+    def _plain(self, questions: Iterable[Question]) -> None:
+        """Translate the passages as they are, once for all ways and all questions about them."""
+        self.passages |= self._texts(one.passage for one in questions if one.passage not in self.passages)
+
+    def _keep(self, question: Question, passage: str, found: Iterable[Answer | None]) -> None:
+        answers = tuple(dict.fromkeys(answer for answer in found if answer is not None))
+        if answers:
+            self.passage[question.id], self.answers[question.id] = passage, answers
+
+    def _by_own_links(self, questions: list[Question]) -> None:
+        self._plain(questions)
+        for one in questions:
+            whole = self.passages[one.passage]
+            if whole.links is not None:
+                self._keep(
+                    one, whole.text, [by_links(answer, whole.text, whole.links) for answer in one.answers]
+                )
+
+    def _by_marks(self, questions: list[Question]) -> None:
+        """Try one kind of marks after the other; the translation of the marked passage is the passage."""
+        for mark in self.search.marks:
+            missing = [one for one in questions if one.id not in self.answers]
+            ways = {one.id: marked(one.passage, one.answers[0], mark) for one in missing if one.answers}
+            texts = self._texts(text for text in ways.values() if text is not None)
+            for one in missing:
+                text = ways.get(one.id)
+                found = None if text is None else unmarked(texts[text].text, mark)
+                if found is not None:
+                    self._keep(one, found[0], [found[1]])
+
+    def _by_alignment(self, questions: list[Question]) -> None:
+        if self.search.find_links is None:
+            return
+        self._plain(questions)
+        pairs = [(passage, whole.text) for passage, whole in self.passages.items()]
+        links = {
+            passage: place_links(passage, text, linked)
+            for (passage, text), linked in zip(pairs, self.search.find_links(pairs), strict=True)
+        }
+        for one in questions:
+            whole = self.passages[one.passage].text
+            self._keep(one, whole, [by_links(answer, whole, links[one.passage]) for answer in one.answers])
+
+    def _alone(self, questions: list[Question]) -> None:
+        self._plain(questions)
+        texts = self._texts(text for one in questions for _, text in one.answers)
+        for one in questions:
+            whole = self.passages[one.passage].text
+            self._keep(one, whole, [by_text(texts[text].text, whole) for _, text in one.answers])
+
+    _ways: Mapping[str, Callable[["_Questions", list[Question]], None]] = {
+        "links": _by_own_links,
+        "marks": _by_marks,
+        "alignment": _by_alignment,
+        "alone": _alone,
+    }

@@ -1,0 +1,123 @@
+"""Sentences with gold analysis (CoNLL-U trees, entities), running text and bitext.
+
+Running text is documents that stay with their subject; bitext is aligned translations.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from isogloss.data.examples import ParsedSentence, TaggedSentence, TextLine, Translation
+from isogloss.data.languages import concepts as c
+from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.lexicon import Lexicon
+from isogloss.data.languages.meaning import Cast, Rates, Sampler
+from isogloss.data.languages.rendering import PUNCTUATION, Word, has_spaces, render, say, text_of
+
+NEWS = Rates(name=0.75, attached=0.4, pronoun=0.05)
+"""Sentences about who and where, as an encyclopedia writes them."""
+
+SHORTEST, LONGEST = 4, 10
+"""Sentences in a document."""
+
+_NAMED_IN_CAST = {c.PERSON: 2, c.PLACE: 1, c.ORGANISATION: 1}
+
+
+def parsed_sentences(words: Lexicon, draws: Draws) -> Iterator[ParsedSentence]:
+    """Give sentences with tags, trees and their complete CoNLL-U lines, without end."""
+    sampler, number = Sampler(draws, Rates()), 0
+    while True:
+        yield parsed(f"{number}", render(sampler.sentence(), words), spaces=has_spaces(words))
+        number += 1
+
+
+def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
+    """Give sentences rich in names with BIO tags (PER, LOC, ORG), without end."""
+    sampler, number = Sampler(draws, NEWS), 0
+    while True:
+        yield tagged(f"{number}", render(sampler.sentence(), words))
+        number += 1
+
+
+def tagged(number: str, said: Sequence[Word]) -> TaggedSentence:
+    """Give a sentence with the entities of its words."""
+    return TaggedSentence(
+        id=number,
+        words=tuple([word.form.text for word in said]),
+        tags=tuple([word.entity for word in said]),
+    )
+
+
+def heads_of(said: Sequence[Word]) -> tuple[int, ...]:
+    """Return each word's head as a 1-based word number, 0 for the root."""
+    places = {word.node: place for place, word in enumerate(said, start=1)}
+    places[0] = 0
+    return tuple([places[word.head] for word in said])
+
+
+def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence:
+    """Give a sentence with its tags, its tree and its CoNLL-U lines."""
+    texts = tuple([word.form.text for word in said])
+    heads = heads_of(said)
+    lines = [f"# sent_id = {number}", f"# text = {text_of(texts, spaces=spaces)}"]
+    last = len(said) - 1
+    for place, word in enumerate(said):
+        form = word.form
+        joined = place < last and (not spaces or texts[place + 1] in PUNCTUATION)
+        lines.append(
+            f"{place + 1}\t{form.text}\t{form.lemma}\t{form.tag}\t_\t{form.features}\t{heads[place]}\t"
+            f"{word.relation}\t_\t{'SpaceAfter=No' if joined else '_'}"
+        )
+    return ParsedSentence(
+        id=number,
+        words=texts,
+        tags=tuple([word.form.tag for word in said]),
+        heads=heads,
+        relations=tuple([word.relation for word in said]),
+        lines=tuple(lines),
+    )
+
+
+def text_lines(words: Lexicon, draws: Draws) -> Iterator[TextLine]:
+    """Give documents, a sentence a line, in which persons, places and things recur; without end."""
+    number, document = 0, 0
+    while True:
+        sampler = Sampler(draws, Rates(), new_cast(draws))
+        for _ in range(SHORTEST + draws.below(LONGEST - SHORTEST + 1)):
+            yield TextLine(id=f"{number}", text=say(sampler.sentence(), words), document=document)
+            number += 1
+        document += 1
+
+
+def new_cast(draws: Draws) -> Cast:
+    """Choose what a document is about: a few names and things of every class."""
+    world = c.world()
+    cast = {}
+    for kind in range(len(c.CLASSES)):
+        chosen = [draws.weighted(world.called[kind]) for _ in range(_NAMED_IN_CAST.get(kind, 0))]
+        chosen.append(draws.weighted(world.nouns[kind]))
+        cast[kind] = tuple(chosen)
+    return cast
+
+
+def bitext(first: Lexicon, second: Lexicon, draws: Draws) -> Iterator[Translation]:
+    """Give sentences in two languages, words separated by spaces, with gold links; without end."""
+    sampler, number = Sampler(draws, Rates()), 0
+    while True:
+        sentence = sampler.sentence()
+        ours, theirs = render(sentence, first), render(sentence, second)
+        yield Translation(
+            id=f"{number}",
+            first=" ".join([word.form.text for word in ours]),
+            second=" ".join([word.form.text for word in theirs]),
+            links=links_between(ours, theirs),
+        )
+        number += 1
+
+
+def links_between(first: Sequence[Word], second: Sequence[Word]) -> tuple[tuple[int, int], ...]:
+    """Return the 0-based pairs of words that express something in common."""
+    places = {key: place for place, word in enumerate(second) for key in word.keys}
+    return tuple(
+        sorted(
+            {(place, places[key]) for place, word in enumerate(first) for key in word.keys if key in places}
+        )
+    )

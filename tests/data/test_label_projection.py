@@ -1,0 +1,191 @@
+"""Translated examples: ids, order and labels stay; what is lost is named."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice, takewhile
+
+import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.data.examples import (
+    Example,
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.label_projection import AnswerSearch, texts_of, translate_examples, translate_inputs
+from isogloss.data.languages import Translator, examples, translated, words_of
+from isogloss.data.translated_text import Translated
+
+GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "where": "wo", "there": "dort"}
+
+
+def word_by_word(texts: Iterable[str]) -> Iterator[Translated]:
+    """Translate each word, keep what is no word, as brackets."""
+    for text in texts:
+        words = (GERMAN.get(word, word) for word in text.replace("[", "[ ").replace("]", " ]").split())
+        yield Translated(" ".join(words))
+
+
+def without_marks(texts: Iterable[str]) -> Iterator[Translated]:
+    for text in texts:
+        yield from word_by_word([text.translate(str.maketrans("", "", "[]<>/“”"))])
+
+
+def built_in(source: str, target: str, noise: float = 0.0):
+    def translate(texts: Iterable[str]) -> Iterator[Translated]:
+        translator = Translator(source, target, noise=noise)
+        for text in texts:
+            whole, links = translator.translate_linked(text)
+            yield Translated(whole, words=words_of(whole, target), links=links)
+
+    return translate
+
+
+def question(answer: str = "old town", passage: str = "there lies the old town .") -> Question:
+    return Question(
+        id="q", passage=passage, question="where lies the town", answers=((passage.index(answer), answer),)
+    )
+
+
+def test_every_kind_of_example_keeps_its_id_label_and_place() -> None:
+    given: list[Example] = [
+        SentencePair(id="1", first="the town", second="the old town", label="entailment"),
+        question(),
+        TextLine(id="3", text="the town", document=4),
+        TaggedSentence(id="4", words=("the", "town"), tags=("DET", "NOUN")),
+        Translation(id="5", first="the town", second="la ville", links=((0, 0),)),
+        ParsedSentence(id="6", words=("town",), tags=("NOUN",), heads=(0,), relations=("root",)),
+    ]
+    found = translate_examples(given, word_by_word)
+    assert found.lost == ()
+    assert found.examples == [
+        SentencePair(id="1", first="das Städtchen", second="das alte Städtchen", label="entailment"),
+        Question(
+            id="q",
+            passage="dort liegt das alte Städtchen .",
+            question="wo liegt das Städtchen",
+            answers=((15, "alte Städtchen"),),
+        ),
+        TextLine(id="3", text="das Städtchen", document=4),
+        TaggedSentence(id="4", words=("das", "Städtchen"), tags=()),
+        Translation(id="5", first="the town", second="das Städtchen"),
+        TaggedSentence(id="6", words=("Städtchen",), tags=()),
+    ]
+
+
+def test_words_are_translated_as_running_text_and_parted_again() -> None:
+    asked = []
+
+    def translate(texts: Iterable[str]) -> Iterator[Translated]:
+        for text in texts:
+            asked.append(text)
+            yield Translated("¡La OMS, no (sí)!")
+
+    tagged = TaggedSentence(id="1", words=("No", ",", "not", '"', "it", '"', "!"), tags=())
+    nothing = {"tags": (), "heads": (), "relations": ()}
+    parsed = ParsedSentence(
+        id="2", words=("de", "el"), lines=("# text = Del ...", "# sent_id = 2"), **nothing
+    )
+    found = translate_examples([tagged, parsed, replace(parsed, lines=())], translate).examples
+    assert asked == ['No, not "it"!', "Del ...", "de el"]
+    assert {one.words for one in found} == {("¡", "La", "OMS", ",", "no", "(", "sí", ")", "!")}
+
+
+def test_an_answer_whose_marks_are_lost_is_counted_and_left_out() -> None:
+    search = AnswerSearch(ways=("marks",))
+    kept = SentencePair(id="p", first="a", second="b", label="x")
+    found = translate_examples([question(), kept], without_marks, search=search)
+    assert found.lost == ("q",)
+    assert [one.id for one in found.examples] == ["p"]
+
+
+def test_the_next_way_is_tried_on_what_the_first_one_lost() -> None:
+    (found,) = translate_examples([question()], without_marks).examples
+    assert isinstance(found, Question)
+    assert found.answers == ((15, "alte Städtchen"),)
+
+
+def test_word_links_of_an_aligner_find_answers() -> None:
+    search = AnswerSearch(
+        ways=("alignment",),
+        find_links=lambda pairs: [[(n, n) for n in range(len(one.split()))] for one, _ in pairs],
+    )
+    (found,) = translate_examples([question()], word_by_word, search=search).examples
+    assert isinstance(found, Question)
+    assert found.answers == ((15, "alte Städtchen"),)
+
+
+def test_a_question_says_the_language_of_its_new_passage_only_if_it_said_one() -> None:
+    from dataclasses import replace
+
+    given = [question(), replace(question(), id="r", language="en")]
+    found = translate_examples(given, word_by_word, language="de").examples
+    assert [one.language for one in found if isinstance(one, Question)] == ["", "de"]
+
+
+@pytest.mark.parametrize("target", ["qab", "qaf"])
+def test_the_built_in_translators_own_links_find_what_the_built_in_corpora_find(target: str) -> None:
+    given = list(islice(examples("squad", "qaa", "dev"), 60))
+    search = AnswerSearch(ways=("links",))
+    found = translate_examples(given, built_in("qaa", target, 0.05), search=search)
+    asked = {one.id for one in given}
+    theirs = takewhile(lambda one: one.id in asked, translated("squad", f"qaa-{target}", "dev", noise=0.05))
+    assert found.examples == list(theirs)
+    assert found.lost
+    assert {*found.lost, *(one.id for one in found.examples)} == asked
+
+
+def test_translating_back_is_translating_twice() -> None:
+    given = list(islice(examples("xnli", "qaa", "dev"), 50))
+    there = translate_examples(given, built_in("qaa", "qad")).examples
+    back = translate_examples(there, built_in("qad", "qaa")).examples
+    assert back == list(islice(translated("xnli", "qaa-qad-qaa", "dev"), 50))
+
+
+def test_ways_that_cannot_work_are_refused() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'marks'"):
+        AnswerSearch(ways=("mark",))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="word aligner"):
+        AnswerSearch(ways=("alignment",))
+
+
+def test_inputs_are_translated_as_they_come_and_what_is_said_again_once():
+    asked, read = [], []
+
+    def translate(texts):
+        for text in texts:
+            asked.append(text)
+            yield Translated(text.upper())
+
+    passage = "Anna lives in Rome."
+    examples = [
+        Question(id="1", passage=passage, question="Where?", answers=((0, "Anna"),), language="en"),
+        Question(id="2", passage=passage, question="Who?", answers=((0, "Anna"),), repaired="it was"),
+        SentencePair(id="3", first="a", second="a", label="x"),
+        TaggedSentence(id="4", words=("a", "b"), tags=("X", "Y")),
+    ]
+    found = list(translate_inputs((read.append(one.id) or one for one in examples), translate))
+    assert asked == ["Where?", passage, "Who?", "a", "a b"]
+    first, second, pair, words = found
+    assert (first.id, first.question, first.passage) == ("1", "WHERE?", passage.upper())
+    assert (second.question, second.passage, second.answers) == ("WHO?", passage.upper(), ())
+    assert first.language == second.repaired == ""
+    assert (pair.first, pair.second) == ("A", "A")
+    assert (words.words, words.tags) == (("A", "B"), ())
+    asked.clear(), read.clear()
+    next(translate_inputs((read.append(one.id) or one for one in examples), translate))
+    assert (asked, read) == (["Where?", passage], ["1"])
+    assert [list(texts_of(one)) for one in examples[2:]] == [["a", "a"], ["a b"]]
+
+
+def test_without_a_way_questions_are_kept_and_no_text_depends_on_their_answers() -> None:
+    given = [question(), replace(question(), id="unanswered", answers=())]
+    found = translate_examples(given, word_by_word, search=AnswerSearch(ways=()))
+    assert found.lost == ()
+    assert [one.answers for one in found.examples] == [(), ()]
+    assert found.examples[0] == replace(found.examples[1], id=found.examples[0].id)
+    assert found.examples[0].passage == next(iter(word_by_word([question().passage]))).text

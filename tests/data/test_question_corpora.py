@@ -1,0 +1,151 @@
+import json
+
+import pytest
+
+from isogloss.core.errors import DataError
+from isogloss.data.catalogue import MLQA, SQUAD, TYDIQA
+from isogloss.data.questions import read_questions, repairs_told
+
+
+def test_train_is_squad_and_test_is_xquad(fixtures):
+    first, second = SQUAD.read(fixtures, "en", "train")
+    assert first.answers == ((39, "1887"), (36, "in 1887"))
+    assert (second.id, second.passage) == ("q2", first.passage)
+    (russian,) = SQUAD.read(fixtures, "ru", "test")
+    assert russian.answers == ((21, "в 1887 году"),)
+
+
+@pytest.mark.parametrize(
+    ("passage", "start", "text", "expected"),
+    [
+        ("in 1887 it stood", 2, "1887", (3, "1887")),
+        ("in 1887 it stood", 3, " 1887 ", (3, "1887")),
+        ("in May\u00a01887 it stood", 3, "May 1887", (3, "May\u00a01887")),
+        ("far away was it in 1887", -1, "1887", (19, "1887")),
+        ("im Jänner war Jänner", 15, "Jänner", (14, "Jänner")),
+        ("été été été", 10, "été", (8, "été")),
+        ("😀😀😀😀 a a", 11, "a", (7, "a")),
+    ],
+)
+def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, start, text, expected):
+    content = document(answers=[{"text": text, "answer_start": start}])
+    content["data"][0]["paragraphs"][0]["context"] = passage
+    first, second = SQUAD.read(put({"squad/train-v1.1.json": json.dumps(content)}), "en", "train")
+    assert first.answers == second.answers == (expected,)
+    said = f"answer {expected[1]!r} from {start} to {expected[0]}"
+    assert first.repaired == said
+    assert repairs_told([first, second], "squad en train") == (
+        f"squad en train: answers that did not stand at their offset, found again: 2 "
+        f"(question 1: {said}; question 2: {said})."
+    )
+
+
+@pytest.mark.parametrize(("passage", "start"), [("b a b", 2), ("ab ab ab", 40), ("x b b b b", 5)])
+def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, start):
+    content = document(answers=[{"text": "b", "answer_start": start}])
+    content["data"][0]["paragraphs"][0]["context"] = passage
+    said = message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
+    assert "(question 1): answer 'b' at" in said
+    assert "times, none of them surely meant; expected the answer at its offset." in said
+
+
+def test_questions_without_answers_can_be_asked_for(put):
+    content = document()
+    del content["data"][0]["paragraphs"][0]["qas"][0]["answers"]
+    (file,) = put({"some.json": json.dumps(content)}).find(["some.json"])
+    first, second = read_questions(file, answers="ignored")
+    assert (first.answers, second.answers) == ((), ())
+
+
+def test_missing_split_lists_the_languages_that_have_it(fixtures):
+    with pytest.raises(DataError, match="squad has test for: ru"):
+        SQUAD.read(fixtures, "en", "test")
+    with pytest.raises(DataError, match="For 'ru' it has: test"):
+        SQUAD.read(fixtures, "ru", "train")
+
+
+def document(**change):
+    qa = {"id": "1", "question": "q?", "answers": [{"text": "b", "answer_start": 2}]} | change
+    return {"data": [{"paragraphs": [{"context": "a b", "qas": [qa, qa | {"id": "2"}]}]}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{\n nothing", "train-v1.1.json:2: no JSON"),
+        ("[" * 100_000, "train-v1.1.json:1: no JSON"),
+        ("[]", "the file: []; expected an object"),
+        ("{}", "the file: no 'data' among nothing; expected 'data'"),
+        ('{"data": [3]}', "data[0]: 3; expected an object"),
+        ('{"data": []}', ":1: the split is empty"),
+        (document(id=7), "data[0].paragraphs[0].qas[0].id: 7; expected text"),
+        (document(answers=[]), "qas[0] (question 1): a question without answers"),
+        (
+            document(answers=[], is_impossible=True),
+            "(question 1): an impossible question (SQuAD 2.0); expected at least one answer, as in version "
+            "1.1. Leave such questions out.",
+        ),
+        (
+            document(answers=[{"text": "c", "answer_start": 1}]),
+            "(question 1): answer 'c' at 1, where the passage has ' '; it has that text nowhere; expected",
+        ),
+        (document(answers=[{"text": "", "answer_start": 0}]), "answer '' at 0"),
+        (
+            document(question="\ud83d"),
+            "question: '\\ud83d' with half a surrogate pair; expected whole Unicode",
+        ),
+        (
+            document(answers=[{"text": "b", "answer_start": True}]),
+            "answer_start: true; expected a whole number",
+        ),
+        (document(answers=[{"text": "b"}]), "no 'answer_start' among 'text'"),
+        (document(id="2"), "question 2: this id a second time"),
+    ],
+)
+def test_broken_file_names_the_place(message, content, said):
+    text = content if isinstance(content, str) else json.dumps(content)
+    assert said in message(SQUAD, {"squad/train-v1.1.json": text})
+
+
+def test_articles_and_paragraphs_are_written_back_as_they_stood(put):
+    def paragraph(passage, *keys):
+        qas = [{"id": key, "question": "?", "answers": [{"text": "a", "answer_start": 0}]} for key in keys]
+        return {"context": passage, "qas": qas}
+
+    articles = [
+        ("one", [paragraph("a b", "1", "2"), paragraph("a b", "3")]),
+        ("one", [paragraph("a b", "4")]),
+    ]
+    content = {"data": [{"title": title, "paragraphs": paragraphs} for title, paragraphs in articles]}
+    for corpus, version in ((SQUAD, "1.1"), (MLQA, 1.0), (TYDIQA, None)):
+        path = corpus.path("en", "dev")
+        read = list(corpus.read(put({path: json.dumps(content)}), "en", "dev"))
+        assert [one.title for one in read] == ["one"] * 4
+        written = json.loads("\n".join(corpus.write(read, "en")))
+        assert written == content | ({"version": version} if version else {})
+
+
+def test_only_mlqas_own_languages_are_compared_by_its_rules(put):
+    for corpus, language, expected in ((MLQA, "de", "de"), (MLQA, "fr", ""), (SQUAD, "de", "")):
+        folder = put({corpus.path(language, "dev"): json.dumps(document())})
+        assert {one.language for one in corpus.read(folder, language, "dev")} == {expected}
+
+
+def test_half_a_surrogate_pair_is_no_text(message):
+    content = json.dumps(document(question="\udc00?"))
+    said = message(SQUAD, {"squad/train-v1.1.json": content})
+    assert r"qas[0].question: '\udc00?' with half a surrogate pair" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"data": [], "data": [1]}', "the key 'data' a second time in an object"),
+        ('{"data": ' + "[" * 900 + "]" * 900 + "}", "data[0]: a list; expected an object"),
+        ('{"data": {"' + "a" * 10_000 + '": NaN}}', "the file.data: an object; expected a list"),
+        ('{"' + "a" * 10_000 + '": NaN}', "aaa…; expected 'data'"),
+        ('{"data": ' + "9" * 5000 + "}", "no JSON (Exceeds the limit"),
+    ],
+)
+def test_what_json_would_hide_is_an_error(message, text, said):
+    assert said in message(SQUAD, {"squad/train-v1.1.json": text})

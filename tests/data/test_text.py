@@ -1,0 +1,89 @@
+from itertools import chain
+
+import pytest
+
+from isogloss.core.errors import DataError
+from isogloss.data.bitext import Bitext
+from isogloss.data.corpora import SPLITS
+from isogloss.data.parallel_text import verse_split
+from isogloss.data.text import Bible, RawText
+
+
+def test_files_come_in_order_and_empty_lines_part_documents(fixtures):
+    lines = list(RawText().read(fixtures, "sw", "train"))
+    assert [(line.id, line.document) for line in lines] == [("a:1", 0), ("a:2", 0), ("a:5", 1), ("b:2", 2)]
+    assert lines[2].text == "Hati ya pili."
+
+
+def test_dev_text_is_no_training_text(put):
+    folder = put({"rawtext/en/a.txt": "train\n", "rawtext/en/dev/a.txt": "dev\n"})
+    assert [line.text for line in RawText().read(folder, "en", "train")] == ["train"]
+    assert [line.text for line in RawText().read(folder, "en", "dev")] == ["dev"]
+
+
+def test_missing_dev_text_says_what_there_is(fixtures):
+    with pytest.raises(DataError, match=r"For 'sw' it has: train\."):
+        RawText().read(fixtures, "sw", "dev")
+
+
+def test_file_without_text_is_an_error(message):
+    assert "en/a.txt:1: the split is empty" in message(RawText(), {"rawtext/en/a.txt": " \n\n"})
+
+
+def test_splits_part_the_verses(fixtures):
+    verses = {split: [v.id for v in Bible().read(fixtures, "en", split)] for split in SPLITS}
+    everything = [f"GEN 1:{i}" for i in range(1, 81)]
+    assert sorted(chain.from_iterable(verses.values())) == sorted(everything)
+    assert len(verses["train"]) > 60
+    assert verses["dev"] and verses["test"]
+
+
+def test_held_out_verses_are_the_same_in_every_language_and_in_bitext(fixtures):
+    test = {line.id for line in Bible().read(fixtures, "en", "test")}
+    assert {line.id for line in Bible().read(fixtures, "fr", "test")} == test
+    assert {pair.id for pair in Bitext(collection="bible").read(fixtures, "en-fr", "test")} == test
+
+
+def test_verse_split_is_what_it_always_was():
+    """Change it and every encoder pretrained so far has seen what is now its test."""
+    verses = [
+        f"{book} {chapter}:{verse}" for book in ("GEN", "MAT") for chapter in range(40) for verse in range(40)
+    ]
+    counts = [sum(verse_split(verse) == split for verse in verses) for split in SPLITS]
+    assert counts == [2930, 125, 145]
+    assert verse_split("GEN 3:7") == "test"
+    assert verse_split("GEN 1:1") == "train"
+
+
+def test_verses_a_language_does_not_have_are_left_out(fixtures):
+    read = [int(v.id.partition(":")[2]) for split in SPLITS for v in Bible().read(fixtures, "sw", split)]
+    assert sorted(read) == list(range(2, 81, 2))
+
+
+def test_books_are_documents(put):
+    folder = put(
+        {"bible/a.tsv": "verse\ten\n" + "".join(f"{b} 1:{i}\tx\n" for b in ("GEN", "EXO") for i in range(9))}
+    )
+    assert {(v.id[:3], v.document) for v in Bible().read(folder, "en", "train")} == {("GEN", 0), ("EXO", 1)}
+
+
+def test_missing_language_lists_the_columns(fixtures):
+    with pytest.raises(
+        DataError, match=r"no table bible/\*\.tsv with a column for language 'swa'.*'sw'.*It has: en, fr, sw"
+    ):
+        Bible().read(fixtures, "swa", "train")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("GEN 1:2", "1 columns; expected 3, as in the header"),
+        ("GEN 1:2\ta\tb\tc", "4 columns"),
+        ("GEN 1:1\ta\tb", "the id 'GEN 1:1' a second time"),
+        ("\ta\tb", "the id ''"),
+    ],
+)
+def test_broken_row_names_file_and_line(message, line, said):
+    text = message(Bible(), {"bible/a.tsv": f"verse\ten\tfr\nGEN 1:1\ta\tb\n{line}\n"})
+    assert "bible/a.tsv:3: " in text
+    assert said in text

@@ -1,0 +1,67 @@
+"""Words and sentences of running text, and back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.data.tokenization import running_text, sentences_in, words_in
+
+WRITTEN = [
+    ("en", 'He said "no" (twice), didn\'t he?', 'He said " no " ( twice ) , didn\'t he ?'),
+    ("es", "¿Qué dijo el Sr. Pérez...? ¡Nada!", "¿ Qué dijo el Sr. Pérez ... ? ¡ Nada !"),
+    ("de", "„Ja“, sagte sie.", "„ Ja “ , sagte sie ."),
+    ("fr", "«L'homme», dit-il, qu’il aime.", "« L' homme » , dit-il , qu’ il aime ."),
+    ("it", "Nell'acqua c'è un'isola dell'amico.", "Nell' acqua c' è un' isola dell' amico ."),
+    ("zh", "我2004年爱北京。你好！", "我 2004 年 爱 北 京 。 你 好 ！"),
+    ("ja", "東京タワーへ行く。", "東 京 タワー へ 行 く 。"),
+    ("hi", "वह गया।", "वह गया ।"),
+    ("th", "ฉันรักเธอ", "ฉันรักเธอ"),
+]
+
+
+@pytest.mark.parametrize(("language", "text", "words"), WRITTEN)
+def test_words_of_running_text(language: str, text: str, words: str) -> None:
+    assert words_in(text) == tuple(words.split()), language
+
+
+@pytest.mark.parametrize(("language", "text", "words"), WRITTEN)
+def test_words_make_the_text_again(language: str, text: str, words: str) -> None:
+    assert running_text(words.split()) == text, language
+
+
+def test_english_endings_stand_with_their_word() -> None:
+    words = "I do n't know what it 's for ."
+    assert running_text(words.split()) == "I don't know what it's for."
+
+
+def test_marks_alone_are_words() -> None:
+    words = "- $ 5 10:30 5 % --- U.S. 😀"
+    assert words_in("- $5 10:30 5% --- U.S. 😀") == tuple(words.split())
+
+
+def test_nothing_is_no_words() -> None:
+    assert words_in("  ") == ()
+    assert running_text(()) == ""
+
+
+@given(st.text(alphabet=' .!?。！ab A"”।\n', max_size=60))
+def test_sentences_put_together_are_the_text(text: str) -> None:
+    assert "".join("".join(sentences_in(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("It rained. We stayed! Why?", ["It rained.", "We stayed!", "Why?"]),
+        ('He said "Go." Then he left.', ['He said "Go."', "Then he left."]),
+        ("Dr. Smith met J. R. Jones in the U.S. Army.", ["Dr. Smith met J. R. Jones in the U.S. Army."]),
+        ("It cost 3.14 and 2. more.", ["It cost 3.14 and 2. more."]),
+        ("下雨了。我们留下！为什么？", ["下雨了。", "我们留下！", "为什么？"]),
+        ("यह घर है। वह गया।", ["यह घर है।", "वह गया।"]),
+        ("هل جاء؟ نعم.", ["هل جاء؟", "نعم."]),
+        ("no end at all", ["no end at all"]),
+        ("  ", []),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(text: str, sentences: list[str]) -> None:
+    assert sentences_in(text) == sentences
