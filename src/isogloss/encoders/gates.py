@@ -15,9 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import unknown_name
-from isogloss.encoders.family import Site
+from isogloss.encoders.families import Site, family_of
 from isogloss.encoders.language_modules import site_of
-from isogloss.encoders.table import family_of
 
 ATTENTION, FEED_FORWARD = "attention", "feed-forward"
 NONE = "none"

@@ -17,7 +17,7 @@ from torch import nn
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.runs import Modules
-from isogloss.encoders.family import Region, Site, encoder_prefix
+from isogloss.encoders.families import Region, Site, encoder_prefix
 from isogloss.encoders.module_places import (
     CARRIED,
     COPIES,

@@ -24,6 +24,7 @@ from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folder as folders
 from isogloss.encoders.characters import restore_characters
+from isogloss.encoders.families import FAMILIES, family_named
 from isogloss.encoders.hub import hub_folder
 from isogloss.encoders.language_maps import (
     keep_language_maps,
@@ -32,7 +33,6 @@ from isogloss.encoders.language_maps import (
     write_language_maps,
 )
 from isogloss.encoders.module_files import left_out, read_language_modules, write_language_modules
-from isogloss.encoders.table import FAMILIES, family_named
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast

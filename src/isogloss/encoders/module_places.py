@@ -15,8 +15,7 @@ from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.core.languages import BOTH, language_of_text
 from isogloss.core.runs import Modules
 from isogloss.core.seeds import derive
-from isogloss.encoders.family import Site
-from isogloss.encoders.table import family_of
+from isogloss.encoders.families import Site, family_of
 from isogloss.nn.adapter import Adapter
 from isogloss.nn.language_switch import LanguageSwitch, Run, Speaking
 

@@ -6,7 +6,7 @@ import torch
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.runs import Architecture
-from isogloss.encoders.table import FAMILIES
+from isogloss.encoders.families import FAMILIES
 
 
 def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int, attention: str = "eager") -> Any:

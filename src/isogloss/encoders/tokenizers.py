@@ -17,6 +17,7 @@ import numpy as np
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.records import write_text
+from isogloss.encoders.families import FAMILIES
 
 SMALLEST_COUNT = 2
 """A subword seen once teaches nothing about its uses."""
@@ -36,9 +37,9 @@ def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> Any:
 
     ConfigError when the characters of the lines alone are more. The lines are kept in memory meanwhile.
     """
-    if family not in _KINDS:
-        raise unknown_name("vocabulary", "encoder family", family, _KINDS)
-    train, make = _KINDS[family]
+    if family not in FAMILIES:
+        raise unknown_name("vocabulary", "encoder family", family, FAMILIES)
+    train, make = _KINDS[FAMILIES[family].tokenizer]
     tokenizer = train(list(lines), size, make)
     if len(tokenizer) > size:
         raise ConfigError(
@@ -56,7 +57,7 @@ def write_tokenizer(tokenizer: Any, path: Path) -> None:
 def read_tokenizer(path: Path, *, family: str) -> Any:
     """Return the very tokenizer that was written; StorageError when the file is damaged."""
     try:
-        _, make = _KINDS[family]
+        _, make = _KINDS[FAMILIES[family].tokenizer]
         return make(json.loads(path.read_text(encoding="utf-8"))["model"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
@@ -236,11 +237,11 @@ Make = Callable[[Model | None], Any]
 """Make a family's tokenizer around a vocabulary; around its special subwords alone when there is none."""
 
 _KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], Any], Make]] = {
-    "bert": (_word_piece, _bert),
-    "camembert": (_unigram, _xlm_roberta),
-    "deberta-v2": (_unigram, _deberta),
-    "distilbert": (_word_piece, _distilbert),
-    "modernbert": (_byte_pairs, _modernbert),
-    "roberta": (_byte_pairs, _roberta),
-    "xlm-roberta": (_unigram, _xlm_roberta),
+    "BertTokenizer": (_word_piece, _bert),
+    "DebertaV2Tokenizer": (_unigram, _deberta),
+    "DistilBertTokenizer": (_word_piece, _distilbert),
+    "PreTrainedTokenizerFast": (_byte_pairs, _modernbert),
+    "RobertaTokenizer": (_byte_pairs, _roberta),
+    "XLMRobertaTokenizer": (_unigram, _xlm_roberta),
 }
+"""By the class that a family names."""
