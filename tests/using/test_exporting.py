@@ -10,7 +10,7 @@ import torch
 
 from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.data.sources import Sources
-from isogloss.encoders.words import split_words
+from isogloss.encoders.subwords import split_words
 from isogloss.using import exporting, load_model
 from isogloss.using.card import card
 from isogloss.using.exporting import export

@@ -1,17 +1,61 @@
 """Saying which language a model reads, for all that depends on it: language modules and language maps.
 
-A model with neither reads every language alike, and nothing is done.
+With maps, states are mapped after the last layer onto the source language's. A model that is loaded carries
+them, whatever head is put on it, until it is saved again; fine-tuning changes the encoder, and leaves its
+maps as they are. A model with neither maps nor modules reads every language alike, and nothing is done.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
-from isogloss.encoders.language_maps import LanguageMaps, language_maps_of
-from isogloss.encoders.module_places import ModuleTree, encoder_of, tree_of
+from isogloss.core.languages import language_of_text
+from isogloss.encoders.language_modules import ModuleTree, encoder_of, tree_of, unreadable
+from isogloss.nn.language_map import LanguageMap
 from isogloss.nn.language_switch import Run, Speaking, routed
+
+_MAPS = "language_maps"
+"""Attribute of an encoder that has maps."""
+
+
+@dataclass(frozen=True)
+class LanguageMaps:
+    """The source language, whose states stay as they are, and the map of each other language."""
+
+    source: str
+    maps: Mapping[str, LanguageMap]
+
+    def of(self, language: str) -> LanguageMap | None:
+        """Return a language's map, None for the source; ConfigError when the language has none.
+
+        Of a pair such as en-sw, translated from en into sw, the last is the language of the text.
+        """
+        code = language_of_text(language)
+        if code == self.source:
+            return None
+        if code not in self.maps:
+            raise unreadable(
+                code,
+                sorted({self.source, *self.maps}),
+                has="this encoder maps each language's states",
+                lacks="and has no map for",
+                then=f"Adjust it with bitext of {self.source} and {code} too.",
+            )
+        return self.maps[code]
+
+
+def keep_language_maps(model: Any, maps: LanguageMaps) -> None:
+    """Let a model carry maps, in its encoder."""
+    setattr(encoder_of(model), _MAPS, maps)
+
+
+def language_maps_of(model: Any) -> LanguageMaps | None:
+    """Return the maps that a model carries; None for one without."""
+    maps: LanguageMaps | None = getattr(encoder_of(model), _MAPS, None)
+    return maps
 
 
 @contextmanager

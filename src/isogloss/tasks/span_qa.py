@@ -21,8 +21,14 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Question
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.encoders.texts import PairFrame, SplitText, pair_frame, split_texts
-from isogloss.encoders.windows import Window, windows
+from isogloss.encoders.subwords import (
+    PairFrame,
+    SplitText,
+    Window,
+    pair_frame,
+    split_texts,
+    windows,
+)
 from isogloss.metrics.question_answering import (
     GoldAnswers,
     answer_f1,

@@ -6,11 +6,10 @@ from importlib.metadata import PackageNotFoundError, version
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.version import VERSION
 from isogloss.data import CORPORA
-from isogloss.encoders.language_maps import FILE, language_maps_of
-from isogloss.encoders.language_modules import modules_of
+from isogloss.encoders.language_files import MAPS_FILE, MODULES_FILE
+from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS
-from isogloss.encoders.module_files import FILE as MODULES_FILE
-from isogloss.encoders.module_places import COPIES
+from isogloss.encoders.speaking import language_maps_of
 from isogloss.training.mixup_tasks import mixup_task
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.origin import SCORE_COLUMNS, Origin
@@ -191,7 +190,7 @@ def _mapped(model: FineTuned) -> str:
         return ""
     languages = sorted(maps.maps)
     text = MAPPED.replace("LANGUAGES", _named(languages)).replace("LANGUAGE", languages[0])
-    return text.replace("SOURCE", _named((maps.source,))).replace("FILE", FILE)
+    return text.replace("SOURCE", _named((maps.source,))).replace("FILE", MAPS_FILE)
 
 
 def _mixed(model: FineTuned) -> str:

@@ -11,7 +11,7 @@ from isogloss.core.records import RECORD, writing
 from isogloss.core.whole_files import whole_folder
 from isogloss.encoders import save_model
 from isogloss.encoders.mixup import save_mixup
-from isogloss.encoders.words import needs_spaces
+from isogloss.encoders.subwords import needs_spaces
 from isogloss.using.card import card
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.origin import CONFIG, ENTRY, entry_of, exported_entry
