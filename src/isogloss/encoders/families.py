@@ -17,16 +17,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 Part = Literal[
-    "block",
-    "query",
-    "key",
-    "value",
-    "attention_output",
-    "attention_norm",
-    "feed_forward_in",
-    "feed_forward_out",
-    "feed_forward_norm",
-]
+    "block", "query", "key", "value", "attention_output", "attention_norm", "feed_forward_in",
+    "feed_forward_out", "feed_forward_norm",
+]  # fmt: skip
 """A single module of a layer."""
 
 Region = Literal["block", "attention", "feed_forward"]
@@ -107,15 +100,14 @@ class Site:
         for name in (where,) if isinstance(where, str) else where:
             yield from model.get_submodule(name).named_parameters(prefix=name)
 
-    def of_layer(self, layer: int, block: str) -> "Site":
-        """Return the site of a layer, where the names here are those inside of every layer."""
-        full: dict[str, Any] = {"layer": layer, "block": block}
+    def renamed(self, rename: Callable[[str], str]) -> "Site":
+        """Return the site with other names for the modules inside of the layer."""
+        changed: dict[str, Any] = {}
         for field in fields(self):
             names = getattr(self, field.name)
-            if field.name not in full and names:
-                several = isinstance(names, tuple)
-                full[field.name] = tuple(f"{block}.{n}" for n in names) if several else f"{block}.{names}"
-        return replace(self, **full)
+            if names and field.name not in ("layer", "block"):
+                changed[field.name] = tuple(map(rename, names)) if isinstance(names, tuple) else rename(names)
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +120,9 @@ class EncoderFamily:
     name: str
     """The family's ``model_type`` in config.json."""
 
+    about: str
+    """What it is, in a line."""
+
     first_position: int
     """Position number of the first subword of a text."""
 
@@ -138,7 +133,7 @@ class EncoderFamily:
     """Where in the encoder the layers are, under their numbers from 0."""
 
     layer: Site
-    """What is where in each of them."""
+    """What is where in each of them, by its name inside of the layer."""
 
     architecture: Mapping[str, str]
     """The fields of config.json, by those of an architecture."""
@@ -152,17 +147,20 @@ class EncoderFamily:
     tokenizer: str
     """The class of transformers that a new encoder's tokenizer is."""
 
-    masked_lm_scores: Callable[[Any, Tensor], Tensor]
+    masked_lm_scores: Callable[["PreTrainedModel", Tensor], Tensor]
     """Run a masked-LM model's head on last-layer states [… dim]; returns [… vocabulary]."""
 
-    tag_scores: Callable[[Any, Tensor], Tensor]
+    tag_scores: Callable[["PreTrainedModel", Tensor], Tensor]
     """Run a token classifier's head on last-layer states [… dim]; returns [… label]."""
 
     def sites(self, encoder: "PreTrainedModel") -> list[Site]:
         """List the layers from the first to the last."""
-        place = f"{encoder_prefix(encoder)}{self.layers}"
-        numbers = range(encoder.config.num_hidden_layers)
-        return [self.layer.of_layer(number + 1, f"{place}.{number}") for number in numbers]
+        prefix = f"{encoder_prefix(encoder)}{self.layers}."
+        blocks = [f"{prefix}{number}" for number in range(encoder.config.num_hidden_layers)]
+        return [
+            replace(self.layer.renamed(f"{block}.".__add__), layer=layer, block=block)
+            for layer, block in enumerate(blocks, start=1)
+        ]
 
     def embeddings(self, encoder: "PreTrainedModel") -> nn.Module:
         """Return the module whose output enters the first layer."""
@@ -195,6 +193,7 @@ def encoder_prefix(model: "PreTrainedModel") -> str:
 
 BERT = EncoderFamily(
     name="bert",
+    about="BERT (Devlin et al. 2019), and with it multilingual BERT.",
     first_position=0,
     lacks={},
     layers="encoder.layer",
@@ -225,7 +224,7 @@ BERT = EncoderFamily(
     masked_lm_scores=lambda model, states: model.cls(states),
     tag_scores=lambda model, states: model.classifier(model.dropout(states)),
 )
-"""BERT (Devlin et al. 2019), and with it multilingual BERT: two segments, positions from 0.
+"""Two segments, positions from 0.
 
 Its layer is the post-norm one of the original Transformer: each sub-layer ends in dropout, residual and norm
 (Vaswani et al. 2017, Section 3.1).
@@ -234,23 +233,25 @@ Its layer is the post-norm one of the original Transformer: each sub-layer ends 
 XLM_ROBERTA = replace(
     BERT,
     name="xlm-roberta",
+    about="RoBERTa (Liu et al. 2019) and those built like it: XLM-R (Conneau et al. 2020), CamemBERT.",
     first_position=2,
     otherwise=lambda _: {"type_vocab_size": 1},
     tokenizer="XLMRobertaTokenizer",
     masked_lm_scores=lambda model, states: model.lm_head(states),
 )
-"""XLM-R (Conneau et al. 2020): BERT's layers, one segment.
+"""BERT's layers, one segment.
 
 Positions count from the padding's number (1) on: padding takes position 1, a text begins at 2.
 """
 
 CAMEMBERT = replace(XLM_ROBERTA, name="camembert")
 ROBERTA = replace(XLM_ROBERTA, name="roberta", tokenizer="RobertaTokenizer")
-"""RoBERTa (Liu et al. 2019): with subwords of bytes."""
+"""Its subwords are of bytes."""
 
 DISTILBERT = replace(
     BERT,
     name="distilbert",
+    about="DistilBERT (Sanh et al. 2019): BERT's layers, half as many, without segments.",
     layers="transformer.layer",
     layer=Site(
         attention=("attention", "sa_layer_norm"),
@@ -279,7 +280,6 @@ DISTILBERT = replace(
         model.vocab_layer_norm(model.activation(model.vocab_transform(states)))
     ),
 )
-"""DistilBERT (Sanh et al. 2019): BERT's layers, half as many, without segments."""
 
 
 def _mdeberta_v3(architecture: Architecture) -> dict[str, Any]:
@@ -295,7 +295,7 @@ def _mdeberta_v3(architecture: Architecture) -> dict[str, Any]:
     }
 
 
-def _deberta_masked_lm(model: Any, states: Tensor) -> Tensor:
+def _deberta_masked_lm(model: "PreTrainedModel", states: Tensor) -> Tensor:
     """Run the one of DebertaV2ForMaskedLM's two heads that ``legacy`` in config.json chooses."""
     scores: Tensor = (
         model.cls(states)
@@ -308,6 +308,8 @@ def _deberta_masked_lm(model: Any, states: Tensor) -> Tensor:
 DEBERTA = replace(
     BERT,
     name="deberta-v2",
+    about="DeBERTa-v2 and v3 (He et al. 2021, 2023), and with them mDeBERTa-v3: attention that weighs "
+    "distances.",
     lacks={
         "projections": "projects distances with the matrices of queries and keys as well",
         "new-positions": "sees how far apart subwords stand, and no positions",
@@ -318,10 +320,10 @@ DEBERTA = replace(
     tokenizer="DebertaV2Tokenizer",
     masked_lm_scores=_deberta_masked_lm,
 )
-"""DeBERTa-v2 and v3 (He et al. 2021, 2023), and with them mDeBERTa-v3; in config.json all are ``deberta-v2``.
+"""BERT's layers around its own attention; in config.json all of them are ``deberta-v2``.
 
-BERT's layers around attention that weighs distances. Where the first layer is followed by a convolution
-(v2-xlarge), that is part of no site. A layer and its attention return tuples.
+Where the first layer is followed by a convolution (v2-xlarge), that is part of no site. A layer and its
+attention return tuples.
 """
 
 
@@ -340,6 +342,8 @@ def _even_heads(architecture: Architecture) -> dict[str, Any]:
 MODERNBERT = replace(
     BERT,
     name="modernbert",
+    about="ModernBERT (Warner et al. 2024), and with it mmBERT: norms first, rotated positions, gated "
+    "feed-forward.",
     lacks={
         "post-norm": "normalises before attention and feed-forward",
         "projections": "makes queries, keys and values with one matrix",
@@ -363,9 +367,7 @@ MODERNBERT = replace(
     masked_lm_scores=lambda model, states: model.decoder(model.head(states)),
     tag_scores=lambda model, states: model.classifier(model.drop(model.head(states))),
 )
-"""ModernBERT (Warner et al. 2024), and with it mmBERT: norms first, rotated positions, gated feed-forward.
-
-No segments; the last hidden states are normed after the last layer. The first layer's attention norm does
+"""No segments; the last hidden states are normed after the last layer. The first layer's attention norm does
 nothing: the embeddings are normed already. Two layers of three look no farther than ``local_attention``.
 """
 

@@ -82,10 +82,19 @@ def _check_sentencepiece(model: Path) -> None:
 
 def check_weights(folder: Path, auto_class: str) -> None:
     """Raise ModelError unless the weights are there, all of them, as undamaged safetensors."""
+    from safetensors import SafetensorError, safe_open
+
     for path in weight_files(folder, auto_class):
         if not path.is_file():
             raise ModelError(f"{path}: this part of the weights is missing. Copy or download it again.")
-        _check_safetensors(path)
+        try:
+            with safe_open(path, framework="pt"):  # Reads the header and compares it with the file's length.
+                pass
+        except SafetensorError as error:
+            raise ModelError(
+                f"{path}: these weights are damaged ({error}). Copy or download the file again; if a run of "
+                f"isogloss made it, delete the run's folder and run again."
+            ) from error
 
 
 def has_weights(folder: Path) -> bool:
@@ -130,19 +139,6 @@ def _shards(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(set(index.get("weight_map", {}).values()))]
 
 
-def _check_safetensors(path: Path) -> None:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt"):  # Reads the header and compares it with the file's length.
-            pass
-    except SafetensorError as error:
-        raise ModelError(
-            f"{path}: these weights are damaged ({error}). Copy or download the file again; if a run of "
-            f"isogloss made it, delete the run's folder and run again."
-        ) from error
-
-
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -174,33 +170,25 @@ def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bo
     What is in the cache and ``complete`` is used without asking the network. An interrupted download is
     taken up where it stopped. ModelError when the hub itself has not all that is needed.
     """
-    cached = _cached(name, patterns)
-    if cached and complete(cached):
-        return cached
-    folder = _download(name, patterns)
-    if not complete(folder):
-        raise _incomplete(name, folder, patterns)
-    return folder
-
-
-def _cached(name: str, patterns: Sequence[str]) -> Path | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(name, allow_patterns=list(patterns), local_files_only=True))
+        cached: Path | None = Path(
+            snapshot_download(name, allow_patterns=list(patterns), local_files_only=True)
+        )
     except LocalEntryNotFoundError:
-        return None
-
-
-def _download(name: str, patterns: Sequence[str]) -> Path:
-    from huggingface_hub import snapshot_download
-
+        cached = None
+    if cached and complete(cached):
+        return cached
     try:
         # Subfolders hold the same weights in other formats.
-        return Path(snapshot_download(name, allow_patterns=list(patterns), ignore_patterns=["*/*"]))
+        folder = Path(snapshot_download(name, allow_patterns=list(patterns), ignore_patterns=["*/*"]))
     except Exception as error:  # The hub's client lets through errors of several HTTP libraries.
         raise _download_error(name, error) from error
+    if not complete(folder):
+        raise _incomplete(name, folder, patterns)
+    return folder
 
 
 def _download_error(name: str, error: Exception) -> IsoglossError:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ from isogloss.core.records import Value
 from isogloss.data.tensor_file import ENDING, read_tensors
 from isogloss.encoders.families import Site, family_of
 from isogloss.encoders.folders import differing
-from isogloss.encoders.language_modules import site_of
+from isogloss.encoders.language_modules import encoder_of, site_of
 from isogloss.encoders.loading import load_tokenizer, load_whole, save_model
 from isogloss.nn.hard_concrete import CLOSED_BELOW
 
@@ -100,7 +100,7 @@ class GateGroup:
         return int(torch.Size(self.shape).numel())
 
 
-def gate_groups(model: Any, kinds: GateKinds, *, language: str = "") -> list[GateGroup]:
+def gate_groups(model: nn.Module, kinds: GateKinds, *, language: str = "") -> list[GateGroup]:
     """List the groups of an encoder, or of the encoder in a model, from the first layer to the last.
 
     Of an encoder with language modules those that the language's text runs through, under the same names.
@@ -111,7 +111,7 @@ def gate_groups(model: Any, kinds: GateKinds, *, language: str = "") -> list[Gat
 
 
 @contextmanager
-def gated(model: Any, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> Iterator[None]:
+def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> Iterator[None]:
     """Let a model run with its parameters times their gates for a while; gradients reach the gates.
 
     The parameters stay where and as they are. Groups without gates are left open.
@@ -142,7 +142,7 @@ def gated(model: Any, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) 
                 vars(module)[name] = hidden
 
 
-def prune(model: Any, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> None:
+def prune(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> None:
     """Multiply a model's parameters by their gates for good; what is idle becomes 0 as well."""
     with torch.no_grad():
         for group in groups:
@@ -169,19 +169,19 @@ def frozen(model: nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-def _multiply(model: Any, member: Member, gates: Tensor) -> None:
+def _multiply(model: nn.Module, member: Member, gates: Tensor) -> None:
     parameter = model.get_parameter(member.name)
     parameter.mul_(member.over(gates.to(parameter.device, parameter.dtype), parameter))
 
 
-def _module_of(model: Any, member: Member) -> tuple[nn.Module, str]:
+def _module_of(model: nn.Module, member: Member) -> tuple[nn.Module, str]:
     place, _, name = member.name.rpartition(".")
     return model.get_submodule(place), name
 
 
-def _groups(model: Any, site: Site, kinds: GateKinds) -> Iterator[GateGroup]:
+def _groups(model: nn.Module, site: Site, kinds: GateKinds) -> Iterator[GateGroup]:
     if kinds.attention == "head":
-        heads = int(model.config.num_attention_heads)
+        heads = int(encoder_of(model).config.num_attention_heads)
         yield _units(model, site, (ATTENTION, "heads"), site.attention_output, heads)
     elif kinds.attention != NONE:
         yield from _of_matrices(model, site, ATTENTION, kinds.attention)
@@ -192,7 +192,7 @@ def _groups(model: Any, site: Site, kinds: GateKinds) -> Iterator[GateGroup]:
         yield from _of_matrices(model, site, FEED_FORWARD, kinds.feed_forward)
 
 
-def _of_matrices(model: Any, site: Site, module: str, kind: str) -> Iterator[GateGroup]:
+def _of_matrices(model: nn.Module, site: Site, module: str, kind: str) -> Iterator[GateGroup]:
     """Give each matrix of a region its gates: one for each number, or for each row and its bias."""
     for key, name, linear in _matrices(model, site, module):
         members = [Member(f"{name}.weight", "numbers" if kind == "weight" else "rows")]
@@ -208,7 +208,7 @@ def _of_matrices(model: Any, site: Site, module: str, kind: str) -> Iterator[Gat
         )
 
 
-def _units(model: Any, site: Site, what: tuple[str, str], out: str, count: int) -> GateGroup:
+def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count: int) -> GateGroup:
     """Give each head or neuron a gate: on its columns of the matrix that all of them come out through."""
     module, name = what
     wide = _linear(model, out).in_features
@@ -232,7 +232,7 @@ def _units(model: Any, site: Site, what: tuple[str, str], out: str, count: int) 
     )
 
 
-def _matrices(model: Any, site: Site, module: str) -> Iterator[tuple[str, str, nn.Linear]]:
+def _matrices(model: nn.Module, site: Site, module: str) -> Iterator[tuple[str, str, nn.Linear]]:
     """Give each linear layer of a region: the name of its place, its own name, itself."""
     for region in site.attention if module == ATTENTION else site.feed_forward:
         outside = region.rpartition(".")[0]
@@ -241,9 +241,8 @@ def _matrices(model: Any, site: Site, module: str) -> Iterator[tuple[str, str, n
                 yield f"layer.{site.layer}{name.removeprefix(outside)}", name, part
 
 
-def _linear(model: Any, name: str) -> nn.Linear:
-    found: nn.Linear = model.get_submodule(name)
-    return found
+def _linear(model: nn.Module, name: str) -> nn.Linear:
+    return cast("nn.Linear", model.get_submodule(name))
 
 
 @dataclass(frozen=True, kw_only=True)

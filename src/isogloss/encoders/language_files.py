@@ -8,7 +8,6 @@ there are maps the one whose states are unmapped. transformers reads that alone.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -36,7 +35,7 @@ MAPS_FILE = "language_maps.safetensors"
 
 
 @contextmanager
-def left_out(model: Any) -> Iterator[None]:
+def left_out(model: nn.Module) -> Iterator[None]:
     """Let a model have no language modules for a while, as for transformers to write an ordinary one."""
     encoder, tree = encoder_of(model), tree_of(model)
     if tree is None:
@@ -49,7 +48,7 @@ def left_out(model: Any) -> Iterator[None]:
         encoder.add_module(CARRIED, tree)
 
 
-def write_language_modules(model: Any, folder: Path) -> None:
+def write_language_modules(model: nn.Module, folder: Path) -> None:
     """Write a model's language modules into its folder; nothing for one without."""
     tree = tree_of(model)
     if tree is None:
@@ -79,7 +78,7 @@ def read_about(folder: Path, dim: int) -> LanguageModules | None:
         raise _damaged(path, error) from error
 
 
-def read_language_modules(model: Any, folder: Path) -> None:
+def read_language_modules(model: nn.Module, folder: Path) -> None:
     """Give a model the modules that lie in its folder, if there are any.
 
     ModelError when the file is damaged, or belongs to another encoder.

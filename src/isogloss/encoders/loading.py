@@ -93,7 +93,7 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     return tokenizer
 
 
-def restore_characters(tokenizer: Any, folder: Path) -> None:
+def restore_characters(tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
     """Give a tokenizer the table of characters of the files it was loaded from, if it has lost that.
 
     SentencePiece's own table (， → , and ｔｈｅ → the) is dropped by transformers 5: its tokenizer for

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -18,12 +18,17 @@ from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.seq2seq import language_subword
 from isogloss.encoders.tokenizers import Model, unigram_pieces
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 NEVER = -1e9
 """What is added to padding's score, so that it is never written."""
 
 
-def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int, attention: str = "eager") -> Any:
+def new_encoder(
+    architecture: Architecture, tokenizer: "PreTrainedTokenizerFast", *, seed: int, attention: str = "eager"
+) -> "PreTrainedModel":
     """Return a BertForMaskedLM or its like in another family; the same seed gives the same weights.
 
     ``attention`` is one of transformers' names, where the family leaves a choice.
@@ -31,40 +36,8 @@ def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int, attent
     Pretraining drops nothing (a small encoder underfits its text); before it is saved, ``set_dropout``
     tells the configuration what fine-tuning is to drop.
     """
-    _check(architecture)
     from transformers import AutoConfig, AutoModelForMaskedLM
 
-    config = AutoConfig.for_model(
-        architecture.family,
-        vocab_size=len(tokenizer),
-        **_special(tokenizer),
-        **FAMILIES[architecture.family].shape(architecture, padding=tokenizer.pad_token_id),
-    )
-    set_dropout(config, 0.0)
-    attention = "eager" if "attention-kinds" in FAMILIES[architecture.family].lacks else attention
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
-
-
-def set_dropout(config: Any, rate: float) -> None:
-    """Say in a configuration how much the encoder drops while it trains, once it is loaded anew."""
-    for field in FAMILIES[config.model_type].dropouts:
-        setattr(config, field, rate)
-
-
-def _special(tokenizer: Any) -> dict[str, int]:
-    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    return {
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": first,
-        "eos_token_id": last,
-        "cls_token_id": first,
-        "sep_token_id": last,
-    }
-
-
-def _check(architecture: Architecture) -> None:
     if architecture.family not in FAMILIES:
         raise unknown_name("architecture", "encoder family", architecture.family, FAMILIES)
     if architecture.dim % architecture.heads:
@@ -72,9 +45,34 @@ def _check(architecture: Architecture) -> None:
             f"architecture: {architecture.heads} heads do not divide a width (dim) of {architecture.dim}. "
             f"Take heads of 64, that is heads = dim / 64."
         )
+    family = FAMILIES[architecture.family]
+    first, last, padding = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
+    config = AutoConfig.for_model(
+        architecture.family,
+        vocab_size=len(tokenizer),
+        pad_token_id=padding,
+        bos_token_id=first,
+        eos_token_id=last,
+        cls_token_id=first,
+        sep_token_id=last,
+        **family.shape(architecture, padding=padding),
+    )
+    set_dropout(config, 0.0)
+    attention = "eager" if "attention-kinds" in family.lacks else attention
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
 
 
-def train_translation_tokenizer(lines: Iterable[str], *, languages: Sequence[str], size: int) -> Any:
+def set_dropout(config: "PreTrainedConfig", rate: float) -> None:
+    """Say in a configuration how much the encoder drops while it trains, once it is loaded anew."""
+    for field in FAMILIES[config.model_type].dropouts:
+        setattr(config, field, rate)
+
+
+def train_translation_tokenizer(
+    lines: Iterable[str], *, languages: Sequence[str], size: int
+) -> "PreTrainedTokenizerFast":
     """Return a fast Unigram tokenizer of at most ``size`` subwords, with one for each language asked for."""
     special = (END, UNKNOWN, *map(language_subword, languages))
     pieces = unigram_pieces(list(lines), size - 1, special, lambda model: _marian_tokenizer(model, special))
@@ -87,7 +85,7 @@ def train_translation_tokenizer(lines: Iterable[str], *, languages: Sequence[str
     return _marian_tokenizer({"vocab": vocabulary}, (*special, PADDING))
 
 
-def read_translation_tokenizer(path: Path) -> Any:
+def read_translation_tokenizer(path: Path) -> "PreTrainedTokenizerFast":
     """Return the very tokenizer that was written; StorageError when the file is damaged."""
     try:
         model = json.loads(path.read_text(encoding="utf-8"))["model"]
@@ -116,7 +114,9 @@ class MarianShape:
     dropout: float = 0.1
 
 
-def new_marian(shape: MarianShape, tokenizer: Any, *, seed: int, attention: str) -> Any:
+def new_marian(
+    shape: MarianShape, tokenizer: "PreTrainedTokenizerFast", *, seed: int, attention: str
+) -> "PreTrainedModel":
     """Return a MarianMTModel; the same seed gives the same weights.
 
     Embeddings of both sides and the output share one matrix. As in Marian, a translation begins from an
@@ -158,7 +158,7 @@ def new_marian(shape: MarianShape, tokenizer: Any, *, seed: int, attention: str)
     return model
 
 
-def _marian_tokenizer(model: Model | None, special: Sequence[str]) -> Any:
+def _marian_tokenizer(model: Model | None, special: Sequence[str]) -> "PreTrainedTokenizerFast":
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 

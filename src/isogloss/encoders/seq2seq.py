@@ -7,7 +7,7 @@ these models call languages (ISO codes here) is in their vocabularies.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,6 +16,9 @@ from isogloss.core.errors import ModelError, did_you_mean
 from isogloss.data.parallel_files import THREE_LETTERS
 from isogloss.encoders import folders
 from isogloss.encoders.loading import check_all_there, from_pretrained
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 AUTO_CLASS = "AutoModelForSeq2SeqLM"
 POSITIONS = 512
@@ -46,7 +49,7 @@ class Direction(NamedTuple):
 class TranslationSubwords:
     """Texts to rows of subwords and back, for one direction of one model."""
 
-    tokenizer: Any
+    tokenizer: "PreTrainedTokenizerFast"
     direction: Direction
     longest: int
     """Subwords the model reads or writes, those that tell languages and end included."""
@@ -93,7 +96,11 @@ def load_subwords(source: str | Path, languages: tuple[str, str]) -> Translation
 
 
 def subwords_for(
-    tokenizer: Any, config: Any, languages: tuple[str, str], *, where: str = "this model"
+    tokenizer: "PreTrainedTokenizerFast",
+    config: "PreTrainedConfig",
+    languages: tuple[str, str],
+    *,
+    where: str = "this model",
 ) -> TranslationSubwords:
     """Return what turns texts into rows for a model that is there already."""
     direction = direction_between(tokenizer.get_vocab(), *languages, where=where)
@@ -101,7 +108,7 @@ def subwords_for(
     return TranslationSubwords(tokenizer, direction, min(longest, tokenizer.model_max_length))
 
 
-def load_seq2seq(source: str | Path) -> Any:
+def load_seq2seq(source: str | Path) -> "PreTrainedModel":
     """Load a sequence-to-sequence model in fp32, in evaluation mode; ModelError when weights are missing."""
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
@@ -125,7 +132,12 @@ def load_seq2seq(source: str | Path) -> Any:
 
 
 def generate(
-    model: Any, rows: Sequence[Sequence[int]], *, first: int | None = None, beams: int = 1, longest: int = 256
+    model: "PreTrainedModel",
+    rows: Sequence[Sequence[int]],
+    *,
+    first: int | None = None,
+    beams: int = 1,
+    longest: int = 256,
 ) -> list[list[int]]:
     """Translate rows of subwords; return what was written, without what begins and ends it.
 
@@ -134,17 +146,24 @@ def generate(
     """
     from transformers import GenerationConfig
 
-    device = next(model.parameters()).device
-    ids, mask = _padded(rows, model.config.pad_token_id)
+    device, padding = next(model.parameters()).device, model.config.pad_token_id
+    own, end = model.generation_config.decoder_start_token_id, _end(model)
+    ids, mask = _padded(rows, padding)
     limits = torch.tensor([limit_of(row, longest) for row in rows], device=device)
-    ends = _ends(model)
     written = model.generate(
         input_ids=ids.to(device),
         attention_mask=mask.to(device),
-        generation_config=_searching(model, beams, GenerationConfig, int(limits.max()) + 2),
-        logits_processor=[_InTime(limits, beams, ends, model.config.pad_token_id, first)],
+        generation_config=GenerationConfig(
+            num_beams=beams,
+            do_sample=False,
+            max_new_tokens=int(limits.max()) + 2,
+            decoder_start_token_id=model.config.decoder_start_token_id if own is None else own,
+            eos_token_id=end,
+            pad_token_id=padding,
+        ),
+        logits_processor=[_InTime(limits, beams, end, padding, first)],
     )
-    return [trimmed(row, ends, model.config.pad_token_id, first) for row in written[:, 1:].tolist()]
+    return [trimmed(row, end, padding, first) for row in written[:, 1:].tolist()]
 
 
 def limit_of(row: Sequence[int], longest: int) -> int:
@@ -191,20 +210,7 @@ def _only(scores: Tensor, rows: Tensor, subword: int) -> Tensor:
     return scores
 
 
-def _searching(model: Any, beams: int, kind: Any, most: int) -> Any:
-    own = model.generation_config
-    start = own.decoder_start_token_id
-    return kind(
-        num_beams=beams,
-        do_sample=False,
-        max_new_tokens=most,
-        decoder_start_token_id=model.config.decoder_start_token_id if start is None else start,
-        eos_token_id=_ends(model),
-        pad_token_id=model.config.pad_token_id,
-    )
-
-
-def _ends(model: Any) -> int:
+def _end(model: "PreTrainedModel") -> int:
     end = model.config.eos_token_id
     return int(end[0] if isinstance(end, list) else end)
 
@@ -273,20 +279,16 @@ def direction_between(vocabulary: Mapping[str, int], source: str, target: str, w
             )
             return Direction((first,), second)
     if any(piece.startswith(_OPEN) and piece.endswith(_CLOSE) for piece in vocabulary):
-        return Direction((_number(vocabulary, _marian(target), target, where),))
+        flores, three = FLORES.get(target, ""), THREE_LETTERS.get(target, "")
+        of_flores, _, script = flores.partition("_")
+        names = (target, three, of_flores, flores, f"{three}_{script}")
+        return Direction((_number(vocabulary, map(language_subword, names), target, where),))
     return Direction()
 
 
 def language_subword(language: str) -> str:
     """Return the subword that tells a Marian model of several languages to translate into this one."""
     return f"{_OPEN}{language}{_CLOSE}"
-
-
-def _marian(language: str) -> tuple[str, ...]:
-    flores = FLORES.get(language, "")
-    three = THREE_LETTERS.get(language, "")
-    names = (language, three, flores.partition("_")[0], flores, f"{three}_{flores.partition('_')[2]}")
-    return tuple(language_subword(name) for name in names)
 
 
 def _number(vocabulary: Mapping[str, int], spellings: Iterable[str], language: str, where: str) -> int:

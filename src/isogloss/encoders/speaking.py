@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from isogloss.core.languages import language_of_text
 from isogloss.encoders.language_modules import ModuleTree, encoder_of, tree_of, unreadable
@@ -47,19 +47,19 @@ class LanguageMaps:
         return self.maps[code]
 
 
-def keep_language_maps(model: Any, maps: LanguageMaps) -> None:
+def keep_language_maps(model: nn.Module, maps: LanguageMaps) -> None:
     """Let a model carry maps, in its encoder."""
     setattr(encoder_of(model), _MAPS, maps)
 
 
-def language_maps_of(model: Any) -> LanguageMaps | None:
+def language_maps_of(model: nn.Module) -> LanguageMaps | None:
     """Return the maps that a model carries; None for one without."""
     maps: LanguageMaps | None = getattr(encoder_of(model), _MAPS, None)
     return maps
 
 
 @contextmanager
-def of_language(model: Any, language: str | Sequence[str]) -> Iterator[None]:
+def of_language(model: nn.Module, language: str | Sequence[str]) -> Iterator[None]:
     """Let a model read a language for a while; of several languages, one for each row of the batch.
 
     Of a pair such as en-sw, translated from en into sw, the last is the language of the text. ConfigError
@@ -76,7 +76,7 @@ def of_language(model: Any, language: str | Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def of_rows(model: Any, rows: slice) -> Iterator[None]:
+def of_rows(model: nn.Module, rows: slice) -> Iterator[None]:
     """Let a model read some rows of the batch for a while, where each row has a language of its own."""
     tree = tree_of(model)
     if tree is None or len(tree.speaking.languages) < 2:
@@ -86,18 +86,18 @@ def of_rows(model: Any, rows: slice) -> Iterator[None]:
         yield
 
 
-def languages_in_force(model: Any) -> tuple[str, ...]:
+def languages_in_force(model: nn.Module) -> tuple[str, ...]:
     """Return whose modules are read now: none, one for the whole batch, or one for each row."""
     tree = tree_of(model)
     return () if tree is None else tree.speaking.languages
 
 
-def knows_languages(model: Any) -> bool:
+def knows_languages(model: nn.Module) -> bool:
     """Tell whether a model reads languages differently, by modules or by maps."""
     return language_maps_of(model) is not None or tree_of(model) is not None
 
 
-def check_languages(model: Any, languages: Iterable[str]) -> None:
+def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
     """Raise ConfigError where a model has no module, or map, for a language; one without reads them all."""
     maps, tree = language_maps_of(model), tree_of(model)
     for language in languages:
@@ -117,7 +117,7 @@ def _said(tree: ModuleTree, languages: tuple[str, ...]) -> Iterator[None]:
 
 
 @contextmanager
-def mapped(model: Any, maps: LanguageMaps, languages: Sequence[str]) -> Iterator[None]:
+def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> Iterator[None]:
     """Let an encoder, or a model with a head, map its last states as its languages' for a while."""
     found = {language: maps.of(language) for language in languages}
     if all(one is None for one in found.values()):
