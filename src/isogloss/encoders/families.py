@@ -6,7 +6,7 @@ switches, freezing, pruning and similarity alike. A family is BERT with what it 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from torch import Tensor, nn
 
@@ -297,12 +297,9 @@ def _mdeberta_v3(architecture: Architecture) -> dict[str, Any]:
 
 def _deberta_masked_lm(model: "PreTrainedModel", states: Tensor) -> Tensor:
     """Run the one of DebertaV2ForMaskedLM's two heads that ``legacy`` in config.json chooses."""
-    scores: Tensor = (
-        model.cls(states)
-        if model.config.legacy
-        else model.lm_predictions(states, model.deberta.embeddings.word_embeddings)
-    )
-    return scores
+    if model.config.legacy:
+        return cast(Tensor, model.cls(states))
+    return cast(Tensor, model.lm_predictions(states, model.deberta.embeddings.word_embeddings))
 
 
 DEBERTA = replace(
@@ -332,9 +329,8 @@ def _even_heads(architecture: Architecture) -> dict[str, Any]:
     width = architecture.dim // architecture.heads
     if width % 2:
         raise ConfigError(
-            f"architecture: {architecture.heads} heads on a width (dim) of {architecture.dim} are "
-            f"{width} wide, and modernbert rotates pairs of numbers. "
-            f"Take heads of 64, that is heads = dim / 64."
+            f"architecture: {architecture.heads} heads on a width (dim) of {architecture.dim} are {width} "
+            f"wide, and modernbert rotates pairs of numbers. Take heads of 64, that is heads = dim / 64."
         )
     return {}
 

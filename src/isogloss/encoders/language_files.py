@@ -73,9 +73,17 @@ def read_about(folder: Path, dim: int) -> LanguageModules | None:
         return None
     try:
         with safe_open(path, framework="pt") as file:
-            return _about(file.metadata() or {}, dim)
+            metadata = file.metadata() or {}
+        how = Modules(
+            kind=metadata["kind"],
+            reduction=int(metadata["reduction"]),
+            fallback=metadata["fallback"],
+        )
+        languages = tuple(metadata["languages"].split(","))
+        check_modules(how, languages, dim=dim)
     except (SafetensorError, OSError, KeyError, ValueError, ConfigError) as error:
         raise _damaged(path, error) from error
+    return LanguageModules(how, languages)
 
 
 def read_language_modules(model: nn.Module, folder: Path) -> None:
@@ -96,17 +104,6 @@ def read_language_modules(model: nn.Module, folder: Path) -> None:
         raise _damaged(folder / MODULES_FILE, error) from error
     grow(encoder, about, seed=0)
     _take(_weights(encoder.language_modules), there, folder / MODULES_FILE)
-
-
-def _about(metadata: dict[str, str], dim: int) -> LanguageModules:
-    how = Modules(
-        kind=metadata["kind"],  # type: ignore[arg-type]  # Checked below.
-        reduction=int(metadata["reduction"]),
-        fallback=metadata["fallback"],
-    )
-    languages = tuple(metadata["languages"].split(","))
-    check_modules(how, languages, dim=dim)
-    return LanguageModules(how, languages)
 
 
 def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:

@@ -92,11 +92,6 @@ def languages_in_force(model: nn.Module) -> tuple[str, ...]:
     return () if tree is None else tree.speaking.languages
 
 
-def knows_languages(model: nn.Module) -> bool:
-    """Tell whether a model reads languages differently, by modules or by maps."""
-    return language_maps_of(model) is not None or tree_of(model) is not None
-
-
 def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
     """Raise ConfigError where a model has no module, or map, for a language; one without reads them all."""
     maps, tree = language_maps_of(model), tree_of(model)

@@ -9,6 +9,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,18 +89,11 @@ def _word_piece(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTok
     return make({"vocab": trained.get_vocab()})
 
 
-def _bert(model: Model | None) -> "PreTrainedTokenizerFast":
-    from transformers import BertTokenizer
+def _bert(kind: str, model: Model | None) -> "PreTrainedTokenizerFast":
+    import transformers
 
     vocabulary = None if model is None else model["vocab"]
-    return BertTokenizer(vocab=vocabulary, do_lower_case=False, strip_accents=False)
-
-
-def _distilbert(model: Model | None) -> "PreTrainedTokenizerFast":
-    from transformers import DistilBertTokenizer
-
-    vocabulary = None if model is None else model["vocab"]
-    return DistilBertTokenizer(vocab=vocabulary, do_lower_case=False, strip_accents=False)
+    return getattr(transformers, kind)(vocab=vocabulary, do_lower_case=False, strip_accents=False)
 
 
 def _continues(tokenizer: "Tokenizer", letter: str) -> bool:
@@ -237,9 +231,9 @@ Make = Callable[[Model | None], "PreTrainedTokenizerFast"]
 """Make a family's tokenizer around a vocabulary; around its special subwords alone when there is none."""
 
 _KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], "PreTrainedTokenizerFast"], Make]] = {
-    "BertTokenizer": (_word_piece, _bert),
+    "BertTokenizer": (_word_piece, partial(_bert, "BertTokenizer")),
     "DebertaV2Tokenizer": (_unigram, _deberta),
-    "DistilBertTokenizer": (_word_piece, _distilbert),
+    "DistilBertTokenizer": (_word_piece, partial(_bert, "DistilBertTokenizer")),
     "PreTrainedTokenizerFast": (_byte_pairs, _modernbert),
     "RobertaTokenizer": (_byte_pairs, _roberta),
     "XLMRobertaTokenizer": (_unigram, _xlm_roberta),

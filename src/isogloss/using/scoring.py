@@ -81,7 +81,7 @@ def evaluate(
 
 
 def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Sources) -> None:
-    """Raise ConfigError where a model cannot be scored on what is options."""
+    """Raise ConfigError where a model cannot be scored as the options say."""
     sources.needs(options.corpus, model.task.name)
     check_inputs(options.inputs, model.task.name, "--inputs")
     if options.inputs and not model.provenance.source:
