@@ -20,7 +20,7 @@ from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.using.model import Model
-from isogloss.using.origin import Origin
+from isogloss.using.fine_tuned import Provenance
 
 PEAK = """
 import resource, sys
@@ -54,7 +54,7 @@ def main() -> None:
 def random_model() -> Model:
     """Put a random head on the shipped encoder."""
     folder = str(files("isogloss") / "shipped")
-    origin = Origin(
+    provenance = Provenance(
         run="random",
         title="a random head",
         task="upos",
@@ -67,7 +67,7 @@ def random_model() -> Model:
         overlap=64,
         versions={},
     )
-    return Model(TASKS["upos"].head(folder, seed=0), load_tokenizer(folder), TASKS["upos"], origin)
+    return Model(TASKS["upos"].head(folder, seed=0), load_tokenizer(folder), TASKS["upos"], provenance)
 
 
 def write_lines(path: Path, count: int) -> Path:

@@ -38,7 +38,7 @@ class Slowly:
 
     def split(self, text):
         """Return each word's subwords."""
-        from isogloss.encoders.words import split_words
+        from isogloss.encoders.subwords import split_words
 
         words = text.split()
         (whole,) = split_words([words], self.tokenizer)

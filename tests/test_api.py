@@ -101,7 +101,7 @@ def test_a_model_scores_examples_of_a_corpus(models, tiny_runs):
     tagger, _ = models
     examples = list(CORPORA["wikiann"].read(BuiltInLanguages(), "qaa", "dev"))[:8]
     assert 0 <= tagger.score(examples) <= 1
-    assert [len(one) for one in tagger.predict_examples(examples)] == [len(one.words) for one in examples]
+    assert [len(one) for one in tagger.predict(examples)] == [len(one.words) for one in examples]
 
 
 @pytest.mark.parametrize("wrong", ["one text", ("one",), ("one", "two", "three")])

@@ -38,7 +38,7 @@ KNOWN_TO = {
     "accelerate": {"training"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "jinja2": {"reports"},
+    "jinja2": {"reports", "using"},
     "matplotlib": {"reports"},
     "conllu": {"data"},
     "onnxruntime": {"using"},

@@ -2,8 +2,7 @@
 
 import pytest
 
-from isogloss.cli.compared_runs import Request, compare_runs
-from isogloss.cli.comparing import print_comparisons
+from isogloss.cli.comparing import Request, compare_runs, print_comparisons
 from isogloss.core.errors import ConfigError
 from isogloss.metrics.significance import holm
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import pytest
 
-from isogloss.cli import fetching as verb
+from isogloss.cli import data as verb
 from isogloss.data.downloading import Patience
 from isogloss.data.fetching import Fetched, Result
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import transformers
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders import (
@@ -49,15 +50,8 @@ def batch(encoder_folder):
 
 
 def test_hidden_states_are_those_of_hugging_face_to_the_bit(encoder_folder, batch):
-    import transformers
-
-    reference = {
-        "bert": transformers.BertModel,
-        "deberta-v2": transformers.DebertaV2Model,
-        "distilbert": transformers.DistilBertModel,
-        "modernbert": transformers.ModernBertModel,
-        "xlm-roberta": transformers.XLMRobertaModel,
-    }[encoder_folder.name]
+    (name,) = transformers.AutoConfig.from_pretrained(encoder_folder).architectures
+    reference = getattr(transformers, name.replace("ForMaskedLM", "Model"))
     theirs = reference.from_pretrained(encoder_folder).eval()
     ours = load_model(encoder_folder)
     with torch.no_grad():

@@ -4,7 +4,12 @@ import pytest
 
 from isogloss.core.errors import ModelError
 from isogloss.core.languages import NAMES
-from isogloss.encoders.language_codes import FLORES, MBART, Direction, direction_between
+from isogloss.encoders.seq2seq import (
+    FLORES,
+    MBART,
+    Direction,
+    direction_between,
+)
 
 
 def between(vocabulary: list[str], source: str = "en", target: str = "sw") -> Direction:

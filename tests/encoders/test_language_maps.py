@@ -8,15 +8,9 @@ from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import load_model, load_tokenizer, load_whole, load_with_new_head, save_model
-from isogloss.encoders.language_maps import (
-    FILE,
-    LanguageMaps,
-    language_maps_of,
-    read_language_maps,
-    write_language_maps,
-)
+from isogloss.encoders.language_files import MAPS_FILE, read_language_maps, write_language_maps
 from isogloss.encoders.own_head import load_with_own_head
-from isogloss.encoders.speaking import check_languages, mapped, of_language
+from isogloss.encoders.speaking import LanguageMaps, check_languages, language_maps_of, mapped, of_language
 from isogloss.nn.language_map import LanguageMap
 
 IDS = torch.tensor([[2, 7, 9, 11, 3]])
@@ -87,7 +81,7 @@ def test_the_file_gives_back_the_maps_and_says_when_it_is_damaged(maps, tmp_path
     found = read_language_maps(tmp_path, 32)
     assert found.source == "en" and found.maps.keys() == {"xx"}
     assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
-    (tmp_path / FILE).write_bytes(b"\0" * 20)
+    (tmp_path / MAPS_FILE).write_bytes(b"\0" * 20)
     with pytest.raises(ModelError, match="these language maps are damaged"):
         read_language_maps(tmp_path, 32)
 

@@ -19,16 +19,17 @@ from isogloss.encoders import (
     offer_explicit_attention,
 )
 from isogloss.encoders.language_modules import (
+    KINDS,
     add_language,
     add_modules,
     fall_back,
     modules_of,
     own_parameters,
     parameter_counts,
+    places,
     shared_parameters,
     site_of,
 )
-from isogloss.encoders.module_places import KINDS, places
 from isogloss.encoders.speaking import check_languages, of_language
 
 LANGUAGES = ("en", "sw", "to")

@@ -9,9 +9,19 @@ import torch
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.data.tensor_file import write_tensors
 from isogloss.encoders import load_masked_lm, load_model, load_whole
-from isogloss.encoders.gates import GateKinds, gate_groups, gated
-from isogloss.encoders.language_maps import LanguageMaps, language_maps_of, write_language_maps
-from isogloss.encoders.masks import Mask, about_masks, mask_tensors, prune_encoder, read_mask, read_masks
+from isogloss.encoders.gates import (
+    GateKinds,
+    Mask,
+    about_masks,
+    gate_groups,
+    gated,
+    mask_tensors,
+    prune_encoder,
+    read_mask,
+    read_masks,
+)
+from isogloss.encoders.language_files import write_language_maps
+from isogloss.encoders.speaking import LanguageMaps, language_maps_of
 from isogloss.methods.source_only import SourceOnly
 from isogloss.nn.language_map import LanguageMap
 

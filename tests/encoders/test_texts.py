@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from isogloss.encoders import load_tokenizer, train_tokenizer
-from isogloss.encoders.texts import pair_frame, split_texts
+from isogloss.encoders.subwords import pair_frame, split_texts
 
 SCRIPTS = {
     "latin": "the naïve café of São Paulo, 1887 (built)",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.encoders.windows import Window, windows
+from isogloss.encoders.subwords import Window, windows
 
 
 @st.composite

@@ -6,7 +6,7 @@ from transformers import PreTrainedTokenizerFast
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders.loading import load_tokenizer
-from isogloss.encoders.words import special_subwords, split_words
+from isogloss.encoders.subwords import special_subwords, split_words
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     ["the", "cat", "happened", "việt nam", "\u200b", "", " ", "\u00ad", "．"]

@@ -167,6 +167,6 @@ def test_its_models_are_used_in_a_language(made):
     run = next(one.id for one in records(made, FineTune.name) if one.title.startswith("bilingual"))
     model = load_model(made.out / run, precision="float32")
     dev = Sources().examples("ud", "qad", "dev", examples=8)
-    assert len(model.predict_examples(dev, language="qad")) == 8
+    assert len(model.predict(dev, language="qad")) == 8
     with pytest.raises(ConfigError, match="not said which language"):
-        model.predict_examples(dev)
+        model.predict(dev)

@@ -79,7 +79,7 @@ def test_a_finished_parser_is_loaded_and_parses(result):
     run = records(result, "fine-tune")[0].id
     model = isogloss.load_model(result.out / run)
     dev = list(CORPORA["ud"].read(BuiltInLanguages(), "qab", "dev"))[:5]
-    trees = model.predict_examples(dev)
+    trees = model.predict(dev)
     assert all(
         is_tree(tree.heads) and len(tree.heads) == len(one.words)
         for tree, one in zip(trees, dev, strict=True)

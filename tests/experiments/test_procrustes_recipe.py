@@ -98,7 +98,7 @@ def test_the_source_scores_as_without_maps_to_the_bit(made):
 def test_models_that_were_trained_are_used_in_a_language(made):
     (run,) = [one.id for one in made.records if one.title.startswith("bilingual")]
     model = load_model(made.out / run, precision="float32")
-    assert model.origin.encoder == "shipped, procrustes on qaa-qad"
+    assert model.provenance.encoder == "shipped, procrustes on qaa-qad"
     with pytest.raises(ConfigError, match=r"no map for 'qab'. .*Known: qaa, qad"):
         model.evaluate("ud", ["qad", "qab"], split="dev")
     for code in ("qaa", "qad"):

@@ -8,8 +8,7 @@ import torch
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
-from isogloss.encoders.language_maps import language_maps_of
-from isogloss.encoders.speaking import of_language
+from isogloss.encoders.speaking import language_maps_of, of_language
 from isogloss.methods import ADJUSTMENTS
 from isogloss.methods.centring import Centring
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment

@@ -13,7 +13,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.data.languages import translations
 from isogloss.encoders import save_model
-from isogloss.encoders.new_seq2seq import read_translation_tokenizer
+from isogloss.encoders.new import read_translation_tokenizer
 from isogloss.methods.translation_modelling import TranslationModelling, _PairBatches
 from isogloss.tasks.translating import TranslationRow, collate_translations, translation_loss
 from isogloss.training.checkpoints import Checkpoints

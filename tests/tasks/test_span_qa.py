@@ -16,8 +16,7 @@ from isogloss.encoders.loading import load_tokenizer
 from isogloss.experiments.encoders import local_folder
 from isogloss.metrics.question_answering import normalized
 from isogloss.tasks.batch import collate
-from isogloss.tasks.constant_answers import PIECES
-from isogloss.tasks.span_qa import LONGEST_ANSWER, LONGEST_QUESTION, QA, Mark, best_spans
+from isogloss.tasks.span_qa import LONGEST_ANSWER, LONGEST_QUESTION, PIECES, QA, Mark, best_spans
 
 PASSAGE = "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy ."
 ANSWERS = ("Anna Lee", "the mat", "a dog", "Rome Italy", "sat", "hills", "Rome", "the cat")

@@ -25,3 +25,14 @@ def test_transformers_is_imported_inside_functions_only():
                 names = {alias.name for alias in getattr(node, "names", ()) if isinstance(node, ast.Import)}
                 names |= {node.module} if isinstance(node, ast.ImportFrom) else set()
                 assert "transformers" not in names, path
+
+
+def test_every_task_says_what_its_labels_are_of():
+    assert {name: task.labels_are for name, task in TASKS.items()} == {
+        "upos": "word",
+        "ner": "word",
+        "parsing": "tree",
+        "nli": "example",
+        "paraphrase": "example",
+        "qa": "span",
+    }

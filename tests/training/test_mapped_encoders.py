@@ -10,8 +10,8 @@ import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.language_maps import LanguageMaps, language_maps_of, write_language_maps
-from isogloss.encoders.speaking import of_language
+from isogloss.encoders.language_files import write_language_maps
+from isogloss.encoders.speaking import LanguageMaps, language_maps_of, of_language
 from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.continual import Continual

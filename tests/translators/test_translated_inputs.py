@@ -6,16 +6,16 @@ from isogloss.data.files import byte_stream
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
-from isogloss.using import How, Model, predict_file
-from isogloss.using.origin import Origin
-from isogloss.using.translating import translation_for
+from isogloss.using import Model, PredictOptions, predict_file
+from isogloss.using.fine_tuned import Provenance
+from isogloss.using.translations import translation_for
 
 TEXTS = ["the cat sat .", "", "a dog ran over hills", "the cat sat ."] * 400
 
 
 @pytest.fixture
 def model(bert_folder):
-    origin = Origin(
+    provenance = Provenance(
         run="x",
         title="x",
         task="upos",
@@ -29,7 +29,7 @@ def model(bert_folder):
         versions={},
     )
     network, mixup = TASKS["upos"].head(bert_folder, seed=0), Mixup(layer=2, largest=1.0, learned=False)
-    return Model(network, load_tokenizer(bert_folder), TASKS["upos"], origin, "float32", mixup)
+    return Model(network, load_tokenizer(bert_folder), TASKS["upos"], provenance, "float32", mixup)
 
 
 def as_file(texts):
@@ -40,10 +40,10 @@ def test_sequence_to_sequence_models_translate_on_the_way(model, translate, mari
     on_the_way = translation_for(
         model, "seq2seq", language="en", translating=str(marian_folder), folder=tmp_path / "work"
     )
-    found = list(predict_file(model, as_file(TEXTS), How(translate=on_the_way)))
+    found = list(predict_file(model, as_file(TEXTS), PredictOptions(translate=on_the_way)))
     known = {text: one.text for text, one in zip(TEXTS, translate(TEXTS[:3]), strict=False)}
     beside = as_file(known[text] for text in TEXTS)
-    assert found == list(predict_file(model, as_file(TEXTS), How(translations=beside)))
+    assert found == list(predict_file(model, as_file(TEXTS), PredictOptions(translations=beside)))
     assert [line.partition("\t")[0] for line in found] == TEXTS
     with pytest.warns(UserWarning, match="input 1 has none"):
-        assert found != list(predict_file(model, as_file(TEXTS), How()))
+        assert found != list(predict_file(model, as_file(TEXTS), PredictOptions()))

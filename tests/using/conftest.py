@@ -11,8 +11,8 @@ from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
+from isogloss.using.fine_tuned import Provenance
 from isogloss.using.model import Model
-from isogloss.using.origin import Origin
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def make_model(bert_folder: Path) -> Callable[..., Model]:
             "versions": {"isogloss": "0.1.0"},
         }
         network = TASKS[task].head(folder, seed=0)
-        origin = Origin(**(known | about))
-        return Model(network, load_tokenizer(folder), TASKS[task], origin, precision="float32")
+        provenance = Provenance(**(known | about))
+        return Model(network, load_tokenizer(folder), TASKS[task], provenance, precision="float32")
 
     return make
 

@@ -10,10 +10,9 @@ import torch
 
 from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.data.sources import Sources
-from isogloss.encoders.words import split_words
+from isogloss.encoders.subwords import split_words
 from isogloss.using import exporting, load_model
-from isogloss.using.card import card
-from isogloss.using.exporting import export
+from isogloss.using.exporting import card, export
 
 WORDS = ["Anna", "happen", "seeing-things", "unhappenedly", "x", "Anna", "slow,", "casually", "."]
 
@@ -35,7 +34,7 @@ def test_a_pipeline_tags_words_as_isogloss_does(make_model, encoder_folder, tmp_
     tag = pipeline("token-classification", model=str(export(model, tmp_path / "out")), ignore_labels=[])
     for words in (WORDS, WORDS[::-1], WORDS[3:]):
         pieces = first_pieces(tag([words], is_split_into_words=True)[0], words)
-        (one,) = model.predictions([model.kind.example(words, "0", "")], scores=True)
+        (one,) = model.predict([model.kind.example(words, "0", "")], scores=True)
         if task == "upos":  # Entities are repaired besides, which no pipeline does.
             assert [piece["entity"] for piece in pieces] == list(one.answer)
             assert [piece["score"] for piece in pieces] == pytest.approx(one.scores, abs=1e-5)
@@ -94,7 +93,7 @@ def test_a_pipeline_labels_pairs_as_isogloss_does(make_model, encoder_folder, tm
     classify = pipeline("text-classification", model=str(export(model, tmp_path / "out")), top_k=None)
     texts = [("Anna saw", "slow"), ("happen " * 90, "casually."), ("x", "unhappen " * 40)]
     pairs = [model.kind.example(pair, "0", "") for pair in texts]
-    for (first, second), one in zip(texts, model.predictions(pairs, scores=True), strict=True):
+    for (first, second), one in zip(texts, model.predict(pairs, scores=True), strict=True):
         said = classify({"text": first, "text_pair": second}, truncation=True)
         assert said[0]["label"] == one.answer
         assert {each["label"]: each["score"] for each in said} == pytest.approx(one.scores, abs=1e-5)
@@ -232,9 +231,9 @@ def test_an_export_that_fails_leaves_what_was_there(make_model, tmp_path, monkey
 
 
 def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_model, tmp_path, monkeypatch):
-    from isogloss.using import onnx_file
+    from isogloss.using import exporting
 
-    monkeypatch.setattr(onnx_file, "NEEDED", ("onnx", "onnx_is_not_there"))
+    monkeypatch.setattr(exporting, "NEEDED", ("onnx", "onnx_is_not_there"))
     with pytest.raises(
         ConfigError, match=r"onnx_is_not_there not installed. Install: pip install \"isogloss\[onnx"
     ):
@@ -272,9 +271,9 @@ def test_an_onnx_file_gives_the_numbers_of_the_model(make_model, encoder_folder,
 @pytest.mark.slow
 def test_a_wrong_onnx_file_never_gets_its_name(make_model, tmp_path, monkeypatch):
     pytest.importorskip("onnxscript")
-    from isogloss.using import onnx_file
+    from isogloss.using import exporting
 
-    monkeypatch.setattr(onnx_file, "LARGEST_DIFFERENCE", 0.0)
+    monkeypatch.setattr(exporting, "LARGEST_DIFFERENCE", 0.0)
     with pytest.raises(
         RunError, match=r"model.onnx: the numbers of the ONNX file differ from the model's by up"
     ):
@@ -305,7 +304,7 @@ def test_without_isogloss_an_exported_model_that_mixes_reads_unmixed(make_mixing
     model = make_mixing(limit=96)
     tag = pipeline("token-classification", model=str(export(model, tmp_path / "out")), ignore_labels=[])
     pieces = first_pieces(tag([WORDS], is_split_into_words=True)[0], WORDS)
-    (one,) = model.predictions([model.kind.example(WORDS, "0", "")], scores=True)
+    (one,) = model.predict([model.kind.example(WORDS, "0", "")], scores=True)
     assert [piece["entity"] for piece in pieces] == list(one.answer)
     assert [piece["score"] for piece in pieces] == pytest.approx(one.scores, abs=1e-5)
 

@@ -7,9 +7,10 @@ import torch
 from used import joined, text_file
 
 from isogloss.core.errors import ConfigError
-from isogloss.encoders.language_maps import LanguageMaps, write_language_maps
+from isogloss.encoders.language_files import write_language_maps
+from isogloss.encoders.speaking import LanguageMaps
 from isogloss.nn.language_map import LanguageMap
-from isogloss.using import How, load_model, predict_file
+from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
 
 SENTENCES = [["the", "cat", "sat", "."], ["Anna", "happened", "slowly"]] * 4
@@ -42,12 +43,12 @@ def test_a_language_must_be_said_and_known(model):
 
 def test_files_are_predicted_in_their_language(model):
     text = joined(" ".join(words) for words in SENTENCES)
-    found = list(predict_file(model, text_file(text), How(language="fr", as_json=True)))
+    found = list(predict_file(model, text_file(text), PredictOptions(language="fr", as_json=True)))
     assert len(found) == len(SENTENCES)
     for line, tags in zip(found, model.predict(SENTENCES, language="fr"), strict=True):
         assert f'"labels": {list(tags)}'.replace("'", '"') in line
     with pytest.raises(ConfigError, match="--language"):
-        predict_file(model, text_file(text), How())
+        predict_file(model, text_file(text), PredictOptions())
 
 
 def test_an_export_keeps_the_maps_and_says_who_does_not_apply_them(model, tmp_path):

@@ -9,9 +9,9 @@ from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import TaggedSentence
 from isogloss.tasks import TASKS
 from isogloss.using import load_model
+from isogloss.using.fine_tuned import provenance_of
 from isogloss.using.kinds import KINDS
 from isogloss.using.model import TOGETHER, in_groups
-from isogloss.using.origin import origin_of
 
 
 def test_every_task_has_a_kind():
@@ -65,18 +65,18 @@ def test_what_is_no_input_is_named_by_its_number(make_model):
 def test_probabilities_of_words_are_those_of_their_labels(make_model):
     model = make_model()
     examples = [TaggedSentence(id="0", words=("Anna",) * count, tags=()) for count in (3, 0, 60)]
-    found = model.predictions(examples, scores=True)
-    assert [one.answer for one in found] == model.predict_examples(examples)
+    found = model.predict(examples, scores=True)
+    assert [one.answer for one in found] == model.predict(examples)
     least = 1 / len(model.task.labels)
     assert all(len(one.scores) == len(one.answer) for one in found)
     assert all(least <= score <= 1 for one in found for score in one.scores)
-    assert model.predictions([], scores=True) == []
+    assert model.predict([], scores=True) == []
 
 
 def test_probabilities_of_pairs_sum_to_one_and_the_best_is_the_answer(make_model):
     model = make_model("nli")
     pairs = [model.kind.example(("Anna saw", "Anna " * length), str(length), "") for length in (1, 99, 5)]
-    for one in model.predictions(pairs, scores=True):
+    for one in model.predict(pairs, scores=True):
         assert list(one.scores) == list(model.task.labels)
         assert sum(one.scores.values()) == pytest.approx(1)
         assert max(one.scores, key=one.scores.__getitem__) == one.answer
@@ -86,20 +86,22 @@ def test_a_run_and_its_export_are_the_same_model(tiny_runs, tmp_path):
     run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
     model = load_model(run, precision="float32")
     exported = load_model(model.export(tmp_path / "exported"), precision="float32")
-    assert exported.origin == model.origin
+    assert exported.provenance == model.provenance
     text = ["tuki mirne baboza"] * 3
     assert exported.predict(text) == model.predict(text)
 
 
-def test_an_origin_has_the_scores_that_were_measured(tiny_runs):
+def test_provenance_has_the_scores_that_were_measured(tiny_runs):
     for run in {path.parent for path in tiny_runs.glob("*/model")}:
-        origin, weights = origin_of(run)
+        provenance, weights = provenance_of(run)
         assert weights == run / "model"
-        assert origin.run == run.name
-        assert {row["language"] for row in origin.scores if row["baseline"] is None} == set(origin.languages)
-        measured = {row["language"] for row in origin.scores if row["baseline"] is not None}
+        assert provenance.run == run.name
+        assert {row["language"] for row in provenance.scores if row["baseline"] is None} == set(
+            provenance.languages
+        )
+        measured = {row["language"] for row in provenance.scores if row["baseline"] is not None}
         assert measured >= {"qaa", "qab"}
-        assert all(0 <= row["score"] <= 1 for row in origin.scores)
+        assert all(0 <= row["score"] <= 1 for row in provenance.scores)
 
 
 def test_a_damaged_neighbour_is_passed_over(tiny_runs, tmp_path):
@@ -108,7 +110,7 @@ def test_a_damaged_neighbour_is_passed_over(tiny_runs, tmp_path):
     for path in runs.glob("*/record.json"):
         if path.parent != run:
             path.write_text("{")
-    assert {row["baseline"] for row in origin_of(run)[0].scores} == {None}
+    assert {row["baseline"] for row in provenance_of(run)[0].scores} == {None}
 
 
 def test_what_is_no_model_is_refused_with_what_is_near(tiny_runs, tmp_path):

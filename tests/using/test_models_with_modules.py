@@ -9,7 +9,7 @@ from isogloss.core.runs import Modules
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.language_modules import add_modules, own_parameters
-from isogloss.using import How, load_model, predict_file
+from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
 
 SENTENCES = [["the", "cat", "sat", "."], ["Anna", "happened", "slowly"]] * 4
@@ -43,7 +43,7 @@ def test_a_language_must_be_said_and_known(make):
     with pytest.raises(ConfigError, match="none for 'sw'"):
         model.predict(SENTENCES, language="sw")
     with pytest.raises(ConfigError, match="--language"):
-        predict_file(model, text_file(joined(" ".join(words) for words in SENTENCES)), How())
+        predict_file(model, text_file(joined(" ".join(words) for words in SENTENCES)), PredictOptions())
 
 
 @pytest.mark.parametrize(

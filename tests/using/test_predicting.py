@@ -12,12 +12,13 @@ from used import joined, text_file
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.conllu import read_conllu
 from isogloss.data.files import File
+from isogloss.tasks import TASKS
 from isogloss.using.formats import Entry
-from isogloss.using.predicting import How, answered, predict_file
+from isogloss.using.predicting import PredictOptions, predict_file
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "predict_memory.py"
 
-PLAIN = How()
+PLAIN = PredictOptions()
 NOTHING = "\t_" * 8
 
 LINES = "".join(f"{'Anna saw ' * (number % 7)}\n" for number in range(600))
@@ -68,13 +69,15 @@ def test_trees_go_into_their_columns(make_model):
     plain = predicted(make_model("parsing"), "Anna saw\n")
     assert plain == f"Anna saw\t{one.heads[0]} {one.heads[1]}\t{' '.join(one.relations)}\n"
     with pytest.raises(ConfigError, match="--scores: task parsing has no probability"):
-        predict_file(make_model("parsing"), text_file(""), How(scores=True))
+        predict_file(make_model("parsing"), text_file(""), PredictOptions(scores=True))
 
 
 def test_questions_in_get_answers_by_id(make_model):
     qas = [{"id": str(number), "question": "Anna?", "answers": []} for number in range(3)]
     text = json.dumps({"data": [{"paragraphs": [{"context": "happen slow " * 30, "qas": qas}]}]})
-    answers = json.loads(predicted(make_model("qa", limit=64), text, How(format="squad", language="sw")))
+    answers = json.loads(
+        predicted(make_model("qa", limit=64), text, PredictOptions(format="squad", language="sw"))
+    )
     assert list(answers) == ["0", "1", "2"]
     assert all(answer in "happen slow " * 30 for answer in answers.values())
 
@@ -82,7 +85,7 @@ def test_questions_in_get_answers_by_id(make_model):
 def test_no_more_is_read_than_is_predicted_together(make_model):
     read = []
     entries = (read.append(number) or Entry(lines=("x",)) for number in range(1000))
-    first = next(answered(make_model(), entries))
+    first = next(make_model().answered(entries))
     assert first[1] is None
     assert len(read) == 256
 
@@ -90,7 +93,7 @@ def test_no_more_is_read_than_is_predicted_together(make_model):
 def test_long_lines_are_read_one_at_a_time(make_model):
     read = []
     entries = (read.append(number) or Entry(lines=("x" * 600_000,)) for number in range(9))
-    next(answered(make_model(), entries))
+    next(make_model().answered(entries))
     assert len(read) == 2
 
 
@@ -99,26 +102,26 @@ def test_an_endless_stream_is_answered_as_it_comes(make_model):
         while True:
             yield "Anna\n"
 
-    lines = predict_file(make_model(), File("stdin", endless, lambda: ""), How())
+    lines = predict_file(make_model(), File("stdin", endless, lambda: ""), PredictOptions())
     assert next(lines).startswith("Anna\t")
 
 
 def test_a_language_is_checked_and_noted_in_json(make_model):
-    out = predicted(make_model(), "Anna\n", How(language="sw", as_json=True))
+    out = predicted(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
     assert '"language": "sw"' in out
     with pytest.raises(ConfigError, match="--language: 'Swahili' is no language code"):
-        predict_file(make_model(), text_file(""), How(language="Swahili"))
+        predict_file(make_model(), text_file(""), PredictOptions(language="Swahili"))
 
 
 def test_probabilities_are_refused_where_there_are_none(make_model):
-    from isogloss.using.certainty import certainty_of
+    from isogloss.using.kinds import probabilities_of
 
     with pytest.raises(ConfigError, match="--scores: task qa has no probability for each answer"):
-        certainty_of("qa")
+        probabilities_of(TASKS["qa"])
 
 
 def test_a_broken_line_is_named_after_what_came_before_it(make_model):
-    lines = predict_file(make_model(), text_file(b"Anna\n" * 300 + b"\xff\n"), How())
+    lines = predict_file(make_model(), text_file(b"Anna\n" * 300 + b"\xff\n"), PredictOptions())
     assert [next(lines) for _ in range(256)]
     with pytest.raises(DataError, match="input:301: byte 0xff at byte 1 of the line is not UTF-8"):
         list(lines)

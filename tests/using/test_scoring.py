@@ -13,7 +13,7 @@ from isogloss.data.conllu import read_conllu
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.sources import Sources
 from isogloss.training.inputs import examples_of
-from isogloss.using import Wanted, evaluate, load_model
+from isogloss.using import EvaluateOptions, evaluate, load_model
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_scores_are_those_of_the_run(model, run, tiny_runs):
             )
 
     languages = tuple(record.run["languages"])
-    rows = evaluate(model, Wanted(corpus="wikiann", languages=languages, split="dev"), First())
+    rows = evaluate(model, EvaluateOptions(corpus="wikiann", languages=languages, split="dev"), First())
     assert by_measure(rows) == by_measure(record.rows)
     assert {(row["corpus"], row["task"], row["run"]) for row in rows} == {("wikiann", "ner", run.name)}
 
@@ -75,15 +75,15 @@ def test_predictions_are_files_of_the_corpus(model, tmp_path):
         CORPORA["wikiann"].write(list(CORPORA["wikiann"].read(BuiltInLanguages(), "qaa", "test"))[:9], "en")
     )
     (folder / "test-en.tsv").write_text("\n".join(lines) + "\n")
-    wanted = Wanted(corpus="wikiann", languages=("en",))
-    model = replace(model, origin=replace(model.origin, source=("de",), target=()))
+    wanted = EvaluateOptions(corpus="wikiann", languages=("en",))
+    model = replace(model, provenance=replace(model.provenance, source=("de",), target=()))
     (row,) = evaluate(model, wanted, Sources(str(folder.parent)), predictions=tmp_path / "out")
     assert row["baseline"] is None  # There is no train split.
     corpus = CORPORA["wikiann"]
     gold = list(corpus.read(DiskFolder(folder.parent), "en", "test"))
-    written = list(corpus.read(DiskFolder(tmp_path / "out" / model.origin.run), "en", "test"))
+    written = list(corpus.read(DiskFolder(tmp_path / "out" / model.provenance.run), "en", "test"))
     assert [one.words for one in written] == [one.words for one in gold]
-    assert [one.tags for one in written] == model.predict_examples(gold)
+    assert [one.tags for one in written] == model.predict(gold)
     assert row["score"] == model.score(gold)
     assert row["examples"] == 9
 
@@ -92,7 +92,7 @@ def test_pairs_are_scored_beside_the_majority(pair_model, tmp_path):
     model = load_model(pair_model)
     (row,) = model.evaluate("pawsx", ["qab"], split="dev")
     assert 0.4 < row["baseline"] < 1
-    wanted = Wanted(corpus="pawsx", languages=("qab",), split="dev")
+    wanted = EvaluateOptions(corpus="pawsx", languages=("qab",), split="dev")
     evaluate(model, wanted, Sources(), predictions=tmp_path)
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
     assert {line.split("\t")[2] for line in file.read_text().splitlines()} <= {"0", "1"}
@@ -100,7 +100,7 @@ def test_pairs_are_scored_beside_the_majority(pair_model, tmp_path):
 
 def test_trees_are_written_into_the_lines_of_the_treebank(make_model, tmp_path):
     model = make_model("parsing")
-    wanted = Wanted(corpus="ud", languages=("qaa",), split="dev")
+    wanted = EvaluateOptions(corpus="ud", languages=("qaa",), split="dev")
 
     class Few(Sources):
         def examples(self, *where, examples=0, **more):
@@ -112,7 +112,7 @@ def test_trees_are_written_into_the_lines_of_the_treebank(make_model, tmp_path):
     gold = Few().examples("ud", "qaa", "dev")
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
     written = list(read_conllu(disk_file(file)))
-    trees = model.predict_examples(gold)
+    trees = model.predict(gold)
     assert [(one.heads, one.relations) for one in written] == [(one.heads, one.relations) for one in trees]
     assert [(one.id, one.tags) for one in written] == [(one.id, one.tags) for one in gold]
 
@@ -126,7 +126,7 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
 
     examples = list(CORPORA["squad"].read(BuiltInLanguages(), "qaa", "dev"))[:3]
     model = SimpleNamespace(kind=KINDS["qa"])
-    wanted = Wanted(corpus="squad", languages=("qaa",), split="dev")
+    wanted = EvaluateOptions(corpus="squad", languages=("qaa",), split="dev")
     path = write_predictions(model, wanted, "qaa", examples, ["é", "", "b"], tmp_path)
     assert json.loads(path.read_text()) == dict(
         zip([one.id for one in examples], ["é", "", "b"], strict=True)
@@ -135,7 +135,7 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
 
 def test_what_cannot_be_scored_is_refused(model, tmp_path):
     with pytest.raises(ConfigError, match=r"corpus 'xnli' holds nli, not ner. Choose one of: wikiann"):
-        evaluate(model, Wanted(corpus="xnli", languages=("qaa",)), Sources())
+        evaluate(model, EvaluateOptions(corpus="xnli", languages=("qaa",)), Sources())
     with pytest.raises(ConfigError, match=r"no corpus 'wikian'. Did you mean 'wikiann'"):
         model.evaluate("wikian", ["qaa"])
     with pytest.raises(ConfigError, match=r"--split: no split 'tset'. Did you mean 'test'"):
@@ -176,7 +176,7 @@ def rows_of(runs, diagnostic):
 
 def test_paired_scores_are_those_of_the_recipe_to_the_last_digit(mixing_model, mixup_runs):
     measured = rows_of(mixup_runs, "scores")
-    wanted = Wanted(corpus="ud", languages=("qaa", "qab"), split="dev", inputs="paired")
+    wanted = EvaluateOptions(corpus="ud", languages=("qaa", "qab"), split="dev", inputs="paired")
     rows = evaluate(mixing_model, wanted, FirstFifty())
     assert {"accuracy", "seqeval_f1"} < by_measure(measured)[0].keys()
     assert by_measure(rows) == by_measure(measured)
@@ -209,14 +209,14 @@ def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
 
 
 def test_predictions_on_paired_inputs_lie_apart_from_others(mixing_model, tmp_path):
-    wanted = Wanted(corpus="ud", languages=("qab",), split="dev", inputs="paired")
+    wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
     (row,) = evaluate(mixing_model, wanted, FirstFifty(), predictions=tmp_path)
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
-    assert file.is_relative_to(tmp_path / mixing_model.origin.run / "paired")
+    assert file.is_relative_to(tmp_path / mixing_model.provenance.run / "paired")
     gold = FirstFifty().examples("ud", "qab", "dev")
     there = FirstFifty().examples("ud", "qab-qaa", "dev")
     tags = [one.tags for one in read_conllu(disk_file(file))]
-    assert tags == [tuple(one) for one in mixing_model.predict_examples(gold, translations=there)]
+    assert tags == [tuple(one) for one in mixing_model.predict(gold, translations=there)]
     assert row["score"] == mixing_model.score(gold, translations=there)
 
 
@@ -227,7 +227,7 @@ def test_examples_without_a_translation_are_told_of(mixing_model):
             return found[3:] if language == "qab-qaa" else found
 
     told = []
-    wanted = Wanted(corpus="ud", languages=("qab",), split="dev", inputs="paired")
+    wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
     evaluate(mixing_model, wanted, Few(), warn=told.append)
     assert len(told) == 1
     assert told[0].startswith("qab: 3 of 50 examples have no translation into the source language")
@@ -236,11 +236,11 @@ def test_examples_without_a_translation_are_told_of(mixing_model):
 @pytest.mark.parametrize("inputs", ["translated", "mixed", "mixed-second"])
 def test_inputs_are_those_of_recipes(pair_model, tmp_path, inputs):
     model = load_model(pair_model)
-    wanted = Wanted(corpus="pawsx", languages=("qab",), split="dev", inputs=inputs)
+    wanted = EvaluateOptions(corpus="pawsx", languages=("qab",), split="dev", inputs=inputs)
     (row,) = evaluate(model, wanted, FirstFifty(), predictions=tmp_path)
     expected = examples_of(inputs, "qab", ("qaa",), lambda code: FirstFifty().examples("pawsx", code, "dev"))
     assert (row["corpus"], row["score"]) == (f"pawsx {inputs}", model.score(expected))
-    (file,) = (path for path in (tmp_path / model.origin.run / inputs).rglob("*") if path.is_file())
+    (file,) = (path for path in (tmp_path / model.provenance.run / inputs).rglob("*") if path.is_file())
     texts = [tuple(line.split("\t")[:2]) for line in file.read_text().splitlines()]
     assert texts == [(one.first, one.second) for one in expected]
 
@@ -248,12 +248,14 @@ def test_inputs_are_those_of_recipes(pair_model, tmp_path, inputs):
 def test_inputs_that_a_model_cannot_take_are_refused(model, mixing_model, pair_model):
     def refused(one, **about):
         with pytest.raises(ConfigError) as error:
-            evaluate(one, Wanted(**({"corpus": "wikiann", "languages": ("qab",)} | about)), Sources())
+            evaluate(
+                one, EvaluateOptions(**({"corpus": "wikiann", "languages": ("qab",)} | about)), Sources()
+            )
         return str(error.value)
 
     assert "--inputs: no kind of inputs 'piared'. Did you mean 'paired'" in refused(model, inputs="piared")
     assert "--inputs: 'mixed' is for nli and paraphrase, not for ner" in refused(model, inputs="mixed")
     said = refused(model, inputs="paired")
     assert said.startswith("--inputs paired: this model (") and "does not mix" in said
-    bare = replace(mixing_model, origin=replace(mixing_model.origin, source=()))
+    bare = replace(mixing_model, provenance=replace(mixing_model.provenance, source=()))
     assert "names no source language to translate into" in refused(bare, corpus="ud", inputs="paired")

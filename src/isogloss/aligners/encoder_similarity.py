@@ -19,7 +19,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.data.word_links import Aligned
 from isogloss.encoders.loading import load_model, load_tokenizer
-from isogloss.encoders.words import SplitWords, split_words
+from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
 
 BLOCK = 1024

@@ -1,5 +1,70 @@
-"""Floor 7: names to objects, errors to exit codes; no logic."""
+"""Floor 7: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
 
-from isogloss.cli.ending import main
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from isogloss.cli.app import app
+from isogloss.core.errors import IsoglossError, did_you_mean
+from isogloss.core.plain_text import plain
 
 __all__ = ["main"]
+
+INTERRUPTED = 130
+"""What shells call the end by Ctrl-C (128 + SIGINT)."""
+
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+"""The class of all mistakes in the use of verbs and options, wherever this typer keeps it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end: 0 done, 1 some runs failed, 2 the input is wrong."""
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    sys.exit(_status(given, debug="--debug" in given))
+
+
+def _status(given: list[str], *, debug: bool) -> int:
+    try:
+        status = int(app(given, prog_name="isogloss", standalone_mode=False) or 0)
+        sys.stdout.flush()
+    except IsoglossError as error:
+        return _explain(str(error), error.exit_code, debug)
+    except _USAGE_ERROR as error:
+        return _explain(_usage(error, given), 2, debug)
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
+        # Whoever read has enough; what is still in the buffer must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        message = f"this should not have happened ({type(error).__name__}: {error}). "
+        return _explain(message + "Run again with --debug and report what it prints.", 1, debug)
+    if status == INTERRUPTED:
+        message = "interrupted. Finished runs are kept; the same command goes on where it stopped."
+        return _explain(message, status, debug)
+    return status
+
+
+def _explain(message: str, status: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    print(f"isogloss: {plain(' '.join(message.splitlines()))}", file=sys.stderr)
+    return status
+
+
+def _usage(error: Any, given: Sequence[str]) -> str:
+    """Say a mistake in the use of verbs and options in one line, with the nearest match."""
+    verb = error.ctx.command_path if error.ctx else "isogloss"
+    message = error.format_message().strip().partition(" (Possible")[0].rstrip(".")
+    known: list[str] = [name for part in error.ctx.command.params for name in part.opts] if error.ctx else []
+    wrong = getattr(error, "option_name", "")
+    if message.startswith("No such command"):
+        known = list(error.ctx.command.commands)
+        wrong = next((word for word in given if repr(word) in message), "")
+    near = did_you_mean(wrong, known) if wrong else ""
+    return f"{message[:1].lower()}{message[1:]}.{near} See: {verb} --help"

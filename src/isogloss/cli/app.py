@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli.data_verbs import data_app
-from isogloss.cli.languages import languages_app
+from isogloss.cli.data_verbs import data_app, languages_app
 from isogloss.cli.options import (
     Data,
     Debug,
@@ -44,11 +43,10 @@ def quickstart(
     debug: Debug = False,  # noqa: ARG001 (main looks at it)
 ) -> None:
     """Show the main job on the built-in languages: transfer, its reliability, and why; about five minutes."""
-    from isogloss.cli.runs import run_and_report
+    from isogloss.cli.runs import RecipeRequest, run_and_report
 
-    run_and_report(
-        "quickstart", out=out, jobs=jobs, quiet=quiet, as_json=as_json, command="isogloss quickstart"
-    )
+    request = RecipeRequest(recipe="quickstart", out=out)
+    run_and_report(request, jobs=jobs, quiet=quiet, as_json=as_json, command="isogloss quickstart")
 
 
 @app.command()
@@ -67,39 +65,23 @@ def run(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Make the runs of a recipe that have no record yet, then write the report."""
-    from isogloss.cli.runs import pretrain_in_all_processes, print_plan, run_and_report, were_started_together
+    from isogloss.cli import runs
 
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
-    if dry_run:
-        print_plan(recipe, out=out, data=data, scale=scale, changes=change or [], as_json=as_json)
-        return
+    request = runs.RecipeRequest(recipe=recipe, out=out, data=data, scale=scale, change=change or ())
     command = f"isogloss {' '.join(sys.argv[1:])}"
-    if were_started_together():
-        pretrain_in_all_processes(
-            recipe,
-            out=out,
-            data=data,
-            scale=scale,
-            changes=change or [],
-            threads=threads,
-            quiet=quiet,
-            as_json=as_json,
-            command=command,
+    if dry_run:
+        runs.print_plan(request, as_json=as_json)
+    elif runs.were_started_together():
+        runs.pretrain_in_all_processes(
+            request, threads=threads, quiet=quiet, as_json=as_json, command=command
         )
-        return
-    run_and_report(
-        recipe,
-        out=out,
-        data=data,
-        scale=scale,
-        changes=change or [],
-        jobs=1 if engine == "serial" else jobs,
-        threads=threads,
-        quiet=quiet,
-        as_json=as_json,
-        command=command,
-    )
+    else:
+        jobs = 1 if engine == "serial" else jobs
+        runs.run_and_report(
+            request, jobs=jobs, threads=threads, quiet=quiet, as_json=as_json, command=command
+        )
 
 
 @app.command()
@@ -152,8 +134,7 @@ def compare(
     over both (min F'); Holm's correction over a test set. Made from what score runs kept; nothing is run
     again.
     """
-    from isogloss.cli.compared_runs import Request
-    from isogloss.cli.comparing import print_comparisons
+    from isogloss.cli.comparing import Request, print_comparisons
 
     request = Request(runs=runs, folder=folder, against=against, measure=measure, split=split)
     print_comparisons(request, points=points, as_json=as_json)
@@ -237,9 +218,9 @@ def predict(
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
     from isogloss.cli.using import Translating, print_predictions
-    from isogloss.using.predicting import How
+    from isogloss.using.predicting import PredictOptions
 
-    how = How(format=format_, language=language, scores=scores, as_json=as_json)
+    how = PredictOptions(format=format_, language=language, scores=scores, as_json=as_json)
     translating = Translating(translations=translations, translator=translator, model=model)
     print_predictions(run, file, how, translating=translating, out=out, quiet=quiet)
 

@@ -1,4 +1,4 @@
-"""The verbs about data: aligning and translating corpora, and fetching them."""
+"""The verbs about data: aligning, translating and fetching corpora, and the built-in languages."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +9,9 @@ from isogloss.cli.options import Data, Debug, Json, Quiet
 from isogloss.core.errors import ConfigError
 
 data_app = typer.Typer()
+languages_app = typer.Typer(
+    help="The built-in languages.", invoke_without_command=True, suggest_commands=False
+)
 
 
 @data_app.command()
@@ -31,7 +34,7 @@ def align(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
-    from isogloss.cli.aligning import aligner_table, print_alignments
+    from isogloss.cli.data import aligner_table, print_alignments
     from isogloss.experiments.aligning import AlignmentWanted
 
     wanted = AlignmentWanted(
@@ -83,7 +86,7 @@ def translate(
     Classes stay, answers are found again, tags are left behind; bitext is scored by its own translations.
     What was translated before an interruption is not translated again.
     """
-    from isogloss.cli.translating import FOLDER, print_lines, print_split, translator_table
+    from isogloss.cli.data import FOLDER, print_lines, print_split, translator_table
     from isogloss.experiments.translating import Direction, SplitWanted
 
     for option, language in (("--from", source), ("--into", target)):
@@ -118,6 +121,35 @@ def fetch(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Download the official files of corpora, checked, to where their readers find them."""
-    from isogloss.cli.fetching import fetch_corpora
+    from isogloss.cli.data import fetch_corpora
 
     fetch_corpora(corpora, folder, language or [], dry_run=dry_run, quiet=quiet, as_json=as_json)
+
+
+@languages_app.callback()
+def languages(
+    context: typer.Context,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """List the built-in languages."""
+    if context.invoked_subcommand is None:
+        from isogloss.cli.display import Display
+        from isogloss.cli.lists import LISTS
+
+        Display(as_json=as_json).table(*LISTS["languages"](Path()))
+
+
+@languages_app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="Where the files go.")],
+    quiet: Quiet = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Write the built-in languages as files, each corpus in its native format."""
+    from isogloss.cli.display import Display
+    from isogloss.data.built_in import BuiltInLanguages
+
+    with Display(quiet=quiet) as display:
+        BuiltInLanguages().export(folder, display.tell)
+    print(folder)

@@ -5,7 +5,6 @@ import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from sys import modules
 
 from isogloss.core.errors import StorageError
 from isogloss.core.version import VERSION
@@ -41,7 +40,7 @@ def _encoders(_: Path) -> Listing:
     from isogloss.encoders import FAMILIES
 
     rows = [("shipped", "the small encoder of the built-in languages")]
-    families = [(name, _about(type(family))) for name, family in FAMILIES.items()]
+    families = [(name, family.about) for name, family in FAMILIES.items()]
     return ("encoder", "what; models of these families are given by folder or hub name"), [*rows, *families]
 
 
@@ -133,11 +132,6 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _about(kind: type[object]) -> str:
-    """Return the first line of the file a class stands in."""
-    return (modules[kind.__module__].__doc__ or "").strip().splitlines()[0]
 
 
 def _first_line(kind: type[object]) -> str:

@@ -1,8 +1,10 @@
 """Running recipes, and printing what would be run."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,14 +13,37 @@ from isogloss.core.plain_text import plain
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Run
 
+if TYPE_CHECKING:
+    from isogloss.experiments.running import Planned
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeRequest:
+    """A recipe, and what the command line says about it."""
+
+    recipe: str
+    out: Path | None = None
+    data: str | None = None
+    scale: str = ""
+    change: Sequence[str] = ()
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """Dotted keys of the recipe and their values."""
+        from isogloss.experiments.asking import parse_change
+
+        return dict(map(parse_change, self.change))
+
+    def plan(self) -> "Planned":
+        """Plan all runs."""
+        from isogloss.experiments.running import plan_recipe
+
+        return plan_recipe(self.recipe, out=self.out, data=self.data, scale=self.scale, changes=self.changes)
+
 
 def run_and_report(
-    recipe: str,
+    request: RecipeRequest,
     *,
-    out: Path | None = None,
-    data: str | None = None,
-    scale: str = "",
-    changes: Sequence[str] = (),
     jobs: int = 0,
     threads: int = 1,
     quiet: bool = False,
@@ -27,7 +52,6 @@ def run_and_report(
 ) -> None:
     """Run a recipe with progress, write its report, and end with the exit code that says how it went."""
     from isogloss import api
-    from isogloss.experiments.asking import parse_change
 
     with Display(quiet=quiet, as_json=as_json) as display:
 
@@ -37,11 +61,11 @@ def run_and_report(
             display.say(f"[{number}/{total}] {title_of(run)}")
 
         result = api.run(
-            recipe,
-            out=out,
-            data=data,
-            scale=scale,
-            changes=dict(map(parse_change, changes)),
+            request.recipe,
+            out=request.out,
+            data=request.data,
+            scale=request.scale,
+            changes=request.changes,
             jobs=jobs,
             threads=threads,
             tell=display.tell,
@@ -71,24 +95,13 @@ def were_started_together() -> bool:
 
 
 def pretrain_in_all_processes(
-    recipe: str,
-    *,
-    out: Path | None,
-    data: str | None,
-    scale: str,
-    changes: Sequence[str],
-    threads: int,
-    quiet: bool,
-    as_json: bool,
-    command: str,
+    request: RecipeRequest, *, threads: int, quiet: bool, as_json: bool, command: str
 ) -> None:
     """Make a recipe's encoders as one of several processes; the first says what is left to be made alone."""
-    from isogloss.experiments.asking import parse_change
-    from isogloss.experiments.running import plan_recipe
     from isogloss.experiments.together import pretrain_together
     from isogloss.training.processes import is_first, processes
 
-    planned = plan_recipe(recipe, out=out, data=data, scale=scale, changes=dict(map(parse_change, changes)))
+    planned = request.plan()
     with Display(quiet=quiet or not is_first(), as_json=as_json and is_first()) as display:
         found = pretrain_together(
             planned,
@@ -111,21 +124,11 @@ def pretrain_in_all_processes(
         raise typer.Exit(1)
 
 
-def print_plan(
-    recipe: str,
-    *,
-    out: Path | None,
-    data: str | None,
-    scale: str,
-    changes: Sequence[str],
-    as_json: bool,
-) -> None:
+def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
     """Print every run of a recipe: its id, whether it is done, and how many others need it."""
-    from isogloss.experiments.asking import parse_change
     from isogloss.experiments.fewer_examples import fewer_in_plan
-    from isogloss.experiments.running import plan_recipe
 
-    planned = plan_recipe(recipe, out=out, data=data, scale=scale, changes=dict(map(parse_change, changes)))
+    planned = request.plan()
     for warning in fewer_in_plan(planned.runs):
         print(f"isogloss: {warning}", file=sys.stderr)
     shared = {run_id(run): 0 for run in planned.runs}

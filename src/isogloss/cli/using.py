@@ -13,13 +13,12 @@ from isogloss.core.records import Row, Value, writing
 from isogloss.core.whole_files import whole_file
 from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
-from isogloss.using import How, Model, Wanted, export, load_model, predict_file
+from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
-from isogloss.using.beside import Warn
 from isogloss.using.exporting import check_free
 from isogloss.using.predicting import check_translations
-from isogloss.using.scoring import check_wanted
-from isogloss.using.translating import translation_for
+from isogloss.using.scoring import check_evaluation
+from isogloss.using.translations import Warn, translation_for
 
 STANDARD_INPUT = "-"
 
@@ -44,19 +43,19 @@ class Translating:
 
 
 def print_predictions(
-    run: Path, name: str, how: How, *, translating: Translating, out: Path | None, quiet: bool
+    run: Path, name: str, options: PredictOptions, *, translating: Translating, out: Path | None, quiet: bool
 ) -> None:
     """Write what a model says of a file, line by line as it is read."""
     file = opened(name)
     model = load_model(run)
     shows = out is not None and not quiet and name != STANDARD_INPUT
     with Display(quiet=not shows) as display, TemporaryDirectory() as folder:
-        how = _with_translations(model, how, translating, Path(folder))
-        how = replace(how, warn=_warner(display if shows else Display(quiet=quiet)))
+        options = _with_translations(model, options, translating, Path(folder))
+        options = replace(options, warn=_warner(display if shows else Display(quiet=quiet)))
         if STANDARD_INPUT not in (name, translating.translations):
-            check_translations(model, file, how)
+            check_translations(model, file, options)
         total = sum(1 for _ in file.read()) if shows else 0
-        lines = predict_file(model, file, how, tell=display.tell, lines=total)
+        lines = predict_file(model, file, options, tell=display.tell, lines=total)
         if out is None:
             for line in lines:
                 print(line, flush=True)
@@ -83,22 +82,22 @@ def print_scores(
     as_json: bool,
 ) -> None:
     """Print a table of what models score: the metric first, then what the field reports beside it."""
-    wanted = Wanted(
+    options = EvaluateOptions(
         corpus=corpus,
         languages=tuple(dict.fromkeys(code for text in languages for code in text.replace(",", " ").split())),
         split=split,
         treebanks=tuple(map(_treebank, treebanks)),
         inputs=inputs,
     )
-    _check_runs(runs, wanted.languages)
+    _check_runs(runs, options.languages)
     sources = Sources(data or "")
     models = [load_model(run) for run in runs]
     for model in models:
-        check_wanted(model, wanted, sources)
+        check_evaluation(model, options, sources)
     with Display(quiet=quiet or as_json) as display:
         warn = _warner(Display(quiet=quiet))
         score = partial(evaluate_model, predictions=predictions, tell=display.tell, warn=warn)
-        rows = [row for model in models for row in score(model, wanted, sources)]
+        rows = [row for model in models for row in score(model, options, sources)]
     if as_json:
         for row in rows:
             Display(as_json=True).emit(dict(row))
@@ -127,19 +126,21 @@ def _warner(display: Display) -> Warn:
     return lambda text: display.say(f"Warning: {text}")
 
 
-def _with_translations(model: Model, how: How, translating: Translating, folder: Path) -> How:
+def _with_translations(
+    model: Model, options: PredictOptions, translating: Translating, folder: Path
+) -> PredictOptions:
     if translating.translations:
-        how = replace(how, translations=opened(translating.translations))
+        options = replace(options, translations=opened(translating.translations))
     if translating.translator:
         translate = translation_for(
             model,
             translating.translator,
-            language=how.language,
+            language=options.language,
             translating=translating.model,
             folder=folder,
         )
-        how = replace(how, translate=translate)
-    return how
+        options = replace(options, translate=translate)
+    return options
 
 
 def opened(name: str) -> File:

@@ -20,7 +20,7 @@ class Architecture:
     """The shape of an encoder that is trained from scratch."""
 
     family: str = "bert"
-    """Encoder family: bert, distilbert, xlm-roberta, roberta, camembert, deberta-v2 or modernbert."""
+    """Encoder family, as bert or xlm-roberta; `isogloss list encoders` names them all."""
 
     layers: Positive = 4
     """Transformer layers."""

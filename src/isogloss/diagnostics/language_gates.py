@@ -27,8 +27,17 @@ from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mask_rows import kept_rows, likeness_rows, specific_gates, specific_rows
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
-from isogloss.encoders.gates import NONE, GateGroup, GateKinds, gate_groups, gated
-from isogloss.encoders.masks import FILE, Mask, about_masks, mask_tensors
+from isogloss.encoders.gates import (
+    FILE,
+    NONE,
+    GateGroup,
+    GateKinds,
+    Mask,
+    about_masks,
+    gate_groups,
+    gated,
+    mask_tensors,
+)
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.batch_losses import masked_parts

@@ -9,8 +9,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from isogloss.core.rows import MaskKept, MaskSimilarity, SpecificGates
-from isogloss.encoders.gates import GateGroup
-from isogloss.encoders.masks import Mask
+from isogloss.encoders.gates import GateGroup, Mask
 from isogloss.nn.hard_concrete import kept_share, open_probability
 
 Part = tuple[int | None, str]

@@ -1,7 +1,15 @@
 """Floor 2: encoder families, subword-to-word maps and windows."""
 
 from isogloss.encoders.attention import fastest_attention, offer_explicit_attention
-from isogloss.encoders.family import Ability, EncoderFamily, Site
+from isogloss.encoders.families import (
+    FAMILIES,
+    Ability,
+    EncoderFamily,
+    Site,
+    family_named,
+    family_of,
+    require,
+)
 from isogloss.encoders.loading import (
     load_encoder_config,
     load_masked_lm,
@@ -13,7 +21,6 @@ from isogloss.encoders.loading import (
     save_model,
 )
 from isogloss.encoders.new import new_encoder, set_dropout
-from isogloss.encoders.table import FAMILIES, family_named, family_of, require
 from isogloss.encoders.tokenizers import read_tokenizer, train_tokenizer, write_tokenizer
 
 __all__ = [

@@ -4,26 +4,42 @@ A gate is a number from 0 (pruned) to 1 (kept) that parameters are multiplied by
 norms and embeddings have none. A head's gate multiplies what the output projection makes of the head, a
 neuron's what the feed-forward's does of the neuron: once each, and where it is 0, all that leads there is
 idle too and counts as pruned. Everything is found by the sites of the encoder's family.
+
+The gates that were learned for a language are its mask. A measurement of gates (the diagnostic
+language-gates) leaves masks beside its record; with one, an encoder is pruned for its language and saved as
+an ordinary folder that everything else can start from.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import unknown_name
-from isogloss.encoders.family import Site
-from isogloss.encoders.language_modules import site_of
-from isogloss.encoders.table import family_of
+from isogloss.core.errors import ConfigError, ModelError, StorageError, unknown_name
+from isogloss.core.records import Value
+from isogloss.data.tensor_file import ENDING, read_tensors
+from isogloss.encoders.families import Site, family_of
+from isogloss.encoders.folders import differing
+from isogloss.encoders.language_modules import encoder_of, site_of
+from isogloss.encoders.loading import load_tokenizer, load_whole, save_model
+from isogloss.nn.hard_concrete import CLOSED_BELOW
 
 ATTENTION, FEED_FORWARD = "attention", "feed-forward"
 NONE = "none"
 OF_ATTENTION = ("weight", "row", "head", NONE)
 OF_FEED_FORWARD = ("weight", "row", "neuron", NONE)
 """What has a gate of its own."""
+
+FILE = "masks"
+"""Name, without its ending, of the file beside a record."""
+
+LOG_ALPHA, ABOVE = "log_alpha", "above"
+"""What names in the file begin with: gates, and the log α above which they are kept. What begins otherwise
+was derived from these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +100,7 @@ class GateGroup:
         return int(torch.Size(self.shape).numel())
 
 
-def gate_groups(model: Any, kinds: GateKinds, *, language: str = "") -> list[GateGroup]:
+def gate_groups(model: nn.Module, kinds: GateKinds, *, language: str = "") -> list[GateGroup]:
     """List the groups of an encoder, or of the encoder in a model, from the first layer to the last.
 
     Of an encoder with language modules those that the language's text runs through, under the same names.
@@ -95,7 +111,7 @@ def gate_groups(model: Any, kinds: GateKinds, *, language: str = "") -> list[Gat
 
 
 @contextmanager
-def gated(model: Any, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> Iterator[None]:
+def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> Iterator[None]:
     """Let a model run with its parameters times their gates for a while; gradients reach the gates.
 
     The parameters stay where and as they are. Groups without gates are left open.
@@ -126,7 +142,7 @@ def gated(model: Any, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) 
                 vars(module)[name] = hidden
 
 
-def prune(model: Any, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> None:
+def prune(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> None:
     """Multiply a model's parameters by their gates for good; what is idle becomes 0 as well."""
     with torch.no_grad():
         for group in groups:
@@ -153,19 +169,19 @@ def frozen(model: nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-def _multiply(model: Any, member: Member, gates: Tensor) -> None:
+def _multiply(model: nn.Module, member: Member, gates: Tensor) -> None:
     parameter = model.get_parameter(member.name)
     parameter.mul_(member.over(gates.to(parameter.device, parameter.dtype), parameter))
 
 
-def _module_of(model: Any, member: Member) -> tuple[nn.Module, str]:
+def _module_of(model: nn.Module, member: Member) -> tuple[nn.Module, str]:
     place, _, name = member.name.rpartition(".")
     return model.get_submodule(place), name
 
 
-def _groups(model: Any, site: Site, kinds: GateKinds) -> Iterator[GateGroup]:
+def _groups(model: nn.Module, site: Site, kinds: GateKinds) -> Iterator[GateGroup]:
     if kinds.attention == "head":
-        heads = int(model.config.num_attention_heads)
+        heads = int(encoder_of(model).config.num_attention_heads)
         yield _units(model, site, (ATTENTION, "heads"), site.attention_output, heads)
     elif kinds.attention != NONE:
         yield from _of_matrices(model, site, ATTENTION, kinds.attention)
@@ -176,7 +192,7 @@ def _groups(model: Any, site: Site, kinds: GateKinds) -> Iterator[GateGroup]:
         yield from _of_matrices(model, site, FEED_FORWARD, kinds.feed_forward)
 
 
-def _of_matrices(model: Any, site: Site, module: str, kind: str) -> Iterator[GateGroup]:
+def _of_matrices(model: nn.Module, site: Site, module: str, kind: str) -> Iterator[GateGroup]:
     """Give each matrix of a region its gates: one for each number, or for each row and its bias."""
     for key, name, linear in _matrices(model, site, module):
         members = [Member(f"{name}.weight", "numbers" if kind == "weight" else "rows")]
@@ -192,7 +208,7 @@ def _of_matrices(model: Any, site: Site, module: str, kind: str) -> Iterator[Gat
         )
 
 
-def _units(model: Any, site: Site, what: tuple[str, str], out: str, count: int) -> GateGroup:
+def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count: int) -> GateGroup:
     """Give each head or neuron a gate: on its columns of the matrix that all of them come out through."""
     module, name = what
     wide = _linear(model, out).in_features
@@ -216,7 +232,7 @@ def _units(model: Any, site: Site, what: tuple[str, str], out: str, count: int) 
     )
 
 
-def _matrices(model: Any, site: Site, module: str) -> Iterator[tuple[str, str, nn.Linear]]:
+def _matrices(model: nn.Module, site: Site, module: str) -> Iterator[tuple[str, str, nn.Linear]]:
     """Give each linear layer of a region: the name of its place, its own name, itself."""
     for region in site.attention if module == ATTENTION else site.feed_forward:
         outside = region.rpartition(".")[0]
@@ -225,6 +241,96 @@ def _matrices(model: Any, site: Site, module: str) -> Iterator[tuple[str, str, n
                 yield f"layer.{site.layer}{name.removeprefix(outside)}", name, part
 
 
-def _linear(model: Any, name: str) -> nn.Linear:
-    found: nn.Linear = model.get_submodule(name)
+def _linear(model: nn.Module, name: str) -> nn.Linear:
+    return cast("nn.Linear", model.get_submodule(name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask:
+    """The gates of one language, learned once."""
+
+    language: str
+    draw: int
+    """Number of the time they were learned, from 0."""
+    kinds: GateKinds
+    log_alpha: Mapping[str, Tensor]
+    """π, by group of gates."""
+    above: float = CLOSED_BELOW
+    """A gate is kept whose log α is above this."""
+
+    def kept(self, group: str) -> Tensor:
+        """Return which gates of a group are kept."""
+        return self.log_alpha[group] > self.above
+
+    def gates(self) -> dict[str, Tensor]:
+        """Return the binary gates a model is used with: 0 (pruned) or 1 (as it is)."""
+        return {name: self.kept(name).to(one.dtype) for name, one in self.log_alpha.items()}
+
+
+def mask_tensors(masks: Iterable[Mask]) -> dict[str, Tensor]:
+    """Name the tensors of masks as they stand in a file."""
+    found: dict[str, Tensor] = {}
+    for mask in masks:
+        place = f"{mask.language}/{mask.draw}"
+        found[f"{ABOVE}/{place}"] = torch.tensor(mask.above)
+        found |= {f"{LOG_ALPHA}/{place}/{name}": one for name, one in mask.log_alpha.items()}
     return found
+
+
+def about_masks(kinds: GateKinds) -> dict[str, Value]:
+    """Say what a file must know of its masks."""
+    return {"attention": kinds.attention, "feed_forward": kinds.feed_forward}
+
+
+def read_masks(path: Path) -> list[Mask]:
+    """Read all masks of a file, by language, and then in the order they were learned.
+
+    StorageError where it is damaged, not there, or holds no masks.
+    """
+    tensors, about = read_tensors(path)
+    parts = [(name.split("/", 3), torch.from_numpy(one)) for name, one in tensors.items()]
+    above = {(key[1], int(key[2])): float(one) for key, one in parts if key[0] == ABOVE}
+    if not above or not {"attention", "feed_forward"} <= about.keys():
+        raise StorageError(f"{path}: this file holds no masks. Give the {FILE}{ENDING} of language-gates.")
+    kinds = GateKinds(attention=str(about["attention"]), feed_forward=str(about["feed_forward"]))
+    gates: dict[tuple[str, int], dict[str, Tensor]] = {place: {} for place in sorted(above)}
+    for key, one in parts:
+        if key[0] == LOG_ALPHA:
+            gates[key[1], int(key[2])][key[3]] = one
+    return [
+        Mask(language=place[0], draw=place[1], kinds=kinds, log_alpha=own, above=above[place])
+        for place, own in gates.items()
+    ]
+
+
+def read_mask(path: Path, language: str, *, draw: int = 0) -> Mask:
+    """Read a language's mask; ConfigError, naming those there are, where there is none."""
+    masks = {(mask.language, mask.draw): mask for mask in read_masks(path)}
+    if (language, draw) in masks:
+        return masks[language, draw]
+    known = sorted({code for code, _ in masks})
+    if language not in known:
+        raise unknown_name(str(path), "mask of", language, known)
+    draws = sum(code == language for code, _ in masks)
+    raise ConfigError(f"{path}: no draw {draw} of {language}. There are {draws}, counted from 0.")
+
+
+def prune_encoder(source: str | Path, mask: Mask, folder: Path) -> None:
+    """Save an encoder, pruned by a mask, as an ordinary folder: head, pooler and tokenizer with it.
+
+    Of an encoder with language modules those of the mask's language are pruned, and what all share.
+
+    ModelError where the mask was learned on an encoder of another shape.
+    """
+    model, tokenizer = load_whole(source), load_tokenizer(source)
+    groups = gate_groups(model, mask.kinds, language=mask.language)
+    expected = {group.name: group.shape for group in groups}
+    found = {name: tuple(one.shape) for name, one in mask.log_alpha.items()}
+    for name in differing(expected, found):
+        raise ModelError(
+            f"{source}: this mask of {mask.language} belongs to another encoder: {name} has gates of "
+            f"the shape {found.get(name)} in the mask and {expected.get(name)} here. Give the encoder it was "
+            f"learned on, or one made from it."
+        )
+    prune(model, groups, mask.gates())
+    save_model(model, tokenizer, folder)

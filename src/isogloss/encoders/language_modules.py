@@ -4,42 +4,105 @@
 their own, or adapters after both; text goes through those of its language (``speaking.of_language``). A new
 encoder gets them before it is pretrained, one that exists by the same surgery; either changes nothing to the
 bit until it is trained. Where each language has copies, the first one's are the encoder's own layers.
+
+Whatever a model has more than the encoder it was made from hangs below one name, ``language_modules``; there
+each language's modules have the names that the modules they stand for, or follow, have in the encoder. So
+nothing in the encoder changes its name, and what looks for a part of a layer finds it where it always was.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
-from isogloss.core.languages import check_language
+from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.runs import Modules
-from isogloss.encoders.family import Region, Site, encoder_prefix
-from isogloss.encoders.module_places import (
-    CARRIED,
-    COPIES,
-    FEED_FORWARD,
-    KINDS,
-    SHARED_ADAPTER,
-    LanguageModules,
-    ModuleTree,
-    branch,
-    connect,
-    disconnect,
-    encoder_of,
-    grow,
-    owners,
-    places,
-    tree_of,
-)
+from isogloss.core.seeds import derive
+from isogloss.encoders.families import Site, encoder_prefix, family_of
+from isogloss.nn.adapter import Adapter
+from isogloss.nn.language_switch import LanguageSwitch, Run, Speaking
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 WHERE = "modules"
+CARRIED = "language_modules"
+"""The name, in the encoder, of what it has beside its own."""
+
+FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER = "feed-forward", "attention", "adapter", "shared-adapter"
+KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER)
+
+COPIES = (FEED_FORWARD, ATTENTION)
+"""The kinds that are copies of what an encoder has; the first language's are those of the encoder itself."""
 
 
-def add_modules(model: Any, modules: Modules, languages: tuple[str, ...], *, seed: int) -> None:
+@dataclass(frozen=True)
+class LanguageModules:
+    """What a model with language modules carries."""
+
+    how: Modules
+    languages: tuple[str, ...]
+    """Those with modules, in the order they were given."""
+
+    def of(self, language: str) -> str:
+        """Return the language whose modules read a language; ConfigError when there are none.
+
+        Of a pair such as en-sw, translated from en into sw, the last is the language of the text.
+        """
+        code = language_of_text(language)
+        if self.how.kind == SHARED_ADAPTER:
+            return SHARED_ADAPTER
+        if code in self.languages:
+            return code
+        if code and BOTH not in code and self.how.fallback:
+            return self.how.fallback
+        raise unreadable(
+            code,
+            self.languages,
+            has=f"this encoder has {self.how.kind} modules for each language",
+            lacks="and none for",
+            then=f"Pretrain it with {code} too, or choose whose modules read what has none (fallback).",
+        )
+
+
+def unreadable(code: str, known: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
+    """Build the error for a language that an encoder has no modules, or map, for."""
+    if not code:
+        what, then = "and it is not said which language it reads.", "Name it (--language, or language=)."
+    elif BOTH in code:
+        what, then = f"and {code} is two languages in one input.", "Take an encoder that reads all alike."
+    else:
+        what = f"{lacks} {code!r}.{did_you_mean(code, known)}"
+    return ConfigError(f"{has}, {what} Known: {', '.join(known)}. {then}")
+
+
+class ModuleTree(nn.Module):
+    """All modules that an encoder has beside its own: each language's in a tree of their names."""
+
+    def __init__(self, about: LanguageModules) -> None:
+        super().__init__()
+        self.about, self.speaking = about, Speaking()
+
+    def put(self, language: str, place: str, module: nn.Module) -> None:
+        """Hang up a language's module for a place of the encoder."""
+        *path, last = [branch(language), *place.split(".")]
+        inner: nn.Module = self
+        for name in path:
+            if name not in dict(inner.named_children()):
+                inner.add_module(name, nn.Module())
+            inner = inner.get_submodule(name)
+        inner.add_module(last, module)
+
+    def get(self, language: str, place: str) -> nn.Module:
+        """Return a language's module for a place of the encoder."""
+        return self.get_submodule(f"{branch(language)}.{place}")
+
+
+def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], *, seed: int) -> None:
     """Give each language modules of its own, in a model with or without a head; now all of them are equal.
 
     Copies start as what they copy, adapters as the identity: at first the model gives what it gave, to the
@@ -81,13 +144,13 @@ def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
         )
 
 
-def modules_of(model: Any) -> LanguageModules | None:
+def modules_of(model: nn.Module) -> LanguageModules | None:
     """Return what a model carries: the kind, the languages; None for one without language modules."""
     tree = tree_of(model)
     return None if tree is None else tree.about
 
 
-def add_language(model: Any, language: str) -> None:
+def add_language(model: nn.Module, language: str) -> None:
     """Give one more language modules, each the mean of those that the others have.
 
     ConfigError where the model has none, or one for this language, or one that all share.
@@ -107,14 +170,14 @@ def add_language(model: Any, language: str) -> None:
     connect(encoder)
 
 
-def fall_back(model: Any, language: str) -> None:
+def fall_back(model: nn.Module, language: str) -> None:
     """Let a language's modules read the languages that have none; none does where it is empty."""
     tree = _tree(model)
     check_fallback(language, tree.about.languages)
     tree.about = replace(tree.about, how=replace(tree.about.how, fallback=language))
 
 
-def own_parameters(model: Any, language: str) -> dict[str, nn.Parameter]:
+def own_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
     """Return by name the parameters of a language's modules alone.
 
     None where all is shared, as one adapter for all is. ConfigError for a language without modules.
@@ -126,7 +189,7 @@ def own_parameters(model: Any, language: str) -> dict[str, nn.Parameter]:
     return {} if owner == SHARED_ADAPTER else _owned(model, tree, owner)
 
 
-def shared_parameters(model: Any) -> dict[str, nn.Parameter]:
+def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return by name the parameters that no language has for itself."""
     about = modules_of(model)
     own = {name for one in (about.languages if about else ()) for name in own_parameters(model, one)}
@@ -141,7 +204,7 @@ class ParameterCounts:
     own: Mapping[str, int]
 
 
-def parameter_counts(model: Any) -> ParameterCounts:
+def parameter_counts(model: nn.Module) -> ParameterCounts:
     """Count the parameters of a model with or without language modules."""
     about = modules_of(model)
     shared = sum(weight.numel() for weight in shared_parameters(model).values())
@@ -152,7 +215,7 @@ def parameter_counts(model: Any) -> ParameterCounts:
     return ParameterCounts(shared, own)
 
 
-def site_of(model: Any, site: Site, language: str) -> Site:
+def site_of(model: nn.Module, site: Site, language: str) -> Site:
     """Return a layer's site as a language sees it: its own copies' names, where it has copies.
 
     ConfigError for a language without modules.
@@ -163,41 +226,23 @@ def site_of(model: Any, site: Site, language: str) -> Site:
     owner, inside = tree.about.of(language), encoder_prefix(model)
     if owner == tree.about.languages[0]:
         return site
-    region: Region = "feed_forward" if tree.about.how.kind == FEED_FORWARD else "attention"
-    copied: tuple[str, ...] = getattr(site, region)
+    copied = site.feed_forward if tree.about.how.kind == FEED_FORWARD else site.attention
 
     def moved(name: str) -> str:
         own = any(f"{name}.".startswith(f"{place}.") for place in copied)
         return f"{inside}{CARRIED}.{branch(owner)}.{name.removeprefix(inside)}" if own else name
 
-    changed: dict[str, Any] = {part: moved(getattr(site, part)) for part in _SINGLE if getattr(site, part)}
-    changed[region] = tuple(map(moved, copied))
-    return replace(site, **changed)
+    return site.renamed(moved)
 
 
-_SINGLE = (
-    "query",
-    "key",
-    "value",
-    "attention_output",
-    "attention_norm",
-    "attention_dropout",
-    "output_dropout",
-    "feed_forward_in",
-    "feed_forward_out",
-    "feed_forward_norm",
-)
-"""The fields of a site that name one module, or none, of a sub-layer."""
-
-
-def _tree(model: Any) -> ModuleTree:
+def _tree(model: nn.Module) -> ModuleTree:
     tree = tree_of(model)
     if tree is None:
         raise ConfigError(f"{WHERE}: this encoder has no language modules. Add them first (add_modules).")
     return tree
 
 
-def _owned(model: Any, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
+def _owned(model: nn.Module, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
     """Return the parameters of one language's modules, by their names in the model."""
     encoder, inside = encoder_of(model), encoder_prefix(model)
     below = "" if owner not in owners(tree.about) else f"{CARRIED}.{branch(owner)}."
@@ -208,7 +253,7 @@ def _owned(model: Any, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
     }
 
 
-def _module(encoder: Any, tree: ModuleTree, owner: str, place: str) -> nn.Module:
+def _module(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, place: str) -> nn.Module:
     hung = owner in owners(tree.about)
     module: nn.Module = tree.get(owner, place) if hung else encoder.get_submodule(place)
     return module
@@ -228,3 +273,91 @@ def _mean(modules: list[nn.Module]) -> nn.Module:
             apart = [one.get_parameter(name) - weight for one in modules[1:]]
             weight.add_(torch.stack(apart).sum(dim=0) / len(modules) if apart else 0)
     return found
+
+
+def branch(language: str) -> str:
+    """Name what a language's modules hang below ("to" alone, Tongan, is a function of every module)."""
+    return f"of_{language}"
+
+
+def encoder_of(model: nn.Module) -> Any:
+    """Return the encoder of a model with a head, or of an encoder itself."""
+    return getattr(model, "base_model", model)
+
+
+def tree_of(model: nn.Module) -> ModuleTree | None:
+    """Return what a model has beside its own; None for one without language modules."""
+    tree: ModuleTree | None = getattr(encoder_of(model), CARRIED, None)
+    return tree
+
+
+def places(encoder: "PreTrainedModel", kind: str) -> list[str]:
+    """Name the modules of an encoder that have copies, or that adapters follow."""
+
+    def of(site: Site) -> tuple[str, ...]:
+        if kind in COPIES:
+            return site.feed_forward if kind == FEED_FORWARD else site.attention
+        return site.attention_output, site.feed_forward_out
+
+    return [name for site in family_of(encoder).sites(encoder) for name in of(site)]
+
+
+def grow(encoder: "PreTrainedModel", about: LanguageModules, *, seed: int) -> None:
+    """Give an encoder the modules of its languages; all of them start equal, and change nothing."""
+    tree = ModuleTree(about)
+    for place in places(encoder, about.how.kind):
+        module = encoder.get_submodule(place)
+        for language in owners(about):
+            if about.how.kind in COPIES:
+                tree.put(language, place, deepcopy(module))
+            else:
+                tree.put(language, place, _adapter(encoder, module, about.how, derive(seed, place)))
+    encoder.add_module(CARRIED, tree.train(encoder.training))
+    connect(encoder)
+
+
+def owners(about: LanguageModules) -> tuple[str, ...]:
+    """Name those whose modules hang in the tree: copies of the first language's are in the encoder itself."""
+    if about.how.kind == SHARED_ADAPTER:
+        return (SHARED_ADAPTER,)
+    return about.languages[1:] if about.how.kind in COPIES else about.languages
+
+
+def _adapter(encoder: "PreTrainedModel", before: nn.Module, how: Modules, seed: int) -> Adapter:
+    weight = next(before.parameters())
+    dim, spread = encoder.config.hidden_size, encoder.config.initializer_range
+    return Adapter(dim, dim // how.reduction, spread=spread, seed=seed).to(weight.device, weight.dtype)
+
+
+def connect(encoder: "PreTrainedModel") -> None:
+    """Let every place of an encoder run through the modules in its tree."""
+    tree: ModuleTree = encoder.language_modules
+    kind = tree.about.how.kind
+    for place in places(encoder, kind):
+        module = encoder.get_submodule(place)
+        own: dict[str, Run] = {language: tree.get(language, place) for language in owners(tree.about)}
+        forward: Run = module.forward
+        if kind in COPIES:
+            forward = LanguageSwitch({tree.about.languages[0]: forward, **own}, tree.speaking)
+        else:
+            then = LanguageSwitch(own, tree.speaking) if kind == ADAPTER else own[SHARED_ADAPTER]
+            forward = _Followed(forward, then)
+        module.__dict__["forward"] = forward  # In place of its class's: the module keeps name and hooks.
+
+
+def disconnect(encoder: "PreTrainedModel") -> None:
+    """Let every place of an encoder run as it did without language modules, which stay in their tree."""
+    for place in places(encoder, encoder.language_modules.about.how.kind):
+        encoder.get_submodule(place).__dict__.pop("forward", None)
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """A module's own forward function, and what its output goes through after it."""
+
+    run: Run
+    then: Run
+
+    def __call__(self, states: Tensor) -> Tensor:
+        found: Tensor = self.then(self.run(states))
+        return found

@@ -8,9 +8,10 @@ cannot be used is a ModelError of one line that says what to do.
 family that computes attention in its own way does so whatever is asked for.
 """
 
+import base64
 import errno
+import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,17 +23,17 @@ import torch
 from isogloss.core.errors import ModelError
 from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
-from isogloss.encoders import folder as folders
-from isogloss.encoders.characters import restore_characters
-from isogloss.encoders.hub import hub_folder
-from isogloss.encoders.language_maps import (
-    keep_language_maps,
-    language_maps_of,
+from isogloss.encoders import folders
+from isogloss.encoders.families import FAMILIES, family_named
+from isogloss.encoders.folders import find_folder, one_line
+from isogloss.encoders.language_files import (
+    left_out,
     read_language_maps,
+    read_language_modules,
     write_language_maps,
+    write_language_modules,
 )
-from isogloss.encoders.module_files import left_out, read_language_modules, write_language_modules
-from isogloss.encoders.table import FAMILIES, family_named
+from isogloss.encoders.speaking import keep_language_maps, language_maps_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
@@ -48,10 +49,11 @@ AutoClass = Literal[
 _CONFIG_FILES = ("*.json",)
 _TOKENIZER_FILES = (*_CONFIG_FILES, "*.txt", "*.model")
 _MODEL_FILES = (*_TOKENIZER_FILES, "*.safetensors")
+_TABLE = "Precompiled"
+"""What tokenizers calls a normalizer made of a table of characters."""
+
 SEGMENTS = 2
 """Segments an encoder must tell apart for a pair's to be of use."""
-
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def model_folder(source: str | Path) -> Path:
@@ -83,8 +85,52 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     longest = family_named(config.model_type, str(folder)).longest_text(config)
     tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
     if getattr(config, "type_vocab_size", 0) < SEGMENTS:
-        _leave_segments_out(tokenizer)
+        # A tokenizer shared with BERT gives segments, and this encoder would fail on them or ignore them.
+        names = [name for name in tokenizer.model_input_names if name != "token_type_ids"]
+        tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = (
+            names  # The latter is saved.
+        )
     return tokenizer
+
+
+def restore_characters(tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
+    """Give a tokenizer the table of characters of the files it was loaded from, if it has lost that.
+
+    SentencePiece's own table (， → , and ｔｈｅ → the) is dropped by transformers 5: its tokenizer for
+    DeBERTa is built without it, both from spm.model and from a tokenizer.json that has it. Without it a
+    full-width comma is an unknown subword.
+    """
+    from tokenizers import models, normalizers
+
+    backend = tokenizer.backend_tokenizer
+    before = backend.normalizer
+    has_table = before is not None and _TABLE in before.__getstate__().decode()
+    if isinstance(backend.model, models.Unigram) and not has_table and (table := _table(folder)):
+        parts = [part for part in (normalizers.Precompiled(table), before) if part is not None]
+        backend.normalizer = normalizers.Sequence(parts)
+
+
+def _table(folder: Path) -> bytes | None:
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        found = [folder / name for name in folders.SENTENCEPIECE if (folder / name).is_file()]
+        return _read_table(found[0]) if found else None
+    normalizer = json.loads(file.read_text(encoding="utf-8"))["normalizer"] or {}
+    parts = normalizer.get("normalizers", [normalizer])
+    tables = [part["precompiled_charsmap"] for part in parts if part.get("type") == _TABLE]
+    return base64.b64decode(tables[0]) if tables else None
+
+
+def _read_table(model: Path) -> bytes:
+    from sentencepiece import sentencepiece_model_pb2
+
+    read: Any = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
+    try:
+        read.ParseFromString(model.read_bytes())
+    except Exception as error:  # The error is protobuf's, which has no reason to be imported here.
+        raise ModelError(f"{model}: this tokenizer is damaged. Copy or download the file again.") from error
+    table: bytes = read.normalizer_spec.precompiled_charsmap
+    return table
 
 
 def load_encoder_config(source: str | Path) -> "PreTrainedConfig":
@@ -221,21 +267,6 @@ def save_model(
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _leave_segments_out(tokenizer: Any) -> None:
-    """Let a tokenizer shared with BERT give no segments: its encoder would fail on them or ignore them."""
-    names = [name for name in tokenizer.model_input_names if name != "token_type_ids"]
-    tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = names  # The latter is saved.
-
-
-def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
-    """Return the folder a name or path stands for; what is on the hub is downloaded by these patterns."""
-    path = Path(source).expanduser()
-    beside_folders = "/" in str(source) and path.parent.is_dir()
-    if isinstance(source, str) and _HUB_NAME.fullmatch(source) and not path.exists() and not beside_folders:
-        return hub_folder(source, patterns, complete)
-    return folders.existing_folder(path)
-
-
 def _config(folder: Path) -> "PreTrainedConfig":
     from transformers import AutoConfig
 
@@ -251,9 +282,10 @@ def _read_model(
     import transformers
 
     folders.check_weights(folder, auto_class)
+    lacks = FAMILIES[config.model_type].lacks
     options = {
         "config": config,
-        "attn_implementation": _possible(attention, config),
+        "attn_implementation": "eager" if "attention-kinds" in lacks else attention,
         "dtype": torch.float32,
         "use_safetensors": True,
         "ignore_mismatched_sizes": True,
@@ -268,10 +300,6 @@ def _read_model(
     return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
 
 
-def _possible(attention: str, config: "PreTrainedConfig") -> str:
-    return "eager" if "attention-kinds" in FAMILIES[config.model_type].lacks else attention
-
-
 def from_pretrained(auto_class: Any, folder: Path, options: dict[str, Any]) -> Any:
     """Load with one of transformers' Auto classes, offline and without foreign code; ModelError else."""
     try:
@@ -280,9 +308,8 @@ def from_pretrained(auto_class: Any, folder: Path, options: dict[str, Any]) -> A
                 folder, local_files_only=True, trust_remote_code=False, **options
             )
     except Exception as error:  # Configs, tokenizers and weights each fail with errors of their own kind.
-        what = " ".join(f"{type(error).__name__}: {error}".split())
         raise ModelError(
-            f"{folder}: transformers cannot load this folder with {auto_class.__name__} ({what}). "
+            f"{folder}: transformers cannot load this folder with {auto_class.__name__} ({one_line(error)}). "
             f"Copy or download the folder again."
         ) from error
 

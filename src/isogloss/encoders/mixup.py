@@ -20,11 +20,9 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
-from isogloss.encoders.family import Site
-from isogloss.encoders.language_modules import site_of
-from isogloss.encoders.module_places import encoder_of
+from isogloss.encoders.families import Site, family_named, family_of, require
+from isogloss.encoders.language_modules import encoder_of, site_of
 from isogloss.encoders.speaking import languages_in_force, of_rows
-from isogloss.encoders.table import family_named, family_of, require
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
 if TYPE_CHECKING:

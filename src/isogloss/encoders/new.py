@@ -1,15 +1,34 @@
-"""A new encoder from an architecture, with its masked-LM head and random weights from a seed."""
+"""A new model with random weights from a seed: an encoder with its masked-LM head, or one that translates.
 
-from typing import Any
+One translation model serves several directions: ``>>fr<<`` before a text asks for French, as in OPUS-MT's
+models.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.runs import Architecture
-from isogloss.encoders.table import FAMILIES
+from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.seq2seq import language_subword
+from isogloss.encoders.tokenizers import Model, unigram_pieces
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
+NEVER = -1e9
+"""What is added to padding's score, so that it is never written."""
 
 
-def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int, attention: str = "eager") -> Any:
+def new_encoder(
+    architecture: Architecture, tokenizer: "PreTrainedTokenizerFast", *, seed: int, attention: str = "eager"
+) -> "PreTrainedModel":
     """Return a BertForMaskedLM or its like in another family; the same seed gives the same weights.
 
     ``attention`` is one of transformers' names, where the family leaves a choice.
@@ -17,40 +36,8 @@ def new_encoder(architecture: Architecture, tokenizer: Any, *, seed: int, attent
     Pretraining drops nothing (a small encoder underfits its text); before it is saved, ``set_dropout``
     tells the configuration what fine-tuning is to drop.
     """
-    _check(architecture)
     from transformers import AutoConfig, AutoModelForMaskedLM
 
-    config = AutoConfig.for_model(
-        architecture.family,
-        vocab_size=len(tokenizer),
-        **_special(tokenizer),
-        **FAMILIES[architecture.family].shape(architecture, padding=tokenizer.pad_token_id),
-    )
-    set_dropout(config, 0.0)
-    attention = "eager" if "attention-kinds" in FAMILIES[architecture.family].lacks else attention
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
-
-
-def set_dropout(config: Any, rate: float) -> None:
-    """Say in a configuration how much the encoder drops while it trains, once it is loaded anew."""
-    for field in FAMILIES[config.model_type].dropouts:
-        setattr(config, field, rate)
-
-
-def _special(tokenizer: Any) -> dict[str, int]:
-    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    return {
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": first,
-        "eos_token_id": last,
-        "cls_token_id": first,
-        "sep_token_id": last,
-    }
-
-
-def _check(architecture: Architecture) -> None:
     if architecture.family not in FAMILIES:
         raise unknown_name("architecture", "encoder family", architecture.family, FAMILIES)
     if architecture.dim % architecture.heads:
@@ -58,3 +45,137 @@ def _check(architecture: Architecture) -> None:
             f"architecture: {architecture.heads} heads do not divide a width (dim) of {architecture.dim}. "
             f"Take heads of 64, that is heads = dim / 64."
         )
+    family = FAMILIES[architecture.family]
+    first, last, padding = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
+    config = AutoConfig.for_model(
+        architecture.family,
+        vocab_size=len(tokenizer),
+        pad_token_id=padding,
+        bos_token_id=first,
+        eos_token_id=last,
+        cls_token_id=first,
+        sep_token_id=last,
+        **family.shape(architecture, padding=padding),
+    )
+    set_dropout(config, 0.0)
+    attention = "eager" if "attention-kinds" in family.lacks else attention
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
+
+
+def set_dropout(config: "PreTrainedConfig", rate: float) -> None:
+    """Say in a configuration how much the encoder drops while it trains, once it is loaded anew."""
+    for field in FAMILIES[config.model_type].dropouts:
+        setattr(config, field, rate)
+
+
+def train_translation_tokenizer(
+    lines: Iterable[str], *, languages: Sequence[str], size: int
+) -> "PreTrainedTokenizerFast":
+    """Return a fast Unigram tokenizer of at most ``size`` subwords, with one for each language asked for."""
+    special = (END, UNKNOWN, *map(language_subword, languages))
+    pieces = unigram_pieces(list(lines), size - 1, special, lambda model: _marian_tokenizer(model, special))
+    vocabulary = [*pieces["vocab"], (PADDING, 0.0)]
+    if len(vocabulary) > size:
+        raise ConfigError(
+            f"vocabulary: {size} subwords are too few for the characters of this text, which with the "
+            f"special ones take {len(vocabulary)}. Raise it, to several times that."
+        )
+    return _marian_tokenizer({"vocab": vocabulary}, (*special, PADDING))
+
+
+def read_translation_tokenizer(path: Path) -> "PreTrainedTokenizerFast":
+    """Return the very tokenizer that was written; StorageError when the file is damaged."""
+    try:
+        model = json.loads(path.read_text(encoding="utf-8"))["model"]
+        special = [
+            piece
+            for piece, _ in model["vocab"]
+            if piece in (END, UNKNOWN, PADDING) or piece == language_subword(piece[2:-2])
+        ]
+        return _marian_tokenizer(model, special)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarianShape:
+    """The size of a translation model."""
+
+    layers: int
+    """Of the encoder."""
+    decoder_layers: int
+    dim: int
+    heads: int
+    feed_forward: int
+    positions: int = 512
+    """Longest text, in subwords."""
+    dropout: float = 0.1
+
+
+def new_marian(
+    shape: MarianShape, tokenizer: "PreTrainedTokenizerFast", *, seed: int, attention: str
+) -> "PreTrainedModel":
+    """Return a MarianMTModel; the same seed gives the same weights.
+
+    Embeddings of both sides and the output share one matrix. As in Marian, a translation begins from an
+    embedding of zeros, which is that of padding, the last subword.
+    """
+    from transformers import MarianConfig, MarianMTModel
+
+    padding = tokenizer.pad_token_id
+    config = MarianConfig(
+        vocab_size=len(tokenizer),
+        decoder_vocab_size=len(tokenizer),
+        pad_token_id=padding,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+        forced_eos_token_id=None,
+        decoder_start_token_id=padding,
+        d_model=shape.dim,
+        encoder_layers=shape.layers,
+        decoder_layers=shape.decoder_layers,
+        encoder_attention_heads=shape.heads,
+        decoder_attention_heads=shape.heads,
+        encoder_ffn_dim=shape.feed_forward,
+        decoder_ffn_dim=shape.feed_forward,
+        max_position_embeddings=shape.positions,
+        dropout=shape.dropout,
+        activation_function="relu",
+        scale_embedding=True,
+        share_encoder_decoder_embeddings=True,
+        tie_word_embeddings=True,
+        init_std=shape.dim**-0.5,
+    )
+    config._attn_implementation = attention
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = MarianMTModel(config)
+    with torch.no_grad():
+        model.model.shared.weight[padding] = 0.0
+        model.final_logits_bias[0, padding] = NEVER
+    return model
+
+
+def _marian_tokenizer(model: Model | None, special: Sequence[str]) -> "PreTrainedTokenizerFast":
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    given = [(name, 0.0) for name in special] if model is None else [tuple(pair) for pair in model["vocab"]]
+    backend = Tokenizer(models.Unigram(given, unk_id=[name for name, _ in given].index(UNKNOWN)))
+    backend.normalizer = normalizers.NFKC()
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", special_tokens=[(END, [name for name, _ in given].index(END))]
+    )
+    languages = [name for name in special if name not in (END, UNKNOWN, PADDING)]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        eos_token=END,
+        unk_token=UNKNOWN,
+        pad_token=PADDING if PADDING in special else None,
+        additional_special_tokens=languages,
+        model_input_names=["input_ids", "attention_mask"],
+    )

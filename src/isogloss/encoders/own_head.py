@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
-from isogloss.encoders.folder import weight_files
+from isogloss.encoders.folders import differing, weight_files
 from isogloss.encoders.loading import draw_parameters, load_model, model_folder
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def load_with_own_head(
     encoder.pooler = None  # No head of ours looks at it, and what is never trained is not saved.
     with torch.random.fork_rng(devices=[]):
         model = HeadedEncoder(encoder, make(encoder.config.hidden_size))
-    there = _head_weights(folder) if _labels(encoder.config) == tuple(labels) else {}
+    there = _head_weights(folder) if tuple(encoder.config.id2label.values()) == tuple(labels) else {}
     encoder.config.id2label = dict(enumerate(labels))
     encoder.config.label2id = {label: number for number, label in enumerate(labels)}
     if there:
@@ -72,10 +72,6 @@ def load_with_own_head(
             seed=seed,
         )
     return model.eval()
-
-
-def _labels(config: "PreTrainedConfig") -> tuple[str, ...]:
-    return tuple(config.id2label.values())
 
 
 def _head_weights(folder: Path) -> dict[str, Tensor]:
@@ -94,9 +90,7 @@ def _take(head: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
     """Put weights into a head; ModelError when they are not exactly its own."""
     own: dict[str, Any] = {name: tuple(weight.shape) for name, weight in head.state_dict().items()}
     there = {name: tuple(weight.shape) for name, weight in weights.items()}
-    wrong = sorted(name for name in own | there if own.get(name) != there.get(name))
-    if wrong:
-        name = wrong[0]
+    for name in differing(own, there):
         raise ModelError(
             f"{folder}: the head there is not this task's: {HEAD}{name} has the shape {there.get(name)} in "
             f"the weights, and {own.get(name)} is expected. Give a model of this task, or an encoder alone."

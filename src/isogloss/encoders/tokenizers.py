@@ -9,14 +9,20 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.records import write_text
+from isogloss.encoders.families import FAMILIES
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
 
 SMALLEST_COUNT = 2
 """A subword seen once teaches nothing about its uses."""
@@ -31,14 +37,14 @@ Model = Mapping[str, Any]
 """The part "model" of tokenizer.json: the vocabulary, and for bytes the merges."""
 
 
-def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> Any:
+def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> "PreTrainedTokenizerFast":
     """Return a fast tokenizer of at most ``size`` subwords for an encoder family.
 
     ConfigError when the characters of the lines alone are more. The lines are kept in memory meanwhile.
     """
-    if family not in _KINDS:
-        raise unknown_name("vocabulary", "encoder family", family, _KINDS)
-    train, make = _KINDS[family]
+    if family not in FAMILIES:
+        raise unknown_name("vocabulary", "encoder family", family, FAMILIES)
+    train, make = _KINDS[FAMILIES[family].tokenizer]
     tokenizer = train(list(lines), size, make)
     if len(tokenizer) > size:
         raise ConfigError(
@@ -48,27 +54,29 @@ def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> Any:
     return tokenizer
 
 
-def write_tokenizer(tokenizer: Any, path: Path) -> None:
+def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
     """Keep a trained tokenizer in one file, which is there whole or not at all."""
     write_text(path, tokenizer.backend_tokenizer.to_str())
 
 
-def read_tokenizer(path: Path, *, family: str) -> Any:
+def read_tokenizer(path: Path, *, family: str) -> "PreTrainedTokenizerFast":
     """Return the very tokenizer that was written; StorageError when the file is damaged."""
     try:
-        _, make = _KINDS[family]
+        _, make = _KINDS[FAMILIES[family].tokenizer]
         return make(json.loads(path.read_text(encoding="utf-8"))["model"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
 
 
-def _word_piece(lines: Sequence[str], size: int, make: "Make") -> Any:
+def _word_piece(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokenizerFast":
     """Merge frequent neighbours (as BERT's vocabulary was made), each character also as ##c."""
     from tokenizers import Tokenizer, models, trainers
 
     blank = make(None).backend_tokenizer
     # Ties between merges go to the smaller numbers, and the trainer would number ##c as its hash table likes.
-    continuing = [f"##{letter}" for letter in _letters(lines) if _continues(blank, letter)]
+    continuing = [
+        f"##{letter}" for letter in sorted(set(chain.from_iterable(lines))) if _continues(blank, letter)
+    ]
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         special_tokens=[*_BERT, *continuing],
@@ -81,33 +89,20 @@ def _word_piece(lines: Sequence[str], size: int, make: "Make") -> Any:
     return make({"vocab": trained.get_vocab()})
 
 
-def _bert(model: Model | None) -> Any:
-    from transformers import BertTokenizer
+def _bert(kind: str, model: Model | None) -> "PreTrainedTokenizerFast":
+    import transformers
 
-    return BertTokenizer(vocab=_vocabulary(model), do_lower_case=False, strip_accents=False)
-
-
-def _distilbert(model: Model | None) -> Any:
-    from transformers import DistilBertTokenizer
-
-    return DistilBertTokenizer(vocab=_vocabulary(model), do_lower_case=False, strip_accents=False)
+    vocabulary = None if model is None else model["vocab"]
+    return getattr(transformers, kind)(vocab=vocabulary, do_lower_case=False, strip_accents=False)
 
 
-def _vocabulary(model: Model | None) -> dict[str, int] | None:
-    return None if model is None else model["vocab"]
-
-
-def _letters(lines: Iterable[str]) -> list[str]:
-    return sorted(set(chain.from_iterable(map(set, lines))))
-
-
-def _continues(tokenizer: Any, letter: str) -> bool:
+def _continues(tokenizer: "Tokenizer", letter: str) -> bool:
     """Tell whether a character can stand inside a word: no space, punctuation or Chinese character can."""
     pieces = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(f"a{letter}"))
     return [piece for piece, _ in pieces] == [f"a{letter}"]
 
 
-def _unigram(lines: Sequence[str], size: int, make: "Make") -> Any:
+def _unigram(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokenizerFast":
     """Find pieces by merging frequent neighbours, then weigh them by how often the best splits use them.
 
     Kudo (2018), Section 3.2, with pieces from byte-pair encoding and each word's best split alone.
@@ -140,13 +135,13 @@ def unigram_pieces(lines: Sequence[str], size: int, special: Sequence[str], make
     return {"vocab": _weighed(special, pieces, counts)}
 
 
-def _xlm_roberta(model: Model | None) -> Any:
+def _xlm_roberta(model: Model | None) -> "PreTrainedTokenizerFast":
     from transformers import XLMRobertaTokenizer
 
     return XLMRobertaTokenizer(vocab=_pairs(model))
 
 
-def _deberta(model: Model | None) -> Any:
+def _deberta(model: Model | None) -> "PreTrainedTokenizerFast":
     from transformers import DebertaV2Tokenizer
 
     return DebertaV2Tokenizer(vocab=_pairs(model) or [(name, 0.0) for name in _BERT])
@@ -156,7 +151,7 @@ def _pairs(model: Model | None) -> list[tuple[str, float]] | None:
     return None if model is None else [(piece, weight) for piece, weight in model["vocab"]]
 
 
-def _counts(tokenizer: Any, words: Counter[str], size: int) -> np.ndarray:
+def _counts(tokenizer: "Tokenizer", words: Counter[str], size: int) -> np.ndarray:
     """Count how often each subword is used, in whole numbers, whose sums know no order."""
     encodings = tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
     counts = np.zeros(size, dtype=np.int64)
@@ -173,7 +168,7 @@ def _weighed(special: Sequence[str], pieces: Sequence[str], counts: np.ndarray) 
     return [(name, 0.0) for name in special] + weighed
 
 
-def _byte_pairs(lines: Sequence[str], size: int, make: "Make") -> Any:
+def _byte_pairs(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokenizerFast":
     """Merge frequent neighbours among bytes (Radford et al. 2019); a space belongs to the word after it."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -191,14 +186,14 @@ def _byte_pairs(lines: Sequence[str], size: int, make: "Make") -> Any:
     return make(json.loads(merging.to_str())["model"])
 
 
-def _roberta(model: Model | None) -> Any:
+def _roberta(model: Model | None) -> "PreTrainedTokenizerFast":
     from transformers import RobertaTokenizer
 
     given = _only(_XLM_R) if model is None else model
     return RobertaTokenizer(vocab=given["vocab"], merges=_merges(given), add_prefix_space=True)
 
 
-def _modernbert(model: Model | None) -> Any:
+def _modernbert(model: Model | None) -> "PreTrainedTokenizerFast":
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -232,15 +227,15 @@ def _merges(model: Model) -> list[tuple[str, str]]:
     return [(first, second) for first, second in model["merges"]]
 
 
-Make = Callable[[Model | None], Any]
+Make = Callable[[Model | None], "PreTrainedTokenizerFast"]
 """Make a family's tokenizer around a vocabulary; around its special subwords alone when there is none."""
 
-_KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], Any], Make]] = {
-    "bert": (_word_piece, _bert),
-    "camembert": (_unigram, _xlm_roberta),
-    "deberta-v2": (_unigram, _deberta),
-    "distilbert": (_word_piece, _distilbert),
-    "modernbert": (_byte_pairs, _modernbert),
-    "roberta": (_byte_pairs, _roberta),
-    "xlm-roberta": (_unigram, _xlm_roberta),
+_KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], "PreTrainedTokenizerFast"], Make]] = {
+    "BertTokenizer": (_word_piece, partial(_bert, "BertTokenizer")),
+    "DebertaV2Tokenizer": (_unigram, _deberta),
+    "DistilBertTokenizer": (_word_piece, partial(_bert, "DistilBertTokenizer")),
+    "PreTrainedTokenizerFast": (_byte_pairs, _modernbert),
+    "RobertaTokenizer": (_byte_pairs, _roberta),
+    "XLMRobertaTokenizer": (_unigram, _xlm_roberta),
 }
+"""By the class that a family names."""

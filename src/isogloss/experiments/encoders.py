@@ -10,7 +10,12 @@ from pathlib import Path
 from isogloss.core.run_graph import original, run_id
 from isogloss.core.runs import Adjust, Encoder, Pretrain, Pretrained
 from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer, names_masked_lm
-from isogloss.encoders.folder import check_tokenizer, check_weights, existing_folder, read_config
+from isogloss.encoders.folders import (
+    check_tokenizer,
+    check_weights,
+    existing_folder,
+    read_config,
+)
 
 SHIPPED = "shipped"
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")

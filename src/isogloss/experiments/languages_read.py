@@ -6,9 +6,8 @@ from pathlib import Path
 from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.core.runs import Adjust, Encoder, Modules, Pretrain
 from isogloss.encoders import load_encoder_config
-from isogloss.encoders.language_maps import read_language_maps
-from isogloss.encoders.module_files import read_about
-from isogloss.encoders.module_places import SHARED_ADAPTER
+from isogloss.encoders.language_files import read_about, read_language_maps
+from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.experiments.encoders import place_of
 
 Here = Mapping[str, str]

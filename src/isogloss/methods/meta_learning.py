@@ -12,8 +12,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.runs import Architecture, Modules
 from isogloss.encoders import set_dropout
-from isogloss.encoders.language_modules import own_parameters
-from isogloss.encoders.module_places import SHARED_ADAPTER
+from isogloss.encoders.language_modules import SHARED_ADAPTER, own_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Fitted, Observer, Watch, fit

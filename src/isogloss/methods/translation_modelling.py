@@ -15,16 +15,15 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
+from isogloss.encoders import write_tokenizer
 from isogloss.encoders.attention import fastest_attention
-from isogloss.encoders.language_codes import language_subword
-from isogloss.encoders.new_seq2seq import (
+from isogloss.encoders.new import (
     MarianShape,
     new_marian,
     read_translation_tokenizer,
     train_translation_tokenizer,
-    write_translation_tokenizer,
 )
-from isogloss.encoders.seq2seq import TranslationSubwords, generate, subwords_for
+from isogloss.encoders.seq2seq import TranslationSubwords, generate, language_subword, subwords_for
 from isogloss.metrics.chrf import chrf
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.tasks.translating import (
@@ -159,7 +158,7 @@ class TranslationModelling:
         )
         languages = dict.fromkeys(chain.from_iterable(name.split("-") for name in setting.bitext))
         tokenizer = train_translation_tokenizer(lines, languages=tuple(languages), size=self.vocabulary)
-        write_translation_tokenizer(tokenizer, kept)
+        write_tokenizer(tokenizer, kept)
         return tokenizer
 
     def _rows(

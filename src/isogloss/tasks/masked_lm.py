@@ -9,7 +9,7 @@ looking at the other language.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.speaking import of_language
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 KEPT, RANDOM = 0.1, 0.1
 """Shares of the predicted subwords that stay or become a random one."""
@@ -36,7 +39,7 @@ class Vocabulary:
     special: tuple[int, ...]
 
     @classmethod
-    def of(cls, tokenizer: Any) -> "Vocabulary":
+    def of(cls, tokenizer: "PreTrainedTokenizerFast") -> "Vocabulary":
         """Read them from a tokenizer."""
         return cls(
             size=len(tokenizer),

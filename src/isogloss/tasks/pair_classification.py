@@ -22,6 +22,7 @@ from isogloss.metrics.accuracy import accuracy, label_contributions
 from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.labels import label_numbers, most_frequent, numbering
 from isogloss.tasks.sentences import LIMIT, OVERLAP
+from isogloss.tasks.task import LabelsAre
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -34,6 +35,7 @@ class PairClassification:
     name: str
     labels: tuple[str, ...]
     metric: ClassVar[str] = "accuracy"
+    labels_are: ClassVar[LabelsAre] = "example"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
     scored_whole: ClassVar[bool] = False

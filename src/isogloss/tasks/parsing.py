@@ -30,6 +30,7 @@ from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.labels import most_frequent
 from isogloss.tasks.sentences import LIMIT, OVERLAP
 from isogloss.tasks.spanning_tree import best_tree
+from isogloss.tasks.task import LabelsAre
 from isogloss.tasks.trees import CUT_OFF, Sentence, gold_tree, tree_rows
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Parsing:
 
     name: str
     metric: ClassVar[str] = "las"
+    labels_are: ClassVar[LabelsAre] = "tree"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
     scored_whole: ClassVar[bool] = True

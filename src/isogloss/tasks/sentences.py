@@ -8,8 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isogloss.encoders.windows import Window, windows
-from isogloss.encoders.words import special_subwords, split_words
+from isogloss.encoders.subwords import Window, special_subwords, split_words, windows
 from isogloss.tasks.batch import EncodedRow
 
 if TYPE_CHECKING:

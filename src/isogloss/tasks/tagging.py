@@ -26,6 +26,7 @@ from isogloss.metrics.word_f1 import word_contributions, word_f1
 from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.labels import label_numbers, most_frequent, numbering
 from isogloss.tasks.sentences import LIMIT, OVERLAP, merge, sentence_rows
+from isogloss.tasks.task import LabelsAre
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -59,6 +60,7 @@ class Tagging:
     name: str
     labels: tuple[str, ...]
     metric: Literal["accuracy", "span_f1"]
+    labels_are: ClassVar[LabelsAre] = "word"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
     scored_whole: ClassVar[bool] = False

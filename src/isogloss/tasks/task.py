@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -12,6 +12,9 @@ from isogloss.tasks.sentences import LIMIT, OVERLAP
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+LabelsAre = Literal["example", "word", "span", "tree"]
+"""What a task's labels are of: a whole example, each word, a piece of a passage, or words as a tree."""
 
 
 @runtime_checkable
@@ -26,6 +29,11 @@ class Task(Protocol):
     @property
     def metric(self) -> str:
         """Name of what ``score`` returns."""
+        ...
+
+    @property
+    def labels_are(self) -> LabelsAre:
+        """What its labels are of; what else treats tasks differently asks this."""
         ...
 
     @property

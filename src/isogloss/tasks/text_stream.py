@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isogloss.core.errors import DataError
 from isogloss.core.records import writing
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 LINES_AT_ONCE = 2000
 """Lines tokenized in one call: enough to keep the tokenizer busy, little memory."""
@@ -34,7 +37,9 @@ class TextStream:
         return np.asarray(self.subwords[start : start + length])
 
 
-def write_stream(lines: Iterable[str], tokenizer: Any, folder: Path, *, longest: int) -> TextStream:
+def write_stream(
+    lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast", folder: Path, *, longest: int
+) -> TextStream:
     """Tokenize lines into ``folder`` (under temporary names, renamed when whole); return the stream.
 
     Reading may start at each line and, in long ones, after every ``longest`` subwords. DataError when there
@@ -46,8 +51,7 @@ def write_stream(lines: Iterable[str], tokenizer: Any, folder: Path, *, longest:
         folder.mkdir(parents=True, exist_ok=True)
         subwords.write_bytes(b"")
         starts.write_bytes(b"")
-    for group in _in_groups(lines):
-        ids = [encoding.ids for encoding in _encodings(group, tokenizer)]
+    for ids in _in_groups(lines, tokenizer):
         flat, first = _joined([line for line in ids if line], tokenizer.sep_token_id, longest)
         with writing(folder), subwords.open("ab") as file, starts.open("ab") as places:
             file.write(flat.tobytes())
@@ -86,18 +90,12 @@ def open_stream(folder: Path) -> TextStream:
     return TextStream(subwords, np.fromfile(folder / "starts.bin", dtype=np.int64))
 
 
-def subwords_of(lines: Iterable[str], tokenizer: Any) -> Iterator[list[int]]:
+def subwords_of(lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast") -> Iterator[list[int]]:
     """Tokenize lines in groups, without special subwords."""
-    for group in _in_groups(lines):
-        yield from (encoding.ids for encoding in _encodings(group, tokenizer))
+    return chain.from_iterable(_in_groups(lines, tokenizer))
 
 
-def _in_groups(lines: Iterable[str]) -> Iterator[list[str]]:
-    rest = iter(lines)
+def _in_groups(lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast") -> Iterator[list[list[int]]]:
+    rest, backend = iter(lines), tokenizer.backend_tokenizer
     while group := list(islice(rest, LINES_AT_ONCE)):
-        yield group
-
-
-def _encodings(lines: list[str], tokenizer: Any) -> list[Any]:
-    encodings: list[Any] = tokenizer.backend_tokenizer.encode_batch_fast(lines, add_special_tokens=False)
-    return encodings
+        yield [one.ids for one in backend.encode_batch_fast(group, add_special_tokens=False)]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.examples import ParsedSentence, TaggedSentence
-from isogloss.encoders.words import SplitWords, special_subwords, split_words
+from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.metrics.attachment import Tree, universal
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.labels import numbering

@@ -16,8 +16,7 @@ from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole
 from isogloss.encoders.attention import fastest_attention
-from isogloss.encoders.language_maps import language_maps_of
-from isogloss.encoders.speaking import check_languages
+from isogloss.encoders.speaking import check_languages, language_maps_of
 from isogloss.training.aligned_batches import AlignedBatch, collate_pairs
 from isogloss.training.aligned_pairs import Reading, encode_pairs
 from isogloss.training.batching import Bucketed

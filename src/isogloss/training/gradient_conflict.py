@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from isogloss.core.records import Value
 from isogloss.encoders import family_of
-from isogloss.encoders.family import encoder_prefix
+from isogloss.encoders.families import encoder_prefix
 from isogloss.encoders.language_modules import shared_parameters
 
 CHUNK = 1 << 22

@@ -5,8 +5,7 @@ from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders import load_tokenizer, load_whole
-from isogloss.encoders.language_maps import LanguageMaps, keep_language_maps
-from isogloss.encoders.speaking import check_languages
+from isogloss.encoders.speaking import LanguageMaps, check_languages, keep_language_maps
 from isogloss.nn.language_map import Kind, LanguageMap, Moments, language_map
 from isogloss.training.adjusting import Adjusted, refuse_mapped
 from isogloss.training.aligned_batches import collate_pairs, states_of

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from isogloss.core.errors import unknown_name
 from isogloss.encoders import family_of
-from isogloss.encoders.words import SplitWords, special_subwords, split_words
+from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.training.encoder_states import encoder_states
 
 WORDS = ("average", "first", "last")

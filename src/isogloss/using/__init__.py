@@ -2,7 +2,7 @@
 
 from isogloss.using.exporting import export
 from isogloss.using.model import Model, load_model
-from isogloss.using.predicting import How, predict_file
-from isogloss.using.scoring import Wanted, evaluate
+from isogloss.using.predicting import PredictOptions, predict_file
+from isogloss.using.scoring import EvaluateOptions, evaluate
 
-__all__ = ["How", "Model", "Wanted", "evaluate", "export", "load_model", "predict_file"]
+__all__ = ["EvaluateOptions", "Model", "PredictOptions", "evaluate", "export", "load_model", "predict_file"]

@@ -1,20 +1,37 @@
-"""Exporting a model: a folder that transformers loads without isogloss, with a card that says what it is."""
+"""Exporting a model: a folder that transformers loads without isogloss, with a card that says what it is.
+
+Where asked for, an ONNX file for programs without torch lies beside it, which is compared with the model
+before it gets its name.
+"""
 
 import json
-from collections.abc import Mapping
+import logging
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import StorageError
+import torch
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError, RunError, StorageError
+from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD, writing
+from isogloss.core.version import VERSION
 from isogloss.core.whole_files import whole_folder
-from isogloss.encoders import save_model
-from isogloss.encoders.mixup import save_mixup
-from isogloss.encoders.words import needs_spaces
-from isogloss.using.card import card
-from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.origin import CONFIG, ENTRY, entry_of, exported_entry
+from isogloss.data import CORPORA
+from isogloss.encoders import family_of, save_model
+from isogloss.encoders.language_files import MAPS_FILE, MODULES_FILE
+from isogloss.encoders.language_modules import COPIES, modules_of
+from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
+from isogloss.encoders.speaking import language_maps_of
+from isogloss.encoders.subwords import needs_spaces
+from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, entry_of, exported_entry
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
@@ -23,6 +40,24 @@ AS_IT_IS = "PreTrainedTokenizerFast"
 
 LEFT_BEHIND = ("is_local", "local_files_only")
 """What transformers notes of how a tokenizer was loaded here; elsewhere it is wrong."""
+
+NEEDED = ("onnx", "onnxscript", "onnxruntime")
+
+OUTPUTS: Mapping[str, tuple[str, ...]] = {
+    "AutoModelForTokenClassification": ("logits",),
+    "AutoModelForSequenceClassification": ("logits",),
+    "AutoModelForQuestionAnswering": ("start_logits", "end_logits"),
+}
+"""What comes out, by the class of transformers that loads the head."""
+
+LARGEST_DIFFERENCE = 1e-4
+"""Between a number of the file and the model's; float32 sums in another order differ by about 1e-6."""
+
+SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
+"""Batches and lengths that are compared; lengths beyond the encoder's positions are cut to them."""
+
+EXAMPLE = (2, 7)
+"""Batch and length of the inputs the model is followed with."""
 
 
 def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = False) -> Path:
@@ -33,8 +68,6 @@ def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = 
     folder = folder.expanduser().resolve()
     check_free(folder, force=force)
     if onnx:
-        from isogloss.using.onnx_file import check_possible, write_onnx
-
         check_possible(model)
     with whole_folder(folder) as place:
         extras = () if model.mixup is None else (partial(save_mixup, model.mixup),)
@@ -79,7 +112,7 @@ def _is_more(folder: Path) -> bool:
 
 def _complete(place: Path, model: FineTuned) -> None:
     """Say in the config where the model comes from, and in the tokenizer how long its inputs are."""
-    _change(place / CONFIG, {ENTRY: entry_of(model.origin)})
+    _change(place / CONFIG, {ENTRY: entry_of(model.provenance)})
     changes = {
         "model_max_length": model.longest,
         "model_input_names": list(model.tokenizer.model_input_names),
@@ -103,3 +136,160 @@ def _change(path: Path, values: Mapping[str, Any], without: tuple[str, ...] = ()
     body = json.loads(path.read_text(encoding="utf-8"))
     body = {name: value for name, value in {**body, **values}.items() if name not in without}
     path.write_text(json.dumps(body, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def card(model: FineTuned, *, onnx: bool) -> str:
+    """Return the model card, README.md: what the model is, what it scored, and how it is loaded."""
+    from jinja2 import Environment, StrictUndefined
+
+    engine = Environment(  # noqa: S701 (Markdown, not HTML)
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    template = engine.from_string(Path(__file__).with_name("card.md.j2").read_text(encoding="utf-8"))
+    provenance = model.provenance
+    return template.render(
+        model=model,
+        provenance=provenance,
+        onnx=onnx,
+        version=VERSION,
+        real_languages=[code for code in provenance.languages if not is_built_in(code)],
+        built_in=all(map(is_built_in, provenance.languages)),
+        corpus=CORPORA.get(provenance.corpus.partition(":")[0]),
+        maps=language_maps_of(model.network),
+        maps_file=MAPS_FILE,
+        modules=modules_of(model.network),
+        modules_file=MODULES_FILE,
+        copies=COPIES,
+        mixup_files=(SETTINGS, WEIGHTS),
+        score_columns=SCORE_COLUMNS,
+        installed={name: _installed(name) for name in ("isogloss", "torch", "transformers")},
+        named=_named,
+        listed=lambda versions: ", ".join(f"{name} {number}" for name, number in versions.items()),
+        cell=lambda value: f"{value:.4f}" if isinstance(value, float) else "" if value is None else value,
+    )
+
+
+def _named(codes: Iterable[str]) -> str:
+    names = ((code, language_name(code)) for code in codes)
+    return ", ".join(f"{name} ({code})" if name != code else code for code, name in names)
+
+
+def _installed(name: str) -> str:
+    try:
+        return VERSION if name == "isogloss" else version(name)
+    except PackageNotFoundError:
+        return "(not installed as a package)"
+
+
+def check_possible(model: FineTuned) -> None:
+    """Raise ConfigError unless the model can be written and everything that this needs is installed."""
+    if model.kind.auto_class not in OUTPUTS:
+        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx away.")
+    if modules_of(model.network) is not None:
+        raise ConfigError(
+            "--onnx: the encoder has modules for each language, and the file would hold those of one. Leave "
+            "--onnx away."
+        )
+    lacking = [name for name in NEEDED if find_spec(name) is None]
+    if lacking:
+        raise ConfigError(
+            f'--onnx: {" and ".join(lacking)} not installed. Install: pip install "isogloss[onnx]"'
+        )
+
+
+def write_onnx(model: FineTuned, path: Path) -> float:
+    """Write the file and return the largest difference to the model; RunError where it is too large."""
+    kind = model.kind.auto_class
+    network = deepcopy(model.network).cpu().float().eval()
+    names = tuple(model.tokenizer.model_input_names)
+    forward = _Forward(network, names, OUTPUTS[kind])
+    inputs = _Inputs(network, model.tokenizer.pad_token_id, names)
+    length = torch.export.Dim.DYNAMIC
+    with _quiet():
+        torch.onnx.export(
+            forward,
+            inputs.of(*EXAMPLE),
+            path,
+            dynamo=True,
+            input_names=list(names),
+            output_names=list(OUTPUTS[kind]),
+            dynamic_shapes=(tuple({0: length, 1: length} for _ in names),),
+            external_data=False,
+            verbose=False,
+        )
+    found = max(_difference(forward, path, inputs.of(*shape)) for shape in SHAPES)
+    if not found < LARGEST_DIFFERENCE:
+        raise RunError(
+            f"{path.name}: the numbers of the ONNX file differ from the model's by up to {found:.2g} (at "
+            f"most {LARGEST_DIFFERENCE:.0e} is expected), so it was not kept. Export without --onnx."
+        )
+    return found
+
+
+class _Forward(nn.Module):
+    """A model called by position, that returns tensors."""
+
+    def __init__(self, network: Any, names: Sequence[str], outputs: Sequence[str]) -> None:
+        super().__init__()
+        self.network, self.names, self.outputs = network, tuple(names), tuple(outputs)
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        given = dict(zip(self.names, inputs, strict=True))
+        output = self.network(**given)
+        return tuple(output[name] for name in self.outputs)
+
+
+class _Inputs:
+    """Random batches whose rows have several lengths."""
+
+    def __init__(self, network: Any, padding: int, names: Sequence[str]) -> None:
+        self.network, self.padding, self.names = network, padding, names
+        self.longest = family_of(network).longest_text(network.config)
+
+    def of(self, batch: int, length: int) -> tuple[Tensor, ...]:
+        """Return subwords, mask and segments, as far as the tokenizer has them; rows 2, 3 … are padded."""
+        length = min(length, self.longest)
+        draw = torch.Generator().manual_seed(batch * 1000 + length)
+        subwords = torch.randint(self.network.config.vocab_size, (batch, length), generator=draw)
+        subwords[subwords == self.padding] += 1 if self.padding == 0 else -1
+        lengths = torch.tensor([max(1, length - 2 * row) for row in range(batch)]).unsqueeze(1)
+        real = torch.arange(length).unsqueeze(0) < lengths
+        whole = {
+            "input_ids": subwords.masked_fill(~real, self.padding),
+            "attention_mask": real.long(),
+            "token_type_ids": self._segments(real),
+        }
+        return tuple(whole[name] for name in self.names)
+
+    def _segments(self, real: Tensor) -> Tensor:
+        """Return 1 in the second half of each row, as for pairs, where the encoder has segments."""
+        second = torch.arange(real.shape[1]).unsqueeze(0) >= real.sum(dim=1, keepdim=True) // 2
+        return (second & real).long() * (getattr(self.network.config, "type_vocab_size", 0) > 1)
+
+
+def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> float:
+    """Return the largest difference between the file's numbers and the model's at real subwords."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    given = {name: tensor.numpy() for name, tensor in zip(forward.names, inputs, strict=True)}
+    found = session.run(list(forward.outputs), given)
+    with torch.inference_mode():
+        expected = forward(*inputs)
+    differences = [
+        float((one - torch.from_numpy(other)).abs().max()) for one, other in zip(expected, found, strict=True)
+    ]
+    return max(differences)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the exporter's remarks from the terminal: what matters is checked afterwards."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)

@@ -10,9 +10,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from torch import Tensor
+
 from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.data.examples import Example
 from isogloss.data.files import File, short
+from isogloss.tasks import Task
+from isogloss.tasks.batch import EncodedRow
 
 LOOKED_AT = 50
 """Lines of a file that are looked at to find out its format: comments may come first."""
@@ -53,6 +57,11 @@ class Prediction:
 
 Answered = tuple[Entry, Prediction | None]
 
+Probabilities = Callable[
+    [Task, Sequence[Any], Sequence[EncodedRow], Sequence[Tensor], Sequence[Any]], list[Any]
+]
+"""From a task, examples, their rows, the raw scores of each row, and the answers."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
@@ -83,10 +92,10 @@ class Kind:
     example: Callable[[Any, str, str], Example]
     """From a Python value, its name in messages, and its language."""
 
-    of_object: Callable[[Mapping[str, Any], str, str], Example]
+    from_json: Callable[[Mapping[str, Any], str, str], Example]
     """From a JSON object, its name in messages (file and line), and its language."""
 
-    told: Callable[[Example | None, Prediction | None], dict[str, Any]]
+    to_json: Callable[[Example | None, Prediction | None], dict[str, Any]]
     """What JSON says of an example and its answer."""
 
     answered: Callable[[Example, Any], Example] | None
@@ -98,11 +107,14 @@ class Kind:
     pipeline: str = ""
     """Pipeline of transformers that predicts the same; empty where there is none."""
 
+    probabilities: Probabilities | None = None
+    """How sure a model is of its answers: softmax of its raw outputs; None where an answer has none."""
+
     def json_lines(self, entries: Iterable[Answered]) -> Iterator[str]:
         """Give a JSON object for each example."""
         for entry, prediction in entries:
             if entry.about is not None:
-                body = {**entry.about, **self.told(entry.example, prediction)}
+                body = {**entry.about, **self.to_json(entry.example, prediction)}
                 yield json.dumps(body, ensure_ascii=False)
 
 

@@ -1,18 +1,236 @@
-"""Which kind of inputs each task has, by the task's name."""
+"""Which inputs each task has, and how its answers are written, by what its labels are of.
 
-from isogloss.using.formats import Kind
-from isogloss.using.pairs import pairs
-from isogloss.using.questions import questions
-from isogloss.using.words import ENTITIES, TREES, UPOS, words
+Words are in a file of their own; here are pairs of texts with a label for each (rows split by tabs, JSON
+lines), and questions about passages with an answer to each (SQuAD's JSON, JSON lines).
+"""
 
-TAGGER = {"auto_class": "AutoModelForTokenClassification", "pipeline": "token-classification"}
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-KINDS: dict[str, Kind] = {
-    "upos": words(UPOS, **TAGGER),
-    "ner": words(ENTITIES, **TAGGER),
-    "parsing": words(TREES, auto_class=""),
-    "nli": pairs(),
-    "paraphrase": pairs(),
-    "qa": questions(),
-}
-"""One line for each task."""
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.examples import Example, Question, SentencePair
+from isogloss.data.files import File
+from isogloss.data.pairs import Header
+from isogloss.data.questions import read_questions
+from isogloss.tasks import TASKS, Task
+from isogloss.tasks.batch import EncodedRow
+from isogloss.using.formats import (
+    Answered,
+    Entry,
+    Format,
+    Kind,
+    Prediction,
+    Probabilities,
+    is_object,
+    keys_missing,
+    numbered_objects,
+)
+from isogloss.using.words import words
+
+ADDED = ("predicted", "scores")
+"""Names of the columns that are added to a file with a header."""
+
+TEXTS = (("text", "text_pair"), ("first", "second"))
+"""Names of the texts in an object; "texts" is a list of both."""
+
+
+def probabilities_of(task: Task) -> Probabilities:
+    """Return the function that tells how sure a task's model is; ConfigError where there is none."""
+    found = KINDS[task.name].probabilities
+    if found is None:
+        having = sorted(name for name, kind in KINDS.items() if kind.probabilities)
+        raise ConfigError(
+            f"--scores: task {task.name} has no probability for each answer; these have: "
+            f"{', '.join(having)}. Leave --scores away."
+        )
+    return found
+
+
+def _pair(value: Any, where: str, language: str = "") -> SentencePair:  # noqa: ARG001
+    first, second = _two_texts(value, where, "first, second")
+    return SentencePair(id=where, first=first, second=second, label="")
+
+
+def _question(value: Any, where: str, language: str = "") -> Question:
+    asked, passage = _two_texts(value, where, "question, passage")
+    return Question(id=where, passage=passage, question=asked, answers=(), language=language)
+
+
+def _two_texts(value: Any, where: str, names: str) -> tuple[str, str]:
+    two = isinstance(value, list | tuple) and len(value) == 2
+    if not two or not all(isinstance(text, str) for text in value):
+        raise DataError(f"{where}: expected two texts ({names}), found {str(value)[:60]!r}.")
+    first, second = value
+    return first, second
+
+
+def _read_objects(
+    from_json: Callable[[Mapping[str, Any], str, str], Example], file: File, language: str
+) -> Iterator[Entry]:
+    for number, line, body in numbered_objects(file):
+        example = from_json(body, f"{file.name}:{number}", language)
+        yield Entry(lines=(line,), example=example, about=body)
+
+
+def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, Any]:
+    body: dict[str, Any] = {"texts": [], "label": None}
+    if isinstance(example, SentencePair):
+        body["texts"] = [example.first, example.second]
+    if prediction is not None:
+        body["label"] = prediction.answer
+        if prediction.scores is not None:
+            body["scores"] = {label: round(score, 6) for label, score in prediction.scores.items()}
+    return body
+
+
+def _read_tsv(file: File, _: str) -> Iterator[Entry]:
+    """Read the texts of the first two columns, or of those that a header names; all rows are of one width."""
+    columns: tuple[int, int] = (0, 1)
+    width = 0
+    for number, line in file.lines():
+        row = line.split("\t")
+        if not line.strip():
+            yield Entry(lines=(line,), about={"line": number})
+        elif number == 1 and (header := _header(row)):
+            columns, width = header, len(row)
+            yield Entry(lines=(line,))
+        else:
+            width = width or max(len(row), 2)
+            texts = [row[column] for column in columns if column < len(row)]
+            if len(row) != width or not all(text.strip() for text in texts):
+                raise file.broken(number, f"{line[:60]!r}", _expected(width))
+            example = SentencePair(id=str(number), first=texts[0], second=texts[1], label="")
+            yield Entry(lines=(line,), example=example, about={"line": number})
+
+
+def _expected(width: int) -> str:
+    if width == 2:
+        return "two texts with one tab between them"
+    return f"{width} columns as in the first row, two of them texts"
+
+
+def _header(row: Sequence[str]) -> tuple[int, int] | None:
+    """Return the places of the texts if a row is a header."""
+    first = next((row.index(name) for name in Header().first if name in row), None)
+    second = next((row.index(name) for name in Header().second if name in row), None)
+    return None if first is None or second is None else (first, second)
+
+
+def _write_tsv(entries: Iterable[Answered]) -> Iterator[str]:
+    header: str | None = None  # Its new columns are known once something was predicted.
+    for number, (entry, prediction) in enumerate(entries):
+        added = _columns(prediction)
+        if number == 0 and prediction is None and _header(entry.lines[0].split("\t")):
+            header = entry.lines[0]
+            continue
+        if header is not None and added:
+            yield "\t".join([header, *ADDED[: len(added)]])
+            header = None
+        yield "\t".join([*entry.lines, *added])
+    if header is not None:
+        yield f"{header}\t{ADDED[0]}"
+
+
+def _columns(prediction: Prediction | None) -> list[str]:
+    """Return the label, and the probability of each where that was asked for."""
+    if prediction is None:
+        return []
+    if prediction.scores is None:
+        return [prediction.answer]
+    scores = " ".join(f"{label}={score:.4f}" for label, score in prediction.scores.items())
+    return [prediction.answer, scores]
+
+
+def _pair_from_json(body: Mapping[str, Any], where: str, language: str) -> SentencePair:
+    names = next((names for names in TEXTS if set(names) <= body.keys()), None)
+    value = body.get("texts") if names is None else [body[name] for name in names]
+    if value is None:
+        raise keys_missing(body, where, "text and text_pair, or texts")
+    return _pair(value, where, language)
+
+
+def _pair_probabilities(
+    task: Task,
+    _: Sequence[Any],
+    rows: Sequence[EncodedRow],
+    scores: Sequence[Tensor],
+    answers: Sequence[str],
+) -> list[Mapping[str, float]]:
+    """Return the probability of each label of the inventory, in its order."""
+    found: list[Mapping[str, float]] = [{} for _ in answers]
+    for row, of_row in zip(rows, scores, strict=True):
+        probabilities = of_row.flatten().softmax(dim=-1).tolist()
+        found[row.example] = dict(zip(task.labels, probabilities, strict=True))
+    return found
+
+
+_PAIRS = Kind(
+    formats=(
+        Format(name="jsonl", looks_so=is_object, read=partial(_read_objects, _pair_from_json)),
+        Format(name="tsv", looks_so=bool, read=_read_tsv, write=_write_tsv),
+    ),
+    example=_pair,
+    from_json=_pair_from_json,
+    to_json=_pair_to_json,
+    answered=lambda example, answer: replace(example, label=answer),
+    auto_class="AutoModelForSequenceClassification",
+    pipeline="text-classification",
+    probabilities=_pair_probabilities,
+)
+
+
+def _read_squad(file: File, language: str) -> Iterator[Entry]:
+    for example in read_questions(file, language=language, answers="ignored"):
+        yield Entry(lines=(), example=example, about={"id": example.id})
+
+
+def _write_squad(entries: Iterable[Answered]) -> Iterator[str]:
+    """Give one JSON object of ids and answers, as the official scripts read it."""
+    comma = "{"
+    for entry, prediction in entries:
+        if entry.example is not None and prediction is not None:
+            name, text = (
+                json.dumps(one, ensure_ascii=False) for one in (entry.example.id, prediction.answer)
+            )
+            yield f"{comma}{name}: {text}"
+            comma = ","
+    yield "}" if comma == "," else "{}"
+
+
+def _question_from_json(body: Mapping[str, Any], where: str, language: str) -> Question:
+    passage = body.get("context", body.get("passage"))
+    if "question" not in body or passage is None:
+        raise keys_missing(body, where, "question and context")
+    return _question([body["question"], passage], where, language)
+
+
+_QUESTIONS = Kind(
+    formats=(
+        Format(
+            name="jsonl",
+            looks_so=lambda line: is_object(line) and '"data"' not in line,
+            read=partial(_read_objects, _question_from_json),
+        ),
+        Format(name="squad", looks_so=bool, read=_read_squad, write=_write_squad, has_ids=True),
+    ),
+    example=_question,
+    from_json=_question_from_json,
+    to_json=lambda _, prediction: {"answer": None if prediction is None else prediction.answer},
+    answered=None,
+    auto_class="AutoModelForQuestionAnswering",
+)
+
+
+def _kind(task: Task) -> Kind:
+    if task.labels_are in ("word", "tree"):
+        return words(task)
+    return _PAIRS if task.labels_are == "example" else _QUESTIONS
+
+
+KINDS = {name: _kind(task) for name, task in TASKS.items()}
+"""By the task's name."""

@@ -12,6 +12,7 @@ from isogloss.core.progress import Tell, silent
 from isogloss.core.records import Row
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
+from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.attention import fastest_attention
@@ -21,17 +22,23 @@ from isogloss.tasks import TASKS, Task
 from isogloss.training.evaluation import Evaluation, Scorer, evaluation
 from isogloss.training.paired_evaluation import PairedEvaluation, beside_translations
 from isogloss.training.precision import device
-from isogloss.using.beside import Warn, beside, python_warning, telling_of_unmixed
-from isogloss.using.certainty import certainty_of
 from isogloss.using.exporting import export
-from isogloss.using.fine_tuned import Translations
-from isogloss.using.formats import Entry, Kind, Prediction
-from isogloss.using.kinds import KINDS
-from isogloss.using.origin import Origin, origin_of
-from isogloss.using.scoring import Wanted, evaluate
+from isogloss.using.fine_tuned import Provenance, Translations, provenance_of
+from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
+from isogloss.using.kinds import KINDS, probabilities_of
+from isogloss.using.scoring import EvaluateOptions, evaluate
+from isogloss.using.translations import (
+    Warn,
+    pair_with_translations,
+    python_warning,
+    warn_of_unmixed,
+)
 
 TOGETHER = 256
 """Examples predicted together: enough for full batches, few enough for any memory."""
+
+LARGEST = 1_000_000
+"""Once entries have this many characters together, no further one is read before they are predicted."""
 
 One = TypeVar("One")
 
@@ -48,7 +55,7 @@ class Model:
     network: Any
     tokenizer: Any
     task: Task
-    origin: Origin
+    provenance: Provenance
     """How it was made."""
     precision: str = "auto"
     """auto (what pays on this machine), float32 or bfloat16."""
@@ -63,27 +70,39 @@ class Model:
     @property
     def longest(self) -> int:
         """Subwords of its longest row, special ones included."""
-        return int(self.tokenizer.model_max_length) if self.task.scored_whole else self.origin.limit
+        return int(self.tokenizer.model_max_length) if self.task.scored_whole else self.provenance.limit
 
     @property
     def into(self) -> str:
         """The language that translations are in: its source, the first of several."""
-        return next(iter(self.origin.source), "the source language")
+        return next(iter(self.provenance.source), "the source language")
 
     def predict(
-        self, inputs: Iterable[Any], *, language: str = "", translations: Iterable[Any] | None = None
+        self,
+        inputs: Iterable[Any],
+        *,
+        language: str = "",
+        translations: Iterable[Any] | None = None,
+        scores: bool = False,
     ) -> list[Any]:
         """Predict a label for each word of sentences, or one for each pair of texts.
 
-        A sentence is its words, or a text whose words are parted by white space; a pair is two texts.
-        ``translations`` are the inputs in the source language, in their order and form, None for one that
-        has none; they are for a model that mixes. DataError, with the number of the input, at anything else,
-        and with both counts where there are more of the one than of the other.
+        A sentence is its words, or a text whose words are parted by white space; a pair is two texts. Either
+        may be an example of a corpus, whose labels are not looked at. ``translations`` are the inputs in the
+        source language, in their order and form, None for one that has none; they are for a model that
+        mixes. With ``scores`` answers are ``Prediction``s, which know how probable they are. DataError, with
+        the number of the input, at anything else, and with both counts where there are more of the one than
+        of the other; ConfigError where a task has no probabilities.
         """
-        return list(self.predict_stream(inputs, language=language, translations=translations))
+        return list(self.predict_stream(inputs, language=language, translations=translations, scores=scores))
 
     def predict_stream(
-        self, inputs: Iterable[Any], *, language: str = "", translations: Iterable[Any] | None = None
+        self,
+        inputs: Iterable[Any],
+        *,
+        language: str = "",
+        translations: Iterable[Any] | None = None,
+        scores: bool = False,
     ) -> Iterator[Any]:
         """Give the answers to inputs as they come, ``TOGETHER`` inputs at a time."""
         if language:
@@ -96,28 +115,30 @@ class Model:
         if translations is not None:
             self.check_mixes("translations")
             others = self._examples(translations, "translation", self.into)
-            entries = beside(entries, others, ("inputs", "translations"))
-        for together in in_groups(self.telling(entries, language, given=translations is not None)):
-            examples = [one.example for one in together if one.example is not None]
-            found = [one.translation for one in together]
-            yield from self.predict_examples(examples, language=language, translations=found)
+            entries = pair_with_translations(entries, others, ("inputs", "translations"))
+        entries = self.with_warnings(entries, language, given=translations is not None)
+        for _, prediction in self.answered(entries, language=language, scores=scores):
+            yield prediction if scores or prediction is None else prediction.answer
 
-    def predict_examples(
-        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
-    ) -> list[Any]:
-        """Predict for examples of a corpus; their labels are not looked at."""
-        return self.prepared(examples, language=language, translations=translations).predict(self.network)
+    def answered(
+        self, entries: Iterable[Entry], *, language: str = "", scores: bool = False
+    ) -> Iterator[Answered]:
+        """Give each entry with what is said of the example in it, with probabilities where asked."""
+        how_sure = probabilities_of(self.task) if scores else None
+        for together in in_groups(entries, size=_characters, largest=LARGEST):
+            examples = [entry.example for entry in together if entry.example is not None]
+            found = [entry.translation for entry in together if entry.example is not None]
+            predictions = iter(self._predictions(examples, found, language, how_sure))
+            for entry in together:
+                yield entry, None if entry.example is None else next(predictions)
 
-    def predictions(
+    def _predictions(
         self,
         examples: Sequence[Example],
-        *,
-        language: str = "",
-        scores: bool = False,
-        translations: Translations = None,
+        translations: Translations,
+        language: str,
+        how_sure: Probabilities | None,
     ) -> list[Prediction]:
-        """Predict for examples, with probabilities where asked; ConfigError where the task has none."""
-        how_sure = certainty_of(self.task.name) if scores else None
         if not examples:
             return []
         prepared = self.prepared(examples, language=language, translations=translations)
@@ -156,10 +177,10 @@ class Model:
         ``inputs`` are those of recipes: "paired" for a model that mixes, "translated" for translate-test.
         ``data`` is the folder with the corpora; the built-in languages need none.
         """
-        wanted = Wanted(
+        options = EvaluateOptions(
             corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks, inputs=inputs
         )
-        return evaluate(self, wanted, Sources(str(data or "")), tell=tell)
+        return evaluate(self, options, Sources(str(data or "")), tell=tell)
 
     def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
         """Write a folder that transformers loads without isogloss; see docs/use.md."""
@@ -169,25 +190,22 @@ class Model:
         """Raise ConfigError where its encoder has a module, or a map, for each language but these."""
         check_languages(self.network, languages)
 
-    def check_mixes(self, where: str) -> None:
-        """Raise ConfigError for a model that has no use for translations of its inputs."""
-        self._mixing(where)
-
-    def _mixing(self, where: str) -> Mixup:
+    def check_mixes(self, where: str) -> Mixup:
+        """Return where and how much it mixes; ConfigError for a model without use for translations."""
         if self.mixup is None:
             raise ConfigError(
-                f"{where}: this model ({self.origin.method}) does not mix inputs with their translations; "
-                f"models of x-mixup do. Leave {where} away, or give it translations as inputs."
+                f"{where}: this model ({self.provenance.method}) does not mix inputs with their "
+                f"translations; models of x-mixup do. Leave {where} away, or give it translations as inputs."
             )
         return self.mixup
 
-    def telling(
+    def with_warnings(
         self, entries: Iterable[Entry], language: str, *, given: bool, warn: Warn = python_warning
     ) -> Iterable[Entry]:
         """Pass entries on; where the model mixes, warn once of those that lack a translation."""
-        if self.mixup is None or (language in self.origin.source and not given):
+        if self.mixup is None or (language in self.provenance.source and not given):
             return entries
-        return telling_of_unmixed(entries, self.into, given=given, warn=warn)
+        return warn_of_unmixed(entries, self.into, given=given, warn=warn)
 
     def prepared(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
@@ -210,7 +228,7 @@ class Model:
 
         ConfigError where the model does not mix the two.
         """
-        return self._beside(self._alone(examples, language), translations, self._mixing("translations"))
+        return self._beside(self._alone(examples, language), translations, self.check_mixes("translations"))
 
     def _alone(self, examples: Sequence[Example], language: str) -> Evaluation:
         return evaluation(self.task, examples, self.tokenizer, self._how, language=language)
@@ -222,20 +240,20 @@ class Model:
             self.tokenizer,
             self._how,
             mixup=mixup,
-            source=next(iter(self.origin.source), ""),
+            source=next(iter(self.provenance.source), ""),
         )
 
     @property
     def _how(self) -> Optimization:
-        return Optimization(limit=self.origin.limit, overlap=self.origin.overlap, precision=self.precision)
+        return Optimization(
+            limit=self.provenance.limit, overlap=self.provenance.overlap, precision=self.precision
+        )
 
     def _examples(self, values: Iterable[Any], what: str, language: str) -> Iterator[Example | None]:
         """Make examples of values; only a translation may be None."""
         for number, value in enumerate(values):
-            if value is None and what == "translation":
-                yield None
-            else:
-                yield self.kind.example(value, f"{what} {number}", language)
+            given = isinstance(value, Example) or (value is None and what == "translation")
+            yield value if given else self.kind.example(value, f"{what} {number}", language)
 
 
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
@@ -244,12 +262,12 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
 
     check_precision(precision, "load_model")
     folder = Path(folder)
-    origin, weights = origin_of(folder)
-    if origin.task not in TASKS:
-        raise unknown_name(str(folder), "task", origin.task, TASKS)
-    task = TASKS[origin.task]
+    provenance, weights = provenance_of(folder)
+    if provenance.task not in TASKS:
+        raise unknown_name(str(folder), "task", provenance.task, TASKS)
+    task = TASKS[provenance.task]
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
-    return Model(network, load_tokenizer(str(weights)), task, origin, precision, load_mixup(weights))
+    return Model(network, load_tokenizer(str(weights)), task, provenance, precision, load_mixup(weights))
 
 
 def in_groups(
@@ -263,3 +281,8 @@ def in_groups(
             together += another
             sizes += size(another[0])
         yield together
+
+
+def _characters(entry: Entry) -> int:
+    texts = () if entry.translation is None else texts_of(entry.translation)
+    return sum(map(len, (*entry.lines, *texts)))

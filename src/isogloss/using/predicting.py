@@ -8,22 +8,25 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.core.progress import Progress, Tell, silent
 from isogloss.data.files import File
-from isogloss.data.label_projection import texts_of
 from isogloss.data.translated_text import TranslateTexts
-from isogloss.using.beside import Warn, beside, by_id, python_warning, translated, unless_blank
-from isogloss.using.certainty import certainty_of
-from isogloss.using.formats import Answered, Entry, Format, format_of
-from isogloss.using.model import Model, in_groups
+from isogloss.using.formats import Entry, Format, format_of
+from isogloss.using.kinds import probabilities_of
+from isogloss.using.model import Model
+from isogloss.using.translations import (
+    Warn,
+    pair_by_id,
+    pair_with_translations,
+    python_warning,
+    translate_on_the_way,
+    unless_blank,
+)
 
 OWN = "translation"
 """What a JSON object calls the translation that it carries itself: an object like it."""
 
-LARGEST = 1_000_000
-"""Once entries have this many characters together, no further one is read before they are predicted."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class How:
+class PredictOptions:
     """How a file is read and its answers are written."""
 
     format: str = ""
@@ -50,37 +53,39 @@ class How:
     """Who is told, once, of inputs without a translation."""
 
 
-def predict_file(model: Model, file: File, how: How, *, tell: Tell = silent, lines: int = 0) -> Iterator[str]:
+def predict_file(
+    model: Model, file: File, options: PredictOptions, *, tell: Tell = silent, lines: int = 0
+) -> Iterator[str]:
     """Give the lines to write, without line ends, as the file is read.
 
     ``lines`` is how many lines the file has, where progress is to be told. DataError with file and line at
     a broken line; ConfigError, before anything is read, at what the task cannot do.
     """
-    if how.language:
-        check_language(how.language, "--language")
-    model.check_languages((how.language,))
-    if how.scores:
-        certainty_of(model.task.name)
-    _check_options(model, how)
-    chosen, file = format_of(file, model.kind, model.task.name, how.format)
+    if options.language:
+        check_language(options.language, "--language")
+    model.check_languages((options.language,))
+    if options.scores:
+        probabilities_of(model.task)
+    _check_options(model, options)
+    chosen, file = format_of(file, model.kind, model.task.name, options.format)
     counted = _counting(file, lines, tell) if lines else file
-    entries = _with_translations(model, chosen.read(counted, how.language), how, (chosen, file))
-    if how.language:
-        entries = (_with_language(entry, how.language) for entry in entries)
-    write = model.kind.json_lines if how.as_json else chosen.write or model.kind.json_lines
-    return write(answered(model, entries, language=how.language, scores=how.scores))
+    entries = _with_translations(model, chosen.read(counted, options.language), options, (chosen, file))
+    if options.language:
+        entries = (_with_language(entry, options.language) for entry in entries)
+    write = model.kind.json_lines if options.as_json else chosen.write or model.kind.json_lines
+    return write(model.answered(entries, language=options.language, scores=options.scores))
 
 
-def check_translations(model: Model, file: File, how: How) -> None:
+def check_translations(model: Model, file: File, options: PredictOptions) -> None:
     """Read inputs and translations to their ends, for what is wrong with them to be said beforehand.
 
     Only for files that can be read twice. DataError as at prediction.
     """
-    _check_options(model, how)
-    if how.translations is not None:
-        chosen, file = format_of(file, model.kind, model.task.name, how.format)
+    _check_options(model, options)
+    if options.translations is not None:
+        chosen, file = format_of(file, model.kind, model.task.name, options.format)
         entries = _with_translations(
-            model, chosen.read(file, how.language), replace(how, warn=_unheard), (chosen, file)
+            model, chosen.read(file, options.language), replace(options, warn=_unheard), (chosen, file)
         )
         deque(entries, maxlen=0)
 
@@ -89,50 +94,32 @@ def _unheard(_: str) -> None:
     pass
 
 
-def answered(
-    model: Model, entries: Iterable[Entry], *, language: str = "", scores: bool = False
-) -> Iterator[Answered]:
-    """Give each entry with what the model says of the example in it."""
-    for together in in_groups(entries, size=_characters, largest=LARGEST):
-        inputs = [entry for entry in together if entry.example is not None]
-        predictions = iter(
-            model.predictions(
-                [entry.example for entry in inputs if entry.example is not None],
-                language=language,
-                scores=scores,
-                translations=[entry.translation for entry in inputs],
-            )
-        )
-        for entry in together:
-            yield entry, None if entry.example is None else next(predictions)
-
-
-def _check_options(model: Model, how: How) -> None:
-    if how.translations is not None and how.translate is not None:
+def _check_options(model: Model, options: PredictOptions) -> None:
+    if options.translations is not None and options.translate is not None:
         raise ConfigError("--translations and --translator: both give translations. Leave one away.")
-    for given, option in ((how.translations, "--translations"), (how.translate, "--translator")):
+    for given, option in ((options.translations, "--translations"), (options.translate, "--translator")):
         if given is not None:
             model.check_mixes(option)
 
 
 def _with_translations(
-    model: Model, entries: Iterable[Entry], how: How, source: tuple[Format, File]
+    model: Model, entries: Iterable[Entry], options: PredictOptions, source: tuple[Format, File]
 ) -> Iterable[Entry]:
     """Give entries with their translations, from wherever these come, where the model mixes the two."""
     if model.mixup is None:
         return entries
     chosen, file = source
-    given = how.translations is not None or how.translate is not None
-    if how.translations is not None:
-        theirs, translations = format_of(how.translations, model.kind, model.task.name)
+    given = options.translations is not None or options.translate is not None
+    if options.translations is not None:
+        theirs, translations = format_of(options.translations, model.kind, model.task.name)
         others = (one.example for one in theirs.read(translations, model.into) if one.about is not None)
-        pair = by_id if chosen.has_ids and theirs.has_ids else beside
+        pair = pair_by_id if chosen.has_ids and theirs.has_ids else pair_with_translations
         entries = pair(entries, others, (file.name, translations.name))
-    elif how.translate is not None:
-        entries = translated(entries, how.translate)
+    elif options.translate is not None:
+        entries = translate_on_the_way(entries, options.translate)
     else:
         entries = (_with_own(model, entry) for entry in entries)
-    return model.telling(entries, how.language, given=given, warn=how.warn)
+    return model.with_warnings(entries, options.language, given=given, warn=options.warn)
 
 
 def _with_own(model: Model, entry: Entry) -> Entry:
@@ -143,12 +130,7 @@ def _with_own(model: Model, entry: Entry) -> Entry:
     where = f"{entry.example.id}: {OWN}"
     if not isinstance(own, dict):
         raise DataError(f"{where} is {str(own)[:60]!r}; expected an object like the one it stands in.")
-    return replace(entry, translation=unless_blank(model.kind.of_object(own, where, model.into)))
-
-
-def _characters(entry: Entry) -> int:
-    texts = () if entry.translation is None else texts_of(entry.translation)
-    return sum(map(len, (*entry.lines, *texts)))
+    return replace(entry, translation=unless_blank(model.kind.from_json(own, where, model.into)))
 
 
 def _with_language(entry: Entry, language: str) -> Entry:

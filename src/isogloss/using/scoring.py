@@ -23,13 +23,13 @@ from isogloss.training.inputs import (
     examples_of,
     language_read,
 )
-from isogloss.using.beside import Warn, python_warning
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Prediction
+from isogloss.using.translations import Warn, python_warning
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class EvaluateOptions:
     """What models are scored on."""
 
     corpus: str
@@ -49,7 +49,7 @@ class Wanted:
 
 def evaluate(
     model: FineTuned,
-    wanted: Wanted,
+    options: EvaluateOptions,
     sources: Sources,
     *,
     predictions: Path | None = None,
@@ -61,83 +61,87 @@ def evaluate(
     ConfigError when the corpus has no labels of the model's task, or the model cannot take such inputs;
     DataError when the corpus has not the split.
     """
-    check_wanted(model, wanted, sources)
+    check_evaluation(model, options, sources)
     rows: list[Row] = []
-    for done, language in enumerate(wanted.languages):
-        tell(Progress(f"scoring {model.origin.run}", done, len(wanted.languages), language))
-        prepared, warnings = _prepared(model, wanted, sources, language)
+    for done, language in enumerate(options.languages):
+        tell(Progress(f"scoring {model.provenance.run}", done, len(options.languages), language))
+        prepared, warnings = _prepared(model, options, sources, language)
         examples, predicted = prepared.examples, prepared.predict(model.network)
-        row = _row(model, wanted, language, model.task.measures(prepared.gold, predicted))
-        baseline = _baseline(model, wanted, sources, language, examples)
+        row = _row(model, options, language, model.task.measures(prepared.gold, predicted))
+        baseline = _baseline(model, options, sources, language, examples)
         rows.append(row | {"baseline": baseline, "examples": len(examples)})
         for warning in warnings:
             warn(f"{language}: {warning}")
         if predictions is not None:
-            folder = predictions / model.origin.run / wanted.inputs
-            write_predictions(model, wanted, language, examples, predicted, folder)
-    tell(Progress(f"scoring {model.origin.run}", len(wanted.languages), len(wanted.languages)))
-    _warn_of_unmixed(model, wanted, warn)
+            folder = predictions / model.provenance.run / options.inputs
+            write_predictions(model, options, language, examples, predicted, folder)
+    tell(Progress(f"scoring {model.provenance.run}", len(options.languages), len(options.languages)))
+    _warn_of_unmixed(model, options, warn)
     return rows
 
 
-def check_wanted(model: FineTuned, wanted: Wanted, sources: Sources) -> None:
-    """Raise ConfigError where a model cannot be scored on what is wanted."""
-    sources.needs(wanted.corpus, model.task.name)
-    check_inputs(wanted.inputs, model.task.name, "--inputs")
-    if wanted.inputs and not model.origin.source:
+def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Sources) -> None:
+    """Raise ConfigError where a model cannot be scored as the options say."""
+    sources.needs(options.corpus, model.task.name)
+    check_inputs(options.inputs, model.task.name, "--inputs")
+    if options.inputs and not model.provenance.source:
         raise ConfigError(
-            f"--inputs {wanted.inputs}: the record of {model.origin.run} names no source language to "
+            f"--inputs {options.inputs}: the record of {model.provenance.run} names no source language to "
             f"translate into. Leave --inputs away."
         )
-    if wanted.inputs == PAIRED:
+    if options.inputs == PAIRED:
         model.check_mixes(f"--inputs {PAIRED}")
-    model.check_languages(_read(model, wanted, language) for language in wanted.languages)
+    model.check_languages(_read(model, options, language) for language in options.languages)
 
 
-def _warn_of_unmixed(model: FineTuned, wanted: Wanted, warn: Warn) -> None:
-    if model.mixup is not None and not wanted.inputs and set(wanted.languages) - set(model.origin.source):
+def _warn_of_unmixed(model: FineTuned, options: EvaluateOptions, warn: Warn) -> None:
+    if (
+        model.mixup is not None
+        and not options.inputs
+        and set(options.languages) - set(model.provenance.source)
+    ):
         warn(
-            f"{model.origin.run} mixes each input with its translation into {model.into}, and was scored "
+            f"{model.provenance.run} mixes each input with its translation into {model.into}, and was scored "
             f"unmixed. Score it as it was meant to be used: --inputs {PAIRED}."
         )
 
 
 def _prepared(
-    model: FineTuned, wanted: Wanted, sources: Sources, language: str
+    model: FineTuned, options: EvaluateOptions, sources: Sources, language: str
 ) -> tuple[Scorer, tuple[str, ...]]:
     """Encode a language's examples, with their inputs as they are wanted; warn of what these lack."""
-    source = model.origin.source
-    read = partial(_examples, sources, wanted)
-    examples = examples_of(_own_inputs(wanted), language, source, read)
-    spoken = _read(model, wanted, language)
-    _, *translations = codes_read(PAIRED, language, source) if wanted.inputs == PAIRED else (language,)
+    source = model.provenance.source
+    read = partial(_examples, sources, options)
+    examples = examples_of(_own_inputs(options), language, source, read)
+    spoken = _read(model, options, language)
+    _, *translations = codes_read(PAIRED, language, source) if options.inputs == PAIRED else (language,)
     if not translations:
         return model.prepared(examples, language=spoken), ()
     paired = model.prepared_by_id(examples, read(translations[0]), language=spoken)
     return paired, paired.warnings
 
 
-def _read(model: FineTuned, wanted: Wanted, language: str) -> str:
+def _read(model: FineTuned, options: EvaluateOptions, language: str) -> str:
     """Return the language, pair or both languages that the model reads as a language's inputs."""
-    return language_read(_own_inputs(wanted), language, model.origin.source)
+    return language_read(_own_inputs(options), language, model.provenance.source)
 
 
-def _own_inputs(wanted: Wanted) -> str:
+def _own_inputs(options: EvaluateOptions) -> str:
     """Return how inputs come, their translations beside them aside."""
-    return AS_THEY_ARE if wanted.inputs == PAIRED else wanted.inputs
+    return AS_THEY_ARE if options.inputs == PAIRED else options.inputs
 
 
 def write_predictions(
     model: FineTuned,
-    wanted: Wanted,
+    options: EvaluateOptions,
     language: str,
     examples: Sequence[Example],
     predicted: Sequence[Any],
     folder: Path,
 ) -> Path:
     """Write examples with the predicted labels as the corpus's own files are, and return the file."""
-    corpus = Sources().corpus(wanted.corpus, wanted.treebanks)
-    path = folder / corpus.path(language, cast(Split, wanted.split))
+    corpus = Sources().corpus(options.corpus, options.treebanks)
+    path = folder / corpus.path(language, cast(Split, options.split))
     answered = model.kind.answered
     lines: Iterable[str]
     if answered is not None:
@@ -159,15 +163,17 @@ def _as_answers(model: FineTuned, examples: Iterable[Example], predicted: Iterab
     return write(entries)
 
 
-def _row(model: FineTuned, wanted: Wanted, language: str, measures: dict[str, float]) -> dict[str, Value]:
+def _row(
+    model: FineTuned, options: EvaluateOptions, language: str, measures: dict[str, float]
+) -> dict[str, Value]:
     metric, *_ = measures
     return {
-        "run": model.origin.run,
+        "run": model.provenance.run,
         "task": model.task.name,
-        "method": model.origin.method,
-        "corpus": f"{wanted.corpus} {wanted.inputs}".rstrip(),
+        "method": model.provenance.method,
+        "corpus": f"{options.corpus} {options.inputs}".rstrip(),
         "language": language,
-        "split": wanted.split,
+        "split": options.split,
         "metric": metric,
         "score": measures[metric],
         **{name: value for name, value in measures.items() if name != metric},
@@ -175,40 +181,40 @@ def _row(model: FineTuned, wanted: Wanted, language: str, measures: dict[str, fl
 
 
 def _baseline(
-    model: FineTuned, wanted: Wanted, sources: Sources, language: str, examples: Sequence[Example]
+    model: FineTuned, options: EvaluateOptions, sources: Sources, language: str, examples: Sequence[Example]
 ) -> float | None:
     """Score the commonest label of the corpus's train split: in the model's training languages, else here.
 
     None where the corpus has neither.
     """
-    of_model = model.origin.treebanks if model.origin.corpus == wanted.corpus else ()
+    of_model = model.provenance.treebanks if model.provenance.corpus == options.corpus else ()
     train = replace(
-        wanted, split="train", treebanks=tuple({**dict(of_model), **dict(wanted.treebanks)}.items())
+        options, split="train", treebanks=tuple({**dict(of_model), **dict(options.treebanks)}.items())
     )
-    for codes in (model.origin.languages, (language,)):
+    for codes in (model.provenance.languages, (language,)):
         there = [code for code in codes if _is_there(sources, train, code)]
-        seen = [one for code in there for one in _examples(sources, train, code, model.origin.examples)]
+        seen = [one for code in there for one in _examples(sources, train, code, model.provenance.examples)]
         if seen:
             return model.task.majority(seen, examples)
     return None
 
 
-def _is_there(sources: Sources, wanted: Wanted, language: str) -> bool:
+def _is_there(sources: Sources, options: EvaluateOptions, language: str) -> bool:
     """Tell whether the split has files; what is wrong with them is said when they are read."""
     try:
         sources.fingerprint(
-            wanted.corpus, language, cast(Split, wanted.split), treebanks=_of(wanted, language)
+            options.corpus, language, cast(Split, options.split), treebanks=_of(options, language)
         )
     except DataError:
         return False
     return True
 
 
-def _examples(sources: Sources, wanted: Wanted, language: str, count: int = 0) -> list[Example]:
-    split = cast(Split, wanted.split)
-    treebanks = _of(wanted, language)
-    return sources.examples(wanted.corpus, language, split, treebanks=treebanks, examples=count)
+def _examples(sources: Sources, options: EvaluateOptions, language: str, count: int = 0) -> list[Example]:
+    split = cast(Split, options.split)
+    treebanks = _of(options, language)
+    return sources.examples(options.corpus, language, split, treebanks=treebanks, examples=count)
 
 
-def _of(wanted: Wanted, language: str) -> Treebanks:
-    return tuple(pair for pair in wanted.treebanks if pair[0] == language)
+def _of(options: EvaluateOptions, language: str) -> Treebanks:
+    return tuple(pair for pair in options.treebanks if pair[0] == language)

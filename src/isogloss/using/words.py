@@ -5,10 +5,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from isogloss.core.errors import DataError
 from isogloss.data.conllu import COLUMNS, HEAD, RELATION, TAG, read_blocks, with_columns, with_misc, with_tree
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File
+from isogloss.tasks import Task
+from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.labels import numbering
+from isogloss.tasks.sentences import merge
 from isogloss.using.formats import (
     Answered,
     Entry,
@@ -21,11 +28,8 @@ from isogloss.using.formats import (
     shown,
 )
 
-NER_KEY = "NER"
-"""Key of a word's entity tag in the last column of CoNLL-U."""
-
 SCORE_KEY = "Score"
-"""Key of its probability."""
+"""Key, in the last column of CoNLL-U, of the probability of a word's label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,40 +49,9 @@ class Labels:
     """Give a sentence what was predicted in the place of its labels."""
 
 
-def _tagged(example: Any, answer: Sequence[str]) -> Example:
-    filled: Example = replace(example, tags=tuple(answer))
-    return filled
-
-
-UPOS = Labels(
-    names=("labels",),
-    lists=lambda tags: (tags,),
-    fill=lambda lines, tags: with_columns(lines, {TAG: tags}),
-    answered=_tagged,
-)
-"""Universal tags, in their own column."""
-
-ENTITIES = Labels(
-    names=("labels",),
-    lists=lambda tags: (tags,),
-    fill=lambda lines, tags: with_misc(lines, NER_KEY, tags),
-    answered=_tagged,
-)
-"""Entity tags, in the last column beside what else is there."""
-
-TREES = Labels(
-    names=("heads", "relations"),
-    lists=lambda tree: (tree.heads, tree.relations),
-    fill=lambda lines, tree: with_columns(
-        lines, {HEAD: [str(head) for head in tree.heads], RELATION: tree.relations}
-    ),
-    answered=lambda example, tree: with_tree(example, tree.heads, tree.relations),
-)
-"""Trees, in their own columns; an enhanced graph stays as it was."""
-
-
-def words(labels: Labels, *, auto_class: str, pipeline: str = "") -> Kind:
-    """Make the kind of tasks that label words."""
+def words(task: Task) -> Kind:
+    """Make the kind of a task that labels words: each of them, or all as a tree."""
+    labels = TREES if task.labels_are == "tree" else _tags(task.name)
     return Kind(
         formats=(
             Format(
@@ -97,11 +70,37 @@ def words(labels: Labels, *, auto_class: str, pipeline: str = "") -> Kind:
             Format(name="lines", looks_so=bool, read=_read_lines, write=partial(_write_lines, labels)),
         ),
         example=sentence,
-        of_object=_of_object,
-        told=partial(_told, labels),
+        from_json=_from_json,
+        to_json=partial(_to_json, labels),
         answered=labels.answered,
-        auto_class=auto_class,
-        pipeline=pipeline,
+        auto_class="" if task.labels_are == "tree" else "AutoModelForTokenClassification",
+        pipeline="" if task.labels_are == "tree" else "token-classification",
+        probabilities=None if task.labels_are == "tree" else _probabilities,
+    )
+
+
+TREES = Labels(
+    names=("heads", "relations"),
+    lists=lambda tree: (tree.heads, tree.relations),
+    fill=lambda lines, tree: with_columns(
+        lines, {HEAD: [str(head) for head in tree.heads], RELATION: tree.relations}
+    ),
+    answered=lambda example, tree: with_tree(example, tree.heads, tree.relations),
+)
+"""Trees, in their own columns; an enhanced graph stays as it was."""
+
+
+def _tags(task: str) -> Labels:
+    """Make what is said of tags: universal ones have a column, others stand in the last under their name."""
+
+    def fill(lines: Sequence[str], tags: Sequence[str]) -> Iterable[str]:
+        return with_columns(lines, {TAG: tags}) if task == "upos" else with_misc(lines, task.upper(), tags)
+
+    return Labels(
+        names=("labels",),
+        lists=lambda tags: (tags,),
+        fill=fill,
+        answered=lambda example, tags: replace(example, tags=tuple(tags)),
     )
 
 
@@ -116,15 +115,15 @@ def sentence(value: Any, where: str, language: str = "") -> TaggedSentence:  # n
     return TaggedSentence(id=where, words=tuple(found), tags=())
 
 
-def _told(labels: Labels, example: Example | None, prediction: Prediction | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"words": [], **{name: [] for name in labels.names}}
+def _to_json(labels: Labels, example: Example | None, prediction: Prediction | None) -> dict[str, Any]:
+    body: dict[str, Any] = {"words": [], **{name: [] for name in labels.names}}
     if isinstance(example, TaggedSentence):
-        told["words"] = list(example.words)
+        body["words"] = list(example.words)
     if prediction is not None:
-        told |= zip(labels.names, map(list, labels.lists(prediction.answer)), strict=True)
+        body |= zip(labels.names, map(list, labels.lists(prediction.answer)), strict=True)
         if prediction.scores is not None:
-            told["scores"] = [round(score, 6) for score in prediction.scores]
-    return told
+            body["scores"] = [round(score, 6) for score in prediction.scores]
+    return body
 
 
 def _read_lines(file: File, _: str) -> Iterator[Entry]:
@@ -199,11 +198,30 @@ def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str
 
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
-        example = _of_object(body, f"{file.name}:{number}", language)
+        example = _from_json(body, f"{file.name}:{number}", language)
         yield Entry(lines=(line,), example=example if example.words else None, about=body)
 
 
-def _of_object(body: Mapping[str, Any], where: str, language: str) -> TaggedSentence:
+def _from_json(body: Mapping[str, Any], where: str, language: str) -> TaggedSentence:
     if not {"words", "text"} & body.keys():
         raise keys_missing(body, where, "words (a list) or text")
     return sentence(body.get("words", body.get("text")), where, language)
+
+
+def _probabilities(
+    task: Task,
+    examples: Sequence[Any],
+    rows: Sequence[EncodedRow],
+    scores: Sequence[Tensor],
+    answers: Sequence[Sequence[str]],
+) -> list[list[float]]:
+    """Return the probability of each word's label (of the repaired one, where a tag was repaired)."""
+    if not scores:
+        return [[] for _ in answers]
+    probabilities = torch.cat(list(scores)).softmax(dim=-1)
+    places = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
+    numbers = numbering(task.labels)
+    return [
+        [float(probabilities[place, numbers[label]]) for place, label in zip(of, labels, strict=True)]
+        for of, labels in zip(places, answers, strict=True)
+    ]

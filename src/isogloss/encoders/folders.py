@@ -1,11 +1,19 @@
-"""A model folder, looked at before anything is loaded from it: what is missing or damaged, and what to do."""
+"""From a folder or a model's name to a folder with all that is needed, and what to do where something lacks.
 
+A folder is looked at before anything is loaded from it. A name of the Hugging Face hub is looked up in the
+local cache, then downloaded.
+"""
+
+import errno
 import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ModelError, did_you_mean
+from isogloss.core.errors import IsoglossError, ModelError, did_you_mean
+from isogloss.core.records import storage_error
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -15,6 +23,17 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.mo
 
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
 """Those of them that a package of their own reads."""
+
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
+    """Return the folder a name or path stands for; what is on the hub is downloaded by these patterns."""
+    path = Path(source).expanduser()
+    beside_folders = "/" in str(source) and path.parent.is_dir()
+    if isinstance(source, str) and _HUB_NAME.fullmatch(source) and not path.exists() and not beside_folders:
+        return hub_folder(source, patterns, complete)
+    return existing_folder(path)
 
 
 def existing_folder(path: Path) -> Path:
@@ -63,10 +82,19 @@ def _check_sentencepiece(model: Path) -> None:
 
 def check_weights(folder: Path, auto_class: str) -> None:
     """Raise ModelError unless the weights are there, all of them, as undamaged safetensors."""
+    from safetensors import SafetensorError, safe_open
+
     for path in weight_files(folder, auto_class):
         if not path.is_file():
             raise ModelError(f"{path}: this part of the weights is missing. Copy or download it again.")
-        _check_safetensors(path)
+        try:
+            with safe_open(path, framework="pt"):  # Reads the header and compares it with the file's length.
+                pass
+        except SafetensorError as error:
+            raise ModelError(
+                f"{path}: these weights are damaged ({error}). Copy or download the file again; if a run of "
+                f"isogloss made it, delete the run's folder and run again."
+            ) from error
 
 
 def has_weights(folder: Path) -> bool:
@@ -111,19 +139,6 @@ def _shards(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(set(index.get("weight_map", {}).values()))]
 
 
-def _check_safetensors(path: Path) -> None:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt"):  # Reads the header and compares it with the file's length.
-            pass
-    except SafetensorError as error:
-        raise ModelError(
-            f"{path}: these weights are damaged ({error}). Copy or download the file again; if a run of "
-            f"isogloss made it, delete the run's folder and run again."
-        ) from error
-
-
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -137,3 +152,72 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _found(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir())
     return f" (found: {', '.join(names[:6])}{' …' if len(names) > 6 else ''})" if names else " (it is empty)"
+
+
+def differing(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """Name what is not on both sides, or not the same on both."""
+    return sorted(name for name in {**expected, **found} if expected.get(name) != found.get(name))
+
+
+def one_line(error: Exception) -> str:
+    """Say what an error of another library says, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
+    """Return a folder with the files of a hub model that match the patterns.
+
+    What is in the cache and ``complete`` is used without asking the network. An interrupted download is
+    taken up where it stopped. ModelError when the hub itself has not all that is needed.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        cached: Path | None = Path(
+            snapshot_download(name, allow_patterns=list(patterns), local_files_only=True)
+        )
+    except LocalEntryNotFoundError:
+        cached = None
+    if cached and complete(cached):
+        return cached
+    try:
+        # Subfolders hold the same weights in other formats.
+        folder = Path(snapshot_download(name, allow_patterns=list(patterns), ignore_patterns=["*/*"]))
+    except Exception as error:  # The hub's client lets through errors of several HTTP libraries.
+        raise _download_error(name, error) from error
+    if not complete(folder):
+        raise _incomplete(name, folder, patterns)
+    return folder
+
+
+def _download_error(name: str, error: Exception) -> IsoglossError:
+    from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError
+
+    if isinstance(error, RepositoryNotFoundError):
+        return ModelError(
+            f"{name}: neither a folder here nor a model on the Hugging Face hub (or one that needs a login). "
+            f"Check the name, or give the folder."
+        )
+    if isinstance(error, LocalEntryNotFoundError):
+        return ModelError(
+            f"{name}: not found locally, and the Hugging Face hub cannot be reached. On a connected machine: "
+            f"hf download {name} --local-dir FOLDER; then give that folder instead of the name."
+        )
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return storage_error(Path(name), error)
+    return ModelError(
+        f"{name}: the download was interrupted ({one_line(error)}). Run the same command again: it resumes. "
+        f"If it keeps failing: hf download {name} --local-dir FOLDER, and give that folder."
+    )
+
+
+def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
+    found = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+    return ModelError(
+        f"{name}: of {', '.join(patterns)} the Hugging Face hub has {found}, which is not enough. If its "
+        f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if you "
+        f"trust where they come from: from transformers import AutoModel, AutoTokenizer; "
+        f"AutoModel.from_pretrained({name!r}).save_pretrained('FOLDER'); "
+        f"AutoTokenizer.from_pretrained({name!r}).save_pretrained('FOLDER'). Then give FOLDER."
+    )

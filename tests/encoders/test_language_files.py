@@ -18,8 +18,8 @@ from isogloss.encoders import (
     load_with_new_head,
     save_model,
 )
+from isogloss.encoders.language_files import MODULES_FILE, left_out, read_about
 from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
-from isogloss.encoders.module_files import FILE, left_out, read_about
 from isogloss.encoders.own_head import load_with_own_head
 from isogloss.encoders.speaking import of_language
 
@@ -118,7 +118,7 @@ def test_kind_width_and_fallback_are_kept(bert_folder, tmp_path):
 def test_an_ordinary_folder_has_none_and_gets_none(bert_folder, tmp_path):
     assert read_about(bert_folder, 32) is None
     save_model(load_model(bert_folder), load_tokenizer(bert_folder), tmp_path / "saved")
-    assert not (tmp_path / "saved" / FILE).exists()
+    assert not (tmp_path / "saved" / MODULES_FILE).exists()
 
 
 def test_modules_left_out_for_a_while_come_back(bert_folder):
@@ -140,30 +140,30 @@ def broken(saved, change):
     """Write the file again after a change of its weights and of what it says of them."""
     from safetensors import safe_open
 
-    with safe_open(saved / FILE, framework="pt") as file:
+    with safe_open(saved / MODULES_FILE, framework="pt") as file:
         metadata = file.metadata()
-    weights = load_file(saved / FILE)
+    weights = load_file(saved / MODULES_FILE)
     change(weights, metadata)
-    save_file(weights, saved / FILE, metadata=metadata)
+    save_file(weights, saved / MODULES_FILE, metadata=metadata)
 
 
 def refusal(saved):
     with pytest.raises(ModelError) as found:
         load_model(saved)
     message = str(found.value)
-    assert "\n" not in message and str(saved / FILE) in message
+    assert "\n" not in message and str(saved / MODULES_FILE) in message
     return message
 
 
 def test_a_file_that_is_none_is_damaged(saved):
-    (saved / FILE).write_bytes(b"\0" * 20)
+    (saved / MODULES_FILE).write_bytes(b"\0" * 20)
     message = refusal(saved)
     assert "these language modules are damaged" in message and "Copy the file again" in message
 
 
 def test_a_file_cut_short_is_damaged(saved):
-    content = (saved / FILE).read_bytes()
-    (saved / FILE).write_bytes(content[: len(content) // 2])
+    content = (saved / MODULES_FILE).read_bytes()
+    (saved / MODULES_FILE).write_bytes(content[: len(content) // 2])
     assert "damaged" in refusal(saved)
 
 
@@ -182,7 +182,7 @@ def test_what_a_file_says_of_itself_is_checked(saved, name, value, message):
 
 
 def test_a_file_that_says_nothing_is_damaged(saved):
-    save_file(load_file(saved / FILE), saved / FILE)
+    save_file(load_file(saved / MODULES_FILE), saved / MODULES_FILE)
     assert "damaged (KeyError: 'kind')" in refusal(saved)
 
 
@@ -199,5 +199,5 @@ def test_weights_of_another_shape_or_missing_or_too_many_are_anothers(saved):
 
 def test_a_file_of_another_encoder_is_refused(saved, xlm_roberta_folder, distilbert_folder, tmp_path):
     copytree(distilbert_folder, tmp_path / "other")
-    copyfile(saved / FILE, tmp_path / "other" / FILE)
+    copyfile(saved / MODULES_FILE, tmp_path / "other" / MODULES_FILE)
     assert "these modules are another encoder's" in refusal(tmp_path / "other")

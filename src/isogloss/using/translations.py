@@ -1,4 +1,4 @@
-"""Inputs beside their translations, for models that mix the two (X-Mixup): in step, and told of where not.
+"""Inputs beside their translations, for models that mix the two (X-Mixup): in step, and warned of where not.
 
 An input without a translation is predicted unmixed. That is said once for all of them, with what to do.
 """
@@ -7,11 +7,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, tee
+from pathlib import Path
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.progress import Tell, silent
 from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of, translate_inputs
 from isogloss.data.translated_text import TranslateTexts
+from isogloss.translators import TRANSLATORS, TranslateSetting, Translator
+from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry
 
 COUNTED = 1_000_000
@@ -26,7 +30,7 @@ def python_warning(text: str) -> None:
     warnings.warn(text, stacklevel=2)
 
 
-def beside(
+def pair_with_translations(
     entries: Iterable[Entry], translations: Iterable[Example | None], names: tuple[str, str]
 ) -> Iterator[Entry]:
     """Give each entry with its translation, which stands at the same place; what is no input is passed over.
@@ -48,7 +52,7 @@ def beside(
         raise _unequal(names, done, done + more)
 
 
-def by_id(
+def pair_by_id(
     entries: Iterable[Entry], translations: Iterable[Example | None], names: tuple[str, str]
 ) -> Iterator[Entry]:
     """Give each entry with the translation of its example's id; DataError where no id is known at all."""
@@ -64,7 +68,7 @@ def by_id(
         yield replace(entry, translation=translation)
 
 
-def translated(entries: Iterable[Entry], translate: TranslateTexts) -> Iterator[Entry]:
+def translate_on_the_way(entries: Iterable[Entry], translate: TranslateTexts) -> Iterator[Entry]:
     """Give each entry with a translation made on the way."""
     here, there = tee(entries)
     made = translate_inputs((one.example for one in there if one.example is not None), translate)
@@ -72,7 +76,7 @@ def translated(entries: Iterable[Entry], translate: TranslateTexts) -> Iterator[
         yield entry if entry.example is None else replace(entry, translation=unless_blank(next(made)))
 
 
-def telling_of_unmixed(entries: Iterable[Entry], into: str, *, given: bool, warn: Warn) -> Iterator[Entry]:
+def warn_of_unmixed(entries: Iterable[Entry], into: str, *, given: bool, warn: Warn) -> Iterator[Entry]:
     """Pass entries on; warn once of those without a translation.
 
     At the first where no translations were ``given``, else at the end, when it is known how many they are.
@@ -110,3 +114,43 @@ def _unequal(names: tuple[str, str], inputs: int, translations: int) -> DataErro
         f"{names[1]}: {translations} translations for {inputs} inputs ({names[0]}). Give one for each, in "
         f"their order; an empty one for an input that has none."
     )
+
+
+def translation_for(
+    model: FineTuned, name: str, *, language: str, translating: str = "", folder: Path, tell: Tell = silent
+) -> TranslateTexts:
+    """Return what translates inputs in a language into the model's source language.
+
+    ``translating`` is the folder or hub name of the model that translates, ``folder`` one in which the
+    translator may keep what it needs. ConfigError where options do not go together.
+    """
+    if name not in TRANSLATORS:
+        raise unknown_name("--translator", "translator", name, TRANSLATORS)
+    model.check_mixes("--translator")
+    _check_languages(model, language)
+    translator: Translator = TRANSLATORS[name]()
+    if translator.needs_model and not translating:
+        raise ConfigError(f"--translator {name} needs a model: --model FOLDER, or its name on the hub.")
+    if translating and not translator.needs_model:
+        raise ConfigError(f"--model: translator {name} takes none. Leave it away.")
+    setting = TranslateSetting(
+        source=language,
+        target=model.into,
+        model=translating,
+        folder=folder,
+        precision=model.precision,
+        tell=tell,
+    )
+    return lambda texts: translator.translate(texts, setting)
+
+
+def _check_languages(model: FineTuned, language: str) -> None:
+    if not language:
+        raise ConfigError("--translator: from which language? Say that of the inputs: --language sw.")
+    if not model.provenance.source:
+        raise ConfigError("--translator: into which language? The model's record names no source language.")
+    if language in model.provenance.source:
+        raise ConfigError(
+            f"--translator: {language} is the language the model was trained on; there is nothing to "
+            f"translate. Leave --translator away."
+        )

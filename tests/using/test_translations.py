@@ -13,8 +13,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
 from isogloss.data.translated_text import Translated
 from isogloss.using.model import TOGETHER
-from isogloss.using.predicting import How, check_translations, predict_file
-from isogloss.using.translating import translation_for
+from isogloss.using.predicting import PredictOptions, check_translations, predict_file
+from isogloss.using.translations import translation_for
 
 VALUES = {
     "upos": lambda code: [one.words for one in sentences(code, 12)],
@@ -34,7 +34,7 @@ def told():
 
 
 def predicted(model, text, told, **how):
-    return joined(predict_file(model, text_file(text), How(warn=told.append, **how)))
+    return joined(predict_file(model, text_file(text), PredictOptions(warn=told.append, **how)))
 
 
 def scored(model, values, translations=None):
@@ -56,7 +56,7 @@ def test_values_are_predicted_as_the_corpus_scores_them(make_mixing, task):
     assert all(map(torch.equal, found, paired.scores(model.network)))
     assert not all(map(torch.equal, found, scored(model, here)))
     assert model.predict(here, translations=there) == paired.predict(model.network)
-    assert model.predict_examples(examples, translations=others) == paired.predict(model.network)
+    assert model.predict(examples, translations=others) == paired.predict(model.network)
 
 
 def test_labelled_examples_are_scored_beside_their_translations(make_mixing):
@@ -136,7 +136,7 @@ def test_a_model_that_does_not_mix_refuses_translations(make_model):
     ):
         model.predict(["Anna"], translations=["Anna"])
     with pytest.raises(ConfigError, match=r"^--translations: this model .* Leave --translations away"):
-        predict_file(model, text_file("Anna\n"), How(translations=text_file("Anna\n")))
+        predict_file(model, text_file("Anna\n"), PredictOptions(translations=text_file("Anna\n")))
 
 
 def lines(values):
@@ -200,10 +200,10 @@ def test_an_empty_line_leaves_its_input_unmixed(make_mixing, told):
 
 
 def test_a_file_of_another_length_is_refused_before_anything_is_predicted(make_mixing, told):
-    model, how = make_mixing(), How(warn=told.append, translations=text_file("a\n\nb\n", "to.en"))
+    model, how = make_mixing(), PredictOptions(warn=told.append, translations=text_file("a\n\nb\n", "to.en"))
     with pytest.raises(DataError, match=r"to.en: 3 translations for 4 inputs \(input\).*an empty one for"):
         check_translations(model, text_file("a\nb\nc\nd\n"), how)
-    broken = How(translations=text_file("a\n"), translate=lambda texts: texts)
+    broken = PredictOptions(translations=text_file("a\n"), translate=lambda texts: texts)
     with pytest.raises(ConfigError, match="--translations and --translator: both give translations"):
         check_translations(model, text_file("a\n"), broken)
     assert told == []
@@ -285,7 +285,7 @@ def test_a_translator_is_asked_no_further_than_it_is_needed(make_mixing):
             yield Translated(text)
 
     endless = File("stdin", lambda: (f"Anna saw {number}\n" for number in count()), lambda: "")
-    next(predict_file(make_mixing(), endless, How(translate=noting)))
+    next(predict_file(make_mixing(), endless, PredictOptions(translate=noting)))
     assert len(asked) == TOGETHER
 
 

@@ -1,0 +1,241 @@
+"""What the verbs about data do: align bitext, translate corpora or text, fetch official files."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from isogloss.cli.display import Display
+from isogloss.core.errors import ConfigError
+from isogloss.core.records import writing
+from isogloss.core.whole_files import whole_file
+from isogloss.data import CORPORA
+from isogloss.data.downloading import megabytes
+from isogloss.data.fetching import Result, fetch, is_there
+from isogloss.data.releases import Release, chosen
+from isogloss.experiments.asking import parse_change
+
+if TYPE_CHECKING:
+    from isogloss.experiments.aligning import AlignmentWanted
+    from isogloss.experiments.translating import Direction, SplitWanted
+
+HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
+MANY = 6
+"""More languages than this are counted, not listed."""
+
+ALIGNED = ("languages", "split", "aligner", "pairs", "links")
+GOLD = ("gold_pairs", "precision", "recall", "f1", "aer")
+"""Columns of bitext that has links of its own."""
+
+FOLDER = Path("runs/translate")
+"""Where translated corpora go unless --out says otherwise."""
+
+TRANSLATED = ("corpus", "languages", "split", "translator", "examples", "translated", "lost", "cuts")
+SCORED = ("metric", "score")
+"""Columns of bitext, which has translations of its own."""
+
+
+def print_alignments(
+    wanted: "AlignmentWanted", *, out: Path, data: str | None, quiet: bool, as_json: bool
+) -> None:
+    """Print what each alignment came to, and where its links are."""
+    from isogloss.experiments.aligning import align_bitext
+
+    with Display(quiet=quiet or as_json) as display:
+        found = align_bitext(wanted, out=out, data=data or "", tell=display.tell)
+    if as_json:
+        for one in found:
+            Display(as_json=True).emit({**one.row, "file": str(one.links)})
+        return
+    if not quiet:
+        known = [name for name in (*ALIGNED, *GOLD) if any(name in one.row for one in found)]
+        Display().table(known, [[_cell(one.row.get(name)) for name in known] for one in found])
+    for one in found:
+        print(one.links)
+
+
+def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:
+    """Return an aligner as a recipe's [align] says it."""
+    table: dict[str, object] = dict(map(parse_change, changes))
+    if "name" in table:
+        raise ConfigError("--set name=…: the aligner is said by --aligner. Leave it out.")
+    return {"name": name, **table}
+
+
+def print_split(
+    direction: "Direction", wanted: "SplitWanted", *, out: Path, data: str | None, quiet: bool, as_json: bool
+) -> None:
+    """Print what a translation came to, and where its examples are."""
+    from isogloss.experiments.translating import translate_split
+
+    with Display(quiet=quiet or as_json) as display:
+        found = translate_split(direction, wanted, out=out, data=data or "", tell=display.tell)
+        for warning in found.warnings:
+            display.say(f"isogloss: {warning}")
+    if as_json:
+        Display(as_json=True).emit({**found.row, "warnings": found.warnings, "file": str(found.file)})
+        return
+    if not quiet:
+        known = [name for name in (*TRANSLATED, *SCORED) if name in found.row]
+        Display().table(known, [[_cell(found.row[name]) for name in known]])
+    print(found.file)
+
+
+def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
+    """Print the translation of each line, or write them to a file, which is there whole or not at all."""
+    from isogloss.cli.using import opened
+    from isogloss.experiments.translating import line_translator
+
+    file = opened(name)
+    with _work(out) as folder, Display(quiet=quiet or out is None) as display:
+        translate = line_translator(direction, folder, tell=display.tell)
+        lines = (line.rstrip("\r\n") for line in file.read())
+        if out is None:
+            for line in translate(lines):
+                Display(as_json=True).emit({"text": line}) if as_json else print(line, flush=True)
+            return
+        with whole_file(out) as written:
+            for line in translate(lines):
+                with writing(out):
+                    written.write(f"{line}\n")
+    if as_json:
+        Display(as_json=True).emit({"file": str(out)})
+    elif not quiet:
+        print(out)
+
+
+def translator_table(name: str, model: str, changes: Sequence[str]) -> dict[str, object]:
+    """Return a translator as a recipe's [translate] says it."""
+    table: dict[str, object] = dict(map(parse_change, changes))
+    for key, option in (("name", "--translator"), ("model", "--model")):
+        if key in table:
+            raise ConfigError(f"--set {key}=…: this is said by {option}. Leave it out.")
+    return {"name": name, **({"model": model} if model else {}), **table}
+
+
+@contextmanager
+def _work(out: Path | None) -> Iterator[Path]:
+    """Give a folder for what is translated already; beside a file it outlives an interruption."""
+    if out is None:
+        with TemporaryDirectory() as temporary:
+            yield Path(temporary)
+        return
+    folder = out.with_name(f".{out.name}.translating")
+    yield folder
+    rmtree(folder, ignore_errors=True)
+
+
+def _cell(value: object) -> object:
+    return f"{value:.3f}" if isinstance(value, float) else value
+
+
+def fetch_corpora(
+    names: Sequence[str],
+    folder: Path,
+    languages: Sequence[str],
+    *,
+    dry_run: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Fetch the official files of corpora into a data folder, or with ``dry_run`` say what that would be."""
+    wanted = chosen(names, languages)
+    if dry_run:
+        _print_plan(wanted, folder, languages, as_json=as_json)
+        return
+    with Display(quiet=quiet, as_json=as_json) as display:
+        for line in licences(wanted):
+            display.say(line)
+        results = []
+        for result in fetch(wanted, folder, languages=languages, tell=display.tell):
+            results.append(result)
+            display.say(_done(result))
+            if as_json:
+                display.emit({"event": "fetched", **_facts(result, folder)})
+    if not as_json:
+        _print_sum(results, folder)
+
+
+def licences(wanted: Sequence[Release]) -> list[str]:
+    """Give a line for each corpus and licence: who made it, under which terms, how much there is to load."""
+    groups: dict[tuple[str, str], list[Release]] = {}
+    for release in wanted:
+        terms = release.licence or CORPORA[release.corpus].licence
+        groups.setdefault((release.corpus, terms), []).append(release)
+    return [
+        f"{corpus}: {len(files)} file{'s' if len(files) > 1 else ''}, {_sum(files)}. "
+        f"Licence: {terms}. {CORPORA[corpus].url}".rstrip()
+        for (corpus, terms), files in groups.items()
+    ]
+
+
+def _print_plan(wanted: Sequence[Release], folder: Path, languages: Sequence[str], *, as_json: bool) -> None:
+    display = Display(as_json=as_json)
+    for line in licences(wanted):
+        display.say(line)
+    display.table((*HEADS, "there"), [(*_row(one), _there(one, folder, languages)) for one in wanted])
+
+
+def _there(release: Release, folder: Path, languages: Sequence[str]) -> str:
+    return "yes" if is_there(release, folder, languages) else "no"
+
+
+def _row(release: Release) -> tuple[str, ...]:
+    places = [release.to] if release.to else [place for _, place in release.take]
+    many = len(release.languages) > MANY
+    return (
+        release.corpus,
+        release.part,
+        f"{len(release.languages)} languages" if many else " ".join(release.languages),
+        _sum([release]),
+        "published" if release.sha256 else "none published",
+        release.url,
+        " ".join(places),
+    )
+
+
+def _sum(files: Sequence[Release]) -> str:
+    known = sum(file.size or 0 for file in files)
+    unknown = sum(file.size is None for file in files)
+    if not unknown:
+        return megabytes(known)
+    return f"{megabytes(known)} and {unknown} of unknown size" if known else "size unknown"
+
+
+def _done(result: Result) -> str:
+    release, fetched = result.release, result.fetched
+    how = "already there" if result.was_there else f"fetched, {megabytes(fetched.size)}"
+    sure = (
+        "checksum as published"
+        if fetched.published
+        else f"no published checksum: the one of this download is recorded ({fetched.sha256[:12]}…)"
+    )
+    return f"{release.place}: {how}, {sure}, {len(fetched.files)} file{'s' if len(fetched.files) > 1 else ''}"
+
+
+def _facts(result: Result, folder: Path) -> dict[str, object]:
+    release, fetched = result.release, result.fetched
+    return {
+        "corpus": release.corpus,
+        "part": release.part,
+        "url": release.url,
+        "folder": str(folder),
+        "was_there": result.was_there,
+        "size": fetched.size,
+        "sha256": fetched.sha256,
+        "published": fetched.published,
+        "files": sorted(fetched.files),
+    }
+
+
+def _print_sum(results: Sequence[Result], folder: Path) -> None:
+    files = sum(len(result.fetched.files) for result in results)
+    loaded = sum(result.fetched.size for result in results if not result.was_there)
+    corpora = ", ".join(dict.fromkeys(result.release.corpus for result in results))
+    print(f"{folder}: {files} files of {corpora}; {megabytes(loaded)} fetched.")
+    if any(result.release.take for result in results):
+        print(f"The archives in {folder / 'downloads'} may be deleted. Use the files with --data {folder}.")
+    else:
+        print(f"Use the files with --data {folder}.")
