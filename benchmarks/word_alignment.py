@@ -5,8 +5,8 @@
 
 Statistical aligners see the gold sentences (never their links) and, for en-fr, the verses of the Bible; for
 zh-en the gold sentences alone, whose Chinese is split into words as no other text here is; for the built-in
-languages translations of their own. eflomal is left out where the program is not on the PATH; systran-align, a
-port of fast_align to compare ours with, where it is not installed.
+languages translations of their own. Left out are eflomal where no such program is, and systran-align, a
+port of fast_align, where it is not installed.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.bitext import Bitext
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import flipped
+from isogloss.data.word_links import flipped, linked_words
 
 
 def read(folder, pair, split="train", **fields):
@@ -129,7 +129,7 @@ text = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["C
 @st.composite
 def translations(draw):
     first, second = draw(text), draw(text)
-    links = [(i, j) for i in range(len(first.split())) for j in range(len(second.split()))]
+    links = [(i, j) for i in range(len(linked_words(first))) for j in range(len(linked_words(second)))]
     if draw(st.booleans()):
         return Translation(id="", first=first, second=second)
     sure = draw(st.lists(st.sampled_from(links), unique=True))

@@ -23,6 +23,7 @@ from isogloss.core.records import writing
 from isogloss.data.examples import Translation
 from isogloss.data.pharaoh import Aligned
 from isogloss.data.symmetrization import Symmetrization, symmetrized
+from isogloss.data.word_links import linked_words
 
 LEXICONS = "fast-align.npz"
 WORDS = "fast-align.json"
@@ -83,7 +84,7 @@ class FastAlign:
             for side, text in zip(texts, (pair.first, pair.second), strict=True):
                 side.append(text.lower() if self.lowercase else text)
         first, second = (
-            [_numbers(text.split(), known, learn=learn) for text in side]
+            [_numbers(linked_words(text), known, learn=learn) for text in side]
             for side, known in zip(texts, words, strict=True)
         )
         return first, second

@@ -27,6 +27,8 @@ def print_alignments(
         known = [name for name in (*COLUMNS, *GOLD) if any(name in one.row for one in found)]
         Display().table(known, [[_cell(one.row.get(name)) for name in known] for one in found])
     for one in found:
+        for warning in one.warnings:
+            Display(quiet=quiet).say(f"isogloss: {warning}")
         print(one.links)
 
 

@@ -10,15 +10,23 @@ from isogloss.data.files import File
 NO_LINKS = "-"
 """In a table: gold alignments exist, and this pair has no link (an empty cell: none exist)."""
 
+LINKED_WORD = re.compile("[^ \t]+")
+"""What links count as a word: spaces (U+0020) and tabs part words, and no other white space does."""
+
 _LINK = re.compile(r"([0-9]{1,6})([-p])([0-9]{1,6})")
+
+
+def linked_words(text: str) -> list[str]:
+    """Return the words that links count."""
+    return LINKED_WORD.findall(text)
 
 
 def linked(pair: Translation, text: str, file: File, number: int, first_is: int = 0) -> Translation:
     """Give the pair its links; ``first_is`` (0 or 1) is how the format counts a sentence's first word."""
-    sizes = len(pair.first.split()), len(pair.second.split())
+    sizes = len(linked_words(pair.first)), len(linked_words(pair.second))
     sure: list[tuple[int, int]] = []
     possible: list[tuple[int, int]] = []
-    for link in text.split():
+    for link in linked_words(text):
         match = _LINK.fullmatch(link)
         i, j = (int(match[1]) - first_is, int(match[3]) - first_is) if match else (-1, -1)
         if not match or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
@@ -44,7 +52,7 @@ def flipped(pair: Translation) -> Translation:
 
 def format_links(pair: Translation, corpus: str) -> str:
     """Write the links, counted from 0."""
-    sizes = len(pair.first.split()), len(pair.second.split())
+    sizes = len(linked_words(pair.first)), len(linked_words(pair.second))
     for i, j in (*(pair.links or ()), *pair.possible):
         if pair.links is None or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
             where = f"{sizes[0]} and {sizes[1]} words" if pair.links is not None else "a pair without links"

@@ -15,6 +15,7 @@ import numpy as np
 from isogloss.core.errors import DataError
 from isogloss.core.records import Value
 from isogloss.data.examples import Translation
+from isogloss.data.word_links import linked_words
 from isogloss.encoders.words import SplitWords, special_subwords, split_words
 
 Word = Literal["average", "first", "last", "subwords"]
@@ -156,7 +157,7 @@ def encode_pairs(bitext: Mapping[str, Sequence[Translation]], tokenizer: Any, ho
         first, links = len(pairs), len(pairs.pulled.values)
         for start in range(0, len(translations), AT_ONCE):
             some = translations[start : start + AT_ONCE]
-            words = [(one.first.split(), one.second.split()) for one in some]
+            words = [(linked_words(one.first), linked_words(one.second)) for one in some]
             splits = iter(split_words(list(chain.from_iterable(words)), tokenizer))
             for one, sides in zip(some, words, strict=True):
                 encode.add(languages, one, sides, (next(splits), next(splits)))
