@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError
 from isogloss.experiments.aligning import AlignmentWanted, align_bitext
 from isogloss.experiments.asking import parse_change
@@ -29,7 +29,7 @@ def print_alignments(
     for one in found:
         for warning in one.warnings:
             Display(quiet=quiet).say(f"isogloss: {warning}")
-        print(one.links)
+        show_line(one.links)
 
 
 def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:

@@ -8,7 +8,8 @@ from statistics import stdev
 from typing import Any
 
 from isogloss.cli.compared_runs import Compared, Request, compare_runs
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
+from isogloss.core.plain_text import plain
 from isogloss.metrics.power import MOST_SEEDS, seeds_needed
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS
 from isogloss.reports.names import count, percent
@@ -34,11 +35,11 @@ def print_comparisons(request: Request, *, points: float, as_json: bool) -> None
         return
     for _, group in groupby(found, key=_pair):
         own = list(group)
-        print(_title(own))
+        show_line(_title(own))
         display.table(HEADS, [_row(one, points) for one in own])
-    print(_legend(found, points))
+    show_line(_legend(found, points))
     for note in notes:
-        print(f"isogloss: {note}", file=sys.stderr)
+        print(plain(f"isogloss: {note}"), file=sys.stderr)
 
 
 def _pair(one: Compared) -> tuple[object, ...]:

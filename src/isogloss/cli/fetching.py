@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
 from isogloss.data import CORPORA
 from isogloss.data.downloading import megabytes
 from isogloss.data.fetching import Result, fetch, is_there
@@ -117,8 +117,10 @@ def _print_sum(results: Sequence[Result], folder: Path) -> None:
     files = sum(len(result.fetched.files) for result in results)
     loaded = sum(result.fetched.size for result in results if not result.was_there)
     corpora = ", ".join(dict.fromkeys(result.release.corpus for result in results))
-    print(f"{folder}: {files} files of {corpora}; {megabytes(loaded)} fetched.")
+    show_line(f"{folder}: {files} files of {corpora}; {megabytes(loaded)} fetched.")
     if any(result.release.take for result in results):
-        print(f"The archives in {folder / 'downloads'} may be deleted. Use the files with --data {folder}.")
+        show_line(
+            f"The archives in {folder / 'downloads'} may be deleted. Use the files with --data {folder}."
+        )
     else:
-        print(f"Use the files with --data {folder}.")
+        show_line(f"Use the files with --data {folder}.")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from isogloss.cli.display import show_line
 from isogloss.cli.options import Debug, Json, Quiet
 
 languages_app = typer.Typer(
@@ -38,4 +39,4 @@ def export(
 
     with Display(quiet=quiet) as display:
         BuiltInFolder().export(folder, display.tell)
-    print(folder)
+    show_line(folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
 from isogloss.cli.using import opened
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import writing
@@ -36,7 +36,7 @@ def print_split(
     if not quiet:
         known = [name for name in (*COLUMNS, *SCORED) if name in found.row]
         Display().table(known, [[_cell(found.row[name]) for name in known]])
-    print(found.file)
+    show_line(found.file)
 
 
 def print_lines(direction: Direction, name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
@@ -47,7 +47,7 @@ def print_lines(direction: Direction, name: str, *, out: Path | None, quiet: boo
         lines = (line.rstrip("\r\n") for line in file.read())
         if out is None:
             for line in translate(lines):
-                Display(as_json=True).emit({"text": line}) if as_json else print(line, flush=True)
+                Display(as_json=True).emit({"text": line}) if as_json else show_line(line)
             return
         with whole_file(out) as written:
             for line in translate(lines):
@@ -56,7 +56,7 @@ def print_lines(direction: Direction, name: str, *, out: Path | None, quiet: boo
     if as_json:
         Display(as_json=True).emit({"file": str(out)})
     elif not quiet:
-        print(out)
+        show_line(out)
 
 
 def translator_table(name: str, model: str, changes: Sequence[str]) -> dict[str, object]:

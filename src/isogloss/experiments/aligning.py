@@ -84,7 +84,7 @@ def _plan(wanted: AlignmentWanted, out: Path, data: str) -> Planned:
     sources = Sources(data, places([wanted.encoder]))
     with located("--encoder"):
         encoder = pretrained(wanted.encoder)
-    asked = Asked(dict(wanted.aligner), "isogloss align", split)
+    asked = Asked(dict(wanted.aligner), "command line", split)
     runs = alignments(asked, sources, encoder, wanted.bitext, wanted.pairs)
     recipe = Recipe(title=f"Word alignments of {wanted.bitext}")
     sized: list[Run] = [replace(run, examples=wanted.examples) for run in runs]

@@ -23,11 +23,15 @@ PRECISION = "precision.json"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a plan: ids of runs made now, found done, and failed (with the message)."""
+    """What became of a plan: ids of runs made now, found done, and failed (with the message).
+
+    ``damaged`` says what was wrong with runs that were made again, or started over.
+    """
 
     made: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    damaged: dict[str, str] = field(default_factory=dict)
 
     @property
     def ended(self) -> int:
