@@ -46,6 +46,8 @@ KNOWN_TO = {
     "pyarrow": {"data"},
     "ctranslate2": {"translators"},
     "urllib": {"data"},
+    "sacrebleu": {"metrics"},
+    "filelock": {"core"},
     "systran_align": {"aligners"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")

@@ -18,7 +18,7 @@ FOLDER = Path("runs/translate")
 """Where translated corpora go unless --out says otherwise."""
 
 COLUMNS = ("corpus", "languages", "split", "translator", "examples", "translated", "lost", "cuts")
-SCORED = ("metric", "score")
+SCORED = ("metric", "score", "bleu")
 """Columns of bitext, which has translations of its own."""
 
 
