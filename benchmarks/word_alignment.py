@@ -5,7 +5,8 @@
 
 Statistical aligners see the gold sentences (never their links) and, for en-fr, the verses of the Bible; for
 zh-en the gold sentences alone, whose Chinese is split into words as no other text here is; for the built-in
-languages translations of their own. eflomal is left out where the program is not on the PATH.
+languages translations of their own. Left out are eflomal where no such program is, and systran-align, a
+port of fast_align, where it is not installed.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
@@ -36,7 +38,8 @@ from isogloss.encoders.loading import load_encoder_config
 from isogloss.metrics.alignment_error import AlignmentScores, alignment_scores
 
 SHIPPED = str(files("isogloss") / "shipped")
-HEADER = "| pair | aligner | precision | recall | F1 | AER | seconds |\n|---|---|---:|---:|---:|---:|---:|"
+COLUMNS = ("pair", "aligner", "precision", "recall", "F1", "AER", "seconds", "pairs a second")
+HEADER = f"| {' | '.join(COLUMNS)} |\n|---|---|{'---:|' * 6}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ def tests(data: Path | None, encoder: str, training: int, only: tuple[str, ...])
 def rows(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
     """Give name, links of the gold pairs and seconds of every aligner and setting."""
     yield from fast_align(test)
+    if find_spec("systran_align"):
+        yield systran_align(test)
     if shutil.which("eflomal"):
         yield from eflomal(test)
     if test.encoder:
@@ -106,6 +111,25 @@ def fast_align(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
                 FastAlign(symmetrization=how).align_new(setting(test.gold, place)),
                 seconds,
             )
+
+
+def systran_align(test: Test) -> tuple[str, list[Aligned], float]:
+    """Learn and link with the port of fast_align, as it is: it has one symmetrisation."""
+    from systran_align import Aligner, generate_alignment_probabilities
+
+    words = [
+        (one.first.lower().split(" "), one.second.lower().split(" ")) for one in [*test.gold, *test.more]
+    ]
+    with tempfile.TemporaryDirectory() as place:
+        start = time.perf_counter()
+        text, *tables = (Path(place, name) for name in ("text", "forward", "backward"))
+        text.write_text("".join(f"{' '.join(one)} ||| {' '.join(two)}\n" for one, two in words))
+        options = {"favor_diagonal": True, "optimize_tension": True, "variational_bayes": True}
+        generate_alignment_probabilities(str(text), *map(str, tables), **options)
+        linked = Aligner(*map(str, tables)).align_batch(*map(list, zip(*words, strict=True)))
+        seconds = time.perf_counter() - start
+    found = [Aligned(links=tuple(sorted(one["alignments"]))) for one in linked[: len(test.gold)]]
+    return "systran-align", found, seconds
 
 
 def eflomal(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
@@ -140,7 +164,9 @@ def score(gold: Sequence[Translation], links: Sequence[Aligned]) -> AlignmentSco
 
 def row(test: Test, name: str, found: AlignmentScores, seconds: float) -> str:
     numbers = (found.precision, found.recall, found.f1, found.aer)
-    return f"| {test.name} | {name} | {' | '.join(f'{x:.3f}' for x in numbers)} | {seconds:.1f} |"
+    pairs = len(test.gold) + (0 if name.startswith("encoder") else len(test.more))
+    written = " | ".join(f"{number:.3f}" for number in numbers)
+    return f"| {test.name} | {name} | {written} | {seconds:.1f} | {pairs / seconds:.0f} |"
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ KNOWN_TO = {
     "ctranslate2": {"translators"},
     "urllib": {"data"},
     "httpx2": {"data"},
+    "sacrebleu": {"metrics"},
+    "filelock": {"core"},
     "systran_align": {"aligners"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")

@@ -46,6 +46,11 @@ def test_other_pairs_in_the_batch_change_nothing(align, matching):
         assert alone.scores == pytest.approx(aligned.scores, abs=1e-5)
 
 
+def test_spaces_and_tabs_alone_part_words(align):
+    (aligned,) = align(pairs(("cat\t\u3000 mat", "cat \xa0 mat")), unit="word")
+    assert {(0, 0), (2, 2)} <= set(aligned.links)
+
+
 def test_exchanged_languages_give_exchanged_links(align):
     turned = [Translation(id=pair.id, first=pair.second, second=pair.first) for pair in MIXED]
     for one, other in zip(align(MIXED), align(turned), strict=True):

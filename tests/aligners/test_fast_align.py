@@ -1,19 +1,12 @@
 import random
-import struct
-import sys
-from math import lgamma, log
 
-import numpy as np
 import pytest
 
 from isogloss.aligners import AlignSetting
-from isogloss.aligners.diagonal_model import joint
-from isogloss.aligners.fast_align import FastAlign, read_lexicon
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.aligners.fast_align import FastAlign
+from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 from isogloss.data.symmetrization import SYMMETRIZATIONS
-
-systran_align = pytest.importorskip("systran_align")
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
@@ -74,33 +67,6 @@ def test_exchanged_languages_exchange_the_directions(tmp_path):
         assert sorted((j, i) for i, j in there.links) == list(here.links)
 
 
-def test_our_reading_of_the_lexicon_gives_the_librarys_own_probabilities(tmp_path):
-    text, forward, backward = (tmp_path / name for name in ("text", "forward", "backward"))
-    number = {word: n for n, word in enumerate([*NUMBERS, *(word[::-1] for word in NUMBERS)], 1)}
-    coded = [
-        [[f"a{number[word]}" for word in side.split()] for side in (pair.first, pair.second)]
-        for pair in PAIRS
-    ]
-    text.write_text("".join(f"{' '.join(first)} ||| {' '.join(second)}\n" for first, second in coded))
-    systran_align.generate_alignment_probabilities(
-        str(text), str(forward), str(backward), favor_diagonal=True
-    )
-    for path in (forward, backward):  # It reads the last row twice, so let that be one without entries.
-        path.write_bytes(path.read_bytes() + struct.pack("<ii", 1, 0))
-    library = systran_align.Aligner(str(forward), str(backward))
-    for first, second in coded[:20]:
-        said = library.align(first, second)
-        given, made = (np.array([int(word[1:]) for word in side]) for side in (first, second))
-        for path, pair, key in (
-            (forward, (given, made), "forward_log_prob"),
-            (backward, (made, given), "backward_log_prob"),
-        ):
-            (matrix,) = joint(read_lexicon(path), [pair], tension=4.0, none=0.08)
-            rate, length = 0.05 + len(pair[0]), len(pair[1])  # The library adds how likely the length is.
-            poisson = length * log(rate) - lgamma(length + 1) - rate
-            assert np.log(matrix.sum(axis=1)).sum() + poisson == pytest.approx(said[key], abs=1e-4)
-
-
 def test_a_side_without_words_has_no_links_and_odd_words_do_no_harm(tmp_path):
     odd = [
         Translation(id="x", first=first, second=second)
@@ -113,6 +79,13 @@ def test_a_side_without_words_has_no_links_and_odd_words_do_no_harm(tmp_path):
     assert align([], tmp_path) == []
 
 
+def test_spaces_and_tabs_alone_part_words(tmp_path):
+    odd = [Translation(id=pair.id, first=f"{pair.first} \u3000\t\xa0", second=pair.second) for pair in PAIRS]
+    made = align(odd, tmp_path, symmetrization="backward")
+    for pair, aligned in zip(odd, made, strict=True):
+        assert [i for i, _ in aligned.links] == list(range(len(pair.first.split()) + 2))
+
+
 def test_capitals_count_as_small_letters_unless_said(tmp_path):
     mixed = [Translation(id=pair.id, first=pair.first.upper(), second=pair.second) for pair in PAIRS[:20]]
     align(PAIRS, tmp_path)
@@ -120,18 +93,6 @@ def test_capitals_count_as_small_letters_unless_said(tmp_path):
     small = AlignSetting(pairs=PAIRS[:20], folder=tmp_path)
     assert FastAlign().align_new(setting) == FastAlign().align_new(small)
     assert FastAlign(lowercase=False).align_new(setting) != FastAlign().align_new(small)
-
-
-def test_without_the_library_the_error_says_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "systran_align", None)
-    with pytest.raises(ConfigError, match=r"pip install systran-align, or.* choose the aligner encoder"):
-        align(PAIRS, tmp_path)
-
-
-def test_new_pairs_need_no_library(tmp_path, monkeypatch):
-    made = align(PAIRS, tmp_path)
-    monkeypatch.setitem(sys.modules, "systran_align", None)
-    assert FastAlign().align_new(AlignSetting(pairs=PAIRS, folder=tmp_path)) == made
 
 
 @pytest.mark.parametrize("damage", [None, "fast-align.npz", "fast-align.json"])

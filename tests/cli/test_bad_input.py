@@ -174,6 +174,18 @@ def test_what_is_neither_a_folder_nor_a_hub_name(refused):
     assert "no such folder" in refused(encoder="'{pretrain}'")
 
 
+def test_a_recipe_nested_too_deeply(command, tmp_path):
+    (tmp_path / "deep.toml").write_text(f"title = {'[' * 5000}{']' * 5000}\n")
+    said = command("run", tmp_path / "deep.toml").message
+    assert said.endswith("its lists or tables stand in one another too deeply to be read. Write it flatter.")
+    assert "too deeply to be read" in command("run", tiny(tmp_path), "--set", f"title={'[' * 5000}").message
+
+
+def test_the_place_of_a_mistake_is_said_once(command, tmp_path):
+    said = command("align", "bitext", "qaa-qab", "--aligner", "fast-alien", "--out", tmp_path).message
+    assert said.startswith("command line: align: no word aligner 'fast-alien'.")
+
+
 def test_a_full_disk(command, tmp_path, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -205,8 +217,13 @@ def test_a_record_damaged_by_hand(command, tiny_runs, tmp_path, damage):
     record.write_text(damage)
     for arguments in (["show", record.parent.name, "--in", runs], ["list", "runs", "--in", runs]):
         assert command(*arguments).message.startswith(f"{record}: this record is damaged")
-    again = command("run", tiny(tmp_path), "--out", runs, "--jobs", 1).message
-    assert again.endswith("Delete the file and run again; only this run is repeated.")
+    before = {path: path.read_bytes() for path in runs.glob("*/record.json") if path != record}
+    again = command("run", tiny(tmp_path), "--out", runs, "--jobs", 1)
+    assert again.status == 0
+    assert f"run {record.parent.name} was damaged. {record}: this record is damaged" in again.err
+    assert "Set aside as damaged-record.json, and made again." in again.err
+    assert json.loads(record.read_text())["id"] == record.parent.name
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_an_out_that_is_a_file(refused, tmp_path):

@@ -1,12 +1,16 @@
 """The verbs and options are a promise: they change only on purpose. Wrong ones are refused in one line."""
 
+import os
+import signal
 import sys
 
 import pytest
 import typer
 
 from isogloss.cli.app import app
+from isogloss.cli.display import show_line
 from isogloss.cli.lists import LISTS
+from tiny import TINY
 
 VERBS = {
     "quickstart": ["--out", "--jobs", "--quiet -q", "--json", "--debug"],
@@ -120,14 +124,35 @@ def test_an_error_of_ours_is_one_line_that_asks_for_a_report(command, monkeypatc
     )
 
 
-def test_an_interruption_says_that_nothing_is_lost(command, monkeypatch):
-    def interrupted(_):
-        raise KeyboardInterrupt
+ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+@pytest.mark.parametrize(("sign", "status"), ENDS)
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end a process there")
+def test_an_interruption_says_what_the_same_command_does(command, tmp_path, monkeypatch, sign, status):
+    def interrupted(*_, **__):
+        os.kill(os.getpid(), sign)
 
     monkeypatch.setitem(LISTS, "tasks", interrupted)
-    ended = command("list", "tasks")
-    assert ended.status == 130
-    assert ended.err.strip().splitlines()[-1].startswith("isogloss: interrupted. Finished runs are kept")
+    monkeypatch.setattr("isogloss.experiments.running.make", interrupted)
+    (tmp_path / "r.toml").write_text(TINY)
+    for given, said in (
+        (("list", "tasks"), "Nothing half-written is left; the same command makes what is missing."),
+        (("run", tmp_path / "r.toml", "--out", tmp_path), "the same command goes on where it stopped."),
+    ):
+        before = signal.getsignal(sign)
+        ended = command(*given)
+        assert ended.status == status
+        assert ended.err.strip().splitlines()[-1].startswith("isogloss: interrupted. ")
+        assert ended.err.endswith(f"{said}\n")
+        assert signal.getsignal(sign) == before
+
+
+def test_nothing_printed_on_a_terminal_steers_it(capsys, monkeypatch):
+    show_line("a\x1b[2J\u202eb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    show_line("a\x1b[2J\u202eb")
+    assert capsys.readouterr().out == "a\x1b[2J\u202eb\na[2Jb\n"  # A file or program has it as it is.
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGPIPE there")

@@ -1,6 +1,9 @@
 """What is written is there whole or not at all."""
 
 import errno
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -29,6 +32,20 @@ def test_a_file_that_fails_leaves_what_was_there(tmp_path):
         raise KeyboardInterrupt
     assert path.read_text() == "before"
     assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("whole", [whole_file, whole_folder])
+def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    (tmp_path / f".[a].{process.pid}.tmp").mkdir()
+    (tmp_path / f".[a].{process.pid}.old").write_text("half")
+    kept = [f".[a].{os.getppid()}.tmp", f".b.{process.pid}.tmp", ".[a].x.tmp", f".[a].{process.pid}.txt"]
+    for name in kept:
+        (tmp_path / name).write_text("other")
+    with whole(tmp_path / "[a]"):
+        pass
+    assert sorted(names(tmp_path)) == sorted([*kept, "[a]"])
 
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):

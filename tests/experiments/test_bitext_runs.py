@@ -129,6 +129,37 @@ def test_bitext_is_aligned_by_itself_once(tmp_path):
     assert align_bitext(wanted, out=tmp_path)[0].links.stat().st_mtime_ns == before
 
 
+GOLD = {
+    "enfr.src-tgt": "the house ||| la maison\nhouse ||| maison\nthe cat ||| le chat\n",
+    "enfr.gold": "1-1 2-2\n1-1\n1-1 2-2\n",
+}
+
+
+@pytest.fixture
+def gold(tmp_path):
+    for name, text in GOLD.items():
+        (tmp_path / "word-alignment").mkdir(exist_ok=True)
+        (tmp_path / "word-alignment" / name).write_text(text)
+    return tmp_path
+
+
+def test_a_collection_of_gold_alone_is_aligned_by_itself_and_says_so(gold):
+    wanted = AlignmentWanted(
+        bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "fast-align"}, split="test"
+    )
+    (made,) = align_bitext(wanted, out=gold / "runs", data=str(gold))
+    assert (made.row["pairs"], made.row["gold_pairs"]) == (3, 3)
+    assert "words were counted in the 3 pairs of the test split alone" in " ".join(made.warnings)
+
+
+def test_a_split_that_is_not_there_is_still_refused(gold):
+    wanted = AlignmentWanted(
+        bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "fast-align"}, split="dev"
+    )
+    with pytest.raises(DataError, match=r"has no dev split of bitext 'en-fr'; it has test"):
+        align_bitext(wanted, out=gold / "runs", data=str(gold))
+
+
 def test_links_of_another_bitext_are_no_links(tmp_path):
     wanted = AlignmentWanted(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
     (made,) = align_bitext(wanted, out=tmp_path)

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import socket
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.core.errors import DataError, DivergedError, RunError
+from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, RunError, StorageError
 from isogloss.core.records import RECORD, read_record
 from isogloss.data.prediction_table import PREDICTIONS
 from isogloss.experiments import engine, execute
@@ -101,25 +102,74 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     assert not list((tmp_path / "runs").glob("*/failed.json"))
 
 
-def test_an_error_that_is_no_runs_own_ends_everything(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", [ConfigError, DataError, ModelError])
+def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypatch, kind):
+    right = engine.make
+
     def wrong(shop, run):
-        raise DataError("the disk was unplugged")
+        if run.name == "fine-tune" and run.method.name == "bilingual":
+            raise kind("not this one")
+        right(shop, run)
+
+    monkeypatch.setattr(engine, "make", wrong)
+    outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1).outcome
+    assert len(outcome.failed) == HEIRS
+    assert len(outcome.made) == RUNS - HEIRS
+    assert "not this one" in outcome.failed.values()
+
+
+def test_an_error_that_is_every_runs_ends_everything(tmp_path, monkeypatch):
+    def wrong(shop, run):
+        raise StorageError("the disk was unplugged")
 
     monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
-    with pytest.raises(DataError):
+    with pytest.raises(StorageError):
         isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1)
     assert not records(tmp_path / "runs")
 
 
 def test_a_damaged_record_is_made_again_when_it_is_deleted_and_nothing_else(tiny_runs, tmp_path):
-    import shutil
-
     runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
     whole = records(runs)
     victim = next(key for key in whole if read_record(runs / key).kind == "fine-tune")
     (runs / victim / RECORD).unlink()
     outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1).outcome
     assert outcome.made == [victim]
+    assert records(runs) == whole
+
+
+def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_runs, tmp_path):
+    runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
+    whole = records(runs)
+    model = min(key for key in whole if read_record(runs / key).kind == "fine-tune")
+    needing = min(key for key in whole if model in read_record(runs / key).needs)
+    (runs / needing / RECORD).unlink()
+    weights = runs / model / "model" / "model.safetensors"
+    content = weights.read_bytes()
+    weights.write_bytes(content[: len(content) // 2])
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1).outcome
+    assert outcome.made == [model, needing]
+    assert list(outcome.damaged) == [model]
+    assert "these weights are damaged" in outcome.damaged[model]
+    assert "Set aside as damaged-model, and made again." in outcome.damaged[model]
+    assert (runs / model / "damaged-model" / "model.safetensors").exists()
+    assert (records(runs), weights.read_bytes()) == (whole, content)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "state.json"])
+def test_a_damaged_checkpoint_is_set_aside_and_the_training_starts_over(
+    tiny_runs, tmp_path, monkeypatch, name
+):
+    runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
+    whole = records(runs)
+    model = min(key for key in whole if read_record(runs / key).kind == "fine-tune")
+    (runs / model / RECORD).unlink()
+    checkpoint = runs / model / "work" / "deep" / "checkpoint-000000001"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / name).write_text("{")
+    outcome = isogloss.run(tiny(tmp_path), out=runs, jobs=1).outcome
+    assert (outcome.made, outcome.failed) == ([model], {})
+    assert f"{checkpoint}: this checkpoint is damaged ({name}: " in outcome.damaged[model]
     assert records(runs) == whole
 
 

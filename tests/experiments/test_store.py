@@ -11,7 +11,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.records import Record
 from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Pretrained
-from isogloss.experiments.store import FAILED, LOCK, Store
+from isogloss.experiments.store import FAILED, HOLDER, LOCK, Store
 
 RUN = Pretrained(source="shipped", data="0")
 RECORD = Record(id=run_id(RUN), kind=RUN.name, title="t", run={}, rows=[])
@@ -96,7 +96,7 @@ with Store(pathlib.Path({str(store.root)!r})).lock():
     time.sleep(60)
 """
     holder = subprocess.Popen([sys.executable, "-c", code])
-    lock, until = store.root / LOCK, time.monotonic() + 20
+    lock, until = store.root / HOLDER, time.monotonic() + 20
     while not (lock.exists() and lock.read_text().strip()):
         assert time.monotonic() < until
         time.sleep(0.05)

@@ -184,7 +184,7 @@ def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(shop, traine
 
 
 def test_bitext_is_scored_by_its_own_translations(shop, trained):
-    from isogloss.metrics.chrf import chrf
+    from isogloss.metrics.translation import chrf
 
     fields = {"corpus": "bitext", "split": "test", "examples": 12}
     learned = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}

@@ -33,7 +33,7 @@ class Lexicon:
     @classmethod
     def of(cls, given: Words, made: Words, probabilities: NDArray[np.float32]) -> "Lexicon":
         """Make a lexicon from entries in any order."""
-        keys = _keys(given, made)
+        keys = word_pairs(given, made)
         order = np.argsort(keys)
         return cls(keys[order], probabilities[order])
 
@@ -56,11 +56,11 @@ def joint(
     """
     for start, stop in _chunks(pairs):
         chunk = pairs[start:stop]
-        cells = [_keys(np.insert(given, 0, NONE)[None, :], made[:, None]) for given, made in chunk]
+        cells = [word_pairs(np.insert(given, 0, NONE)[None, :], made[:, None]) for given, made in chunk]
         values = lexicon.of_keys(np.concatenate([keys.ravel() for keys in cells]))
         ends = np.cumsum([keys.size for keys in cells])[:-1]
         for keys, part in zip(cells, np.split(values, ends), strict=True):
-            yield part.reshape(keys.shape) * _prior(keys.shape[1] - 1, keys.shape[0], tension, none)
+            yield part.reshape(keys.shape) * prior(keys.shape[1] - 1, keys.shape[0], tension, none)
 
 
 def best_links(probabilities: NDArray[np.float64]) -> dict[tuple[int, int], float]:
@@ -72,17 +72,24 @@ def best_links(probabilities: NDArray[np.float64]) -> dict[tuple[int, int], floa
 
 
 @lru_cache(maxsize=8192)
-def _prior(given: int, made: int, tension: float, none: float) -> NDArray[np.float64]:
-    places = np.arange(1, given + 1)[None, :] / given - np.arange(1, made + 1)[:, None] / made
-    near = np.exp(-tension * np.abs(places))
-    prior = np.empty((made, 1 + given))
-    prior[:, 0] = none
-    prior[:, 1:] = (1 - none) * near / near.sum(axis=1, keepdims=True)
-    return prior
+def prior(given: int, made: int, tension: float, none: float) -> NDArray[np.float64]:
+    """Return p(none) and p(i) of every made word [made, 1 + given], before the words are seen."""
+    away = np.abs(np.arange(1, given + 1)[None, :] / given - np.arange(1, made + 1)[:, None] / made)
+    near = np.exp(-tension * away)
+    before = np.empty((made, 1 + given))
+    before[:, 0] = none
+    before[:, 1:] = (1 - none) * near / near.sum(axis=1, keepdims=True)
+    return before
 
 
-def _keys(given: Words, made: Words) -> NDArray[np.int64]:
+def word_pairs(given: Words, made: Words) -> NDArray[np.int64]:
+    """Return pairs of words as one number each."""
     return given * (1 << 32) + made
+
+
+def words_of_pairs(keys: NDArray[np.int64]) -> tuple[Words, Words]:
+    """Return the two words of each pair; neither is unknown."""
+    return keys >> 32, keys & ((1 << 32) - 1)
 
 
 def _chunks(pairs: Sequence[tuple[Words, Words]]) -> Iterator[tuple[int, int]]:

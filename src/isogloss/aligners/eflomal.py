@@ -30,7 +30,7 @@ from isogloss.core.records import writing
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
 from isogloss.data.symmetrization import Symmetrization, symmetrized
-from isogloss.data.word_links import Aligned, read_pharaoh
+from isogloss.data.word_links import Aligned, linked_words, read_pharaoh
 
 PROGRAM = "eflomal"
 KEPT = "eflomal.priors"
@@ -96,7 +96,7 @@ class Eflomal:
         texts = ((pair.first, pair.second) for pair in pairs)
         if self.lowercase:
             texts = ((first.lower(), second.lower()) for first, second in texts)
-        return [(first.split(), second.split()) for first, second in texts]
+        return [(linked_words(first), linked_words(second)) for first, second in texts]
 
     def directions(
         self, setting: AlignSetting, priors: Priors | None = None

@@ -17,7 +17,7 @@ from isogloss.aligners.matching import Matching, cosine_similarities, distorted,
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
-from isogloss.data.word_links import Aligned
+from isogloss.data.word_links import Aligned, linked_words
 from isogloss.encoders.loading import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
@@ -65,7 +65,7 @@ class EncoderSimilarity:
         found: list[Aligned] = []
         for start in range(0, len(setting.pairs), BLOCK):
             block = setting.pairs[start : start + BLOCK]
-            texts = [text.split() for pair in block for text in (pair.first, pair.second)]
+            texts = [linked_words(text) for pair in block for text in (pair.first, pair.second)]
             splits = split_words(texts, tokenizer)
             states = subword_states(
                 model,

@@ -1,9 +1,12 @@
 """Floor 7: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
 
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -14,8 +17,11 @@ from isogloss.core.plain_text import plain
 
 __all__ = ["main"]
 
-INTERRUPTED = 130
-"""What shells call the end by Ctrl-C (128 + SIGINT)."""
+INTERRUPTED, TERMINATED = 130, 143
+"""What shells call the end by Ctrl-C (128 + SIGINT) and by SIGTERM (128 + SIGTERM)."""
+
+GO_ON = ("run", "quickstart", "align", "fetch")
+"""Verbs that keep what was finished when they are interrupted."""
 
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 """The class of all mistakes in the use of verbs and options, wherever this typer keeps it."""
@@ -24,7 +30,28 @@ _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end: 0 done, 1 some runs failed, 2 the input is wrong."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    sys.exit(_status(given, debug="--debug" in given))
+    with _interrupted_by_sigterm() as asked:
+        status = _status(given, debug="--debug" in given)
+    sys.exit(TERMINATED if asked and status == INTERRUPTED else status)
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[list[int]]:
+    """Let SIGTERM end the command as Ctrl-C does, its temporary files and children too; give those sent."""
+    asked: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        asked.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # Others cannot be asked.
+        yield asked
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _status(given: list[str], *, debug: bool) -> int:
@@ -45,9 +72,14 @@ def _status(given: list[str], *, debug: bool) -> int:
         message = f"this should not have happened ({type(error).__name__}: {error}). "
         return _explain(message + "Run again with --debug and report what it prints.", 1, debug)
     if status == INTERRUPTED:
-        message = "interrupted. Finished runs are kept; the same command goes on where it stopped."
-        return _explain(message, status, debug)
+        return _explain(_interrupted(given), status, debug)
     return status
+
+
+def _interrupted(given: list[str]) -> str:
+    if given[0] in GO_ON:
+        return "interrupted. Finished runs are kept; the same command goes on where it stopped."
+    return "interrupted. Nothing half-written is left; the same command makes what is missing."
 
 
 def _explain(message: str, status: int, debug: bool) -> int:

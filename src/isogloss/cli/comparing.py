@@ -15,8 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.plain_text import plain
 from isogloss.core.records import RECORD
 from isogloss.data.prediction_table import PREDICTIONS
 from isogloss.metrics.power import MOST_SEEDS, seeds_needed
@@ -73,11 +74,11 @@ def print_comparisons(request: Request, *, points: float, as_json: bool) -> None
         return
     for _, group in groupby(found, key=_pair):
         own = list(group)
-        print(_title(own))
+        show_line(_title(own))
         display.table(HEADS, [_row(one, points) for one in own])
-    print(_legend(found, points))
+    show_line(_legend(found, points))
     for note in notes:
-        print(f"isogloss: {note}", file=sys.stderr)
+        print(plain(f"isogloss: {note}"), file=sys.stderr)
 
 
 def _pair(one: Compared) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import writing
 from isogloss.core.whole_files import whole_file
@@ -33,7 +33,7 @@ FOLDER = Path("runs/translate")
 """Where translated corpora go unless --out says otherwise."""
 
 TRANSLATED = ("corpus", "languages", "split", "translator", "examples", "translated", "lost", "cuts")
-SCORED = ("metric", "score")
+SCORED = ("metric", "score", "bleu")
 """Columns of bitext, which has translations of its own."""
 
 
@@ -53,7 +53,9 @@ def print_alignments(
         known = [name for name in (*ALIGNED, *GOLD) if any(name in one.row for one in found)]
         Display().table(known, [[_cell(one.row.get(name)) for name in known] for one in found])
     for one in found:
-        print(one.links)
+        for warning in one.warnings:
+            Display(quiet=quiet).say(f"isogloss: {warning}")
+        show_line(one.links)
 
 
 def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:
@@ -80,7 +82,7 @@ def print_split(
     if not quiet:
         known = [name for name in (*TRANSLATED, *SCORED) if name in found.row]
         Display().table(known, [[_cell(found.row[name]) for name in known]])
-    print(found.file)
+    show_line(found.file)
 
 
 def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
@@ -94,7 +96,7 @@ def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: b
         lines = (line.rstrip("\r\n") for line in file.read())
         if out is None:
             for line in translate(lines):
-                Display(as_json=True).emit({"text": line}) if as_json else print(line, flush=True)
+                Display(as_json=True).emit({"text": line}) if as_json else show_line(line)
             return
         with whole_file(out) as written:
             for line in translate(lines):
@@ -103,7 +105,7 @@ def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: b
     if as_json:
         Display(as_json=True).emit({"file": str(out)})
     elif not quiet:
-        print(out)
+        show_line(out)
 
 
 def translator_table(name: str, model: str, changes: Sequence[str]) -> dict[str, object]:
@@ -234,8 +236,10 @@ def _print_sum(results: Sequence[Result], folder: Path) -> None:
     files = sum(len(result.fetched.files) for result in results)
     loaded = sum(result.fetched.size for result in results if not result.was_there)
     corpora = ", ".join(dict.fromkeys(result.release.corpus for result in results))
-    print(f"{folder}: {files} files of {corpora}; {megabytes(loaded)} fetched.")
+    show_line(f"{folder}: {files} files of {corpora}; {megabytes(loaded)} fetched.")
     if any(result.release.take for result in results):
-        print(f"The archives in {folder / 'downloads'} may be deleted. Use the files with --data {folder}.")
+        show_line(
+            f"The archives in {folder / 'downloads'} may be deleted. Use the files with --data {folder}."
+        )
     else:
-        print(f"Use the files with --data {folder}.")
+        show_line(f"Use the files with --data {folder}.")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from isogloss.cli.display import show_line
 from isogloss.cli.options import Data, Debug, Json, Quiet
 from isogloss.core.errors import ConfigError
 
@@ -152,4 +153,4 @@ def export(
 
     with Display(quiet=quiet) as display:
         BuiltInLanguages().export(folder, display.tell)
-    print(folder)
+    show_line(folder)

@@ -44,7 +44,7 @@ class Display:
                 BarColumn(bar_width=24),
                 MofNCompleteColumn(),
                 TimeRemainingColumn(),
-                TextColumn("{task.fields[remark]}"),
+                TextColumn("{task.fields[remark]}", markup=False),
             )
             self._bars = Bars(*columns, console=Console(stderr=True), transient=True)
             self._bars.start()
@@ -110,9 +110,14 @@ class Display:
         if progress.what not in self._tasks:
             self._tasks[progress.what] = self._bars.add_task(progress.what, total=progress.total, remark="")
         bar = self._tasks[progress.what]
-        self._bars.update(bar, completed=progress.done, total=progress.total, remark=progress.remark)
+        self._bars.update(bar, completed=progress.done, total=progress.total, remark=plain(progress.remark))
         if progress.done >= progress.total:
             self._bars.remove_task(self._tasks.pop(progress.what))
+
+
+def show_line(text: object) -> None:
+    """Print a line of results: as it is to a file or program, and on a terminal so that it steers nothing."""
+    print(plain(str(text)) if sys.stdout.isatty() else text, flush=True)
 
 
 def show_report(report: Any, *, as_json: bool) -> None:
@@ -127,7 +132,7 @@ def show_report(report: Any, *, as_json: bool) -> None:
         )
         return
     display.table(("what", "found"), report.summary)
-    print(plain(f"Report: {report.html}"))
+    show_line(f"Report: {report.html}")
 
 
 def show_record(record: Record, *, as_json: bool) -> None:
@@ -143,15 +148,15 @@ def show_record(record: Record, *, as_json: bool) -> None:
     if shown:
         display.table(heads, [[_cell(row.get(name)) for name in heads] for row in shown])
     if len(record.rows) > len(shown):
-        print(f"… {len(record.rows) - len(shown)} more rows; --json shows all.")
+        show_line(f"… {len(record.rows) - len(shown)} more rows; --json shows all.")
 
 
 def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows that are too wide for a table one below the other."""
     for first, *others in rows:
-        print(plain(f"\n{first}"))
+        show_line(f"\n{first}")
         for head, cell in zip(heads[1:], others, strict=True):
-            print(plain(f"  {head}: {cell}"))
+            show_line(f"  {head}: {cell}")
 
 
 def _cell(value: object) -> str:

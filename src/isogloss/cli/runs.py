@@ -77,6 +77,8 @@ def run_and_report(
             f"{len(outcome.made)} runs made, {len(outcome.done)} were there, {len(outcome.failed)} failed."
         )
     show_report(result.report, as_json=as_json)
+    for key, message in outcome.damaged.items():
+        display.say(f"isogloss: run {key} was damaged. {message}")
     for key, message in outcome.failed.items():
         print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
     if outcome.failed:
@@ -130,7 +132,7 @@ def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
 
     planned = request.plan()
     for warning in fewer_in_plan(planned.runs):
-        print(f"isogloss: {warning}", file=sys.stderr)
+        print(plain(f"isogloss: {warning}"), file=sys.stderr)
     shared = {run_id(run): 0 for run in planned.runs}
     for run in planned.runs:
         for needed in needs(run):

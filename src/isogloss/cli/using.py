@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.records import Row, Value, writing
 from isogloss.core.whole_files import whole_file
@@ -58,14 +58,14 @@ def print_predictions(
         lines = predict_file(model, file, options, tell=display.tell, lines=total)
         if out is None:
             for line in lines:
-                print(line, flush=True)
+                show_line(line)
             return
         with whole_file(out) as written:
             for line in lines:
                 with writing(out):
                     written.write(f"{line}\n")
     if not quiet:
-        print(out)
+        show_line(out)
 
 
 def print_scores(
@@ -119,7 +119,7 @@ def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) 
         model = load_model(run)
         display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
         written = export(model, folder, onnx=onnx, force=force)
-    print(written)
+    show_line(written)
 
 
 def _warner(display: Display) -> Warn:

@@ -1,14 +1,22 @@
-"""One process at a time: a lock on an open file, which the system takes back when the process ends."""
+"""One process at a time: a lock file, whose lock the system takes back when the process ends."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 
-def locked(file: int) -> bool:
-    """Lock an open file until it is closed, if only by the end of the process; False if another has it."""
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Hold a file's lock for a while; give False if another has it. OSError where no file can be there."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, blocking=False)
     try:
-        import fcntl
-    except ImportError:  # Windows has none; there, two processes at once are the user's care.
-        return True
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        yield True
+    finally:
+        lock.release()

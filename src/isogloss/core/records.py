@@ -4,6 +4,7 @@ A record holds only what follows from the run (so an interrupted and an uninterr
 bytes); when, where and how long is written beside it in ``made.json``.
 """
 
+import errno
 import json
 import math
 import os
@@ -17,6 +18,9 @@ from isogloss.core.errors import StorageError
 
 RECORD = "record.json"
 MADE = "made.json"
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where more space would help."""
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -124,7 +128,8 @@ def writing(path: Path) -> Iterator[None]:
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Say what the disk said, and that nothing finished was lost."""
+    full = error.errno in FULL or error.errno is None
     return StorageError(
-        f"{path}: cannot write ({error.strerror or error}). Free some space or choose another --out, "
-        f"then run the same command again: finished runs are kept."
+        f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Mend that'} or "
+        f"choose another --out, then run the same command again: finished runs are kept."
     )

@@ -411,7 +411,7 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedSplit:
-    """One translated split: what was lost, and, of bitext, chrF against its own translations."""
+    """One translated split: what was lost, and, of bitext, chrF and BLEU against its own translations."""
 
     frame: ClassVar[str] = "translations"
     examples: int
@@ -420,6 +420,8 @@ class TranslatedSplit:
     cuts: int
     metric: str | None = None
     score: float | None = None
+    bleu: float | None = None
+    signature: str | None = None
 
 
 ROWS: dict[str, tuple[type, ...]] = {

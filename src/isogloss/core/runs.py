@@ -128,6 +128,9 @@ class Align:
     split: str = "train"
     """Split that is aligned; aligners that count words count those of the training split too."""
 
+    alone: bool | None = None
+    """Whether words are counted in that split alone, as the bitext has no other; none said where it has."""
+
     examples: Count = 0
     """Translations of the split, the first ones; 0 for all."""
 

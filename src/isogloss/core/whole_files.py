@@ -3,7 +3,8 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +21,7 @@ def whole_file(path: Path) -> Iterator[TextIO]:
     if path.exists() and not path.is_file():
         raise StorageError(f"{path}: this is no ordinary file, so none can take its place. Choose another.")
     temporary = _beside(path, "tmp")
+    sweep(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = temporary.open("w", encoding="utf-8", newline="\n")
@@ -43,6 +45,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     """Give an empty folder to fill; it takes the place of ``path`` when the block ends well."""
     path = path.resolve()
     temporary = _beside(path, "tmp")
+    sweep(path)
     with writing(path):
         temporary.mkdir(parents=True)
     try:
@@ -51,6 +54,29 @@ def whole_folder(path: Path) -> Iterator[Path]:
             _replace(path, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sweep(path: Path) -> None:
+    """Remove what processes that were killed while they wrote a file or folder have left beside it."""
+    for left in path.parent.glob(f".{escape(path.name)}.*.*"):
+        process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
+        if end in ("tmp", "old") and process.isdigit() and not _lives(int(process)):
+            shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    """Tell whether a process is there; Windows cannot be asked, but keeps files that are open."""
+    if os.name == "nt":
+        return process == os.getpid()
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # It is another user's.
+        return True
+    return True
 
 
 def _replace(path: Path, new: Path) -> None:

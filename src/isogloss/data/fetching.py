@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -192,11 +192,14 @@ def _alone(folder: Path, sleep: Callable[[float], None], tell: Tell) -> Iterator
     path = folder / LOCK
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a", encoding="utf-8")
-    with file:
-        began = time.monotonic()
-        while not locked(file.fileno()):
-            waited = f"another process fetches into it; waiting for {time.monotonic() - began:.0f} s"
-            tell(Progress(str(folder), 0, 1, waited))
-            sleep(WAIT)
-        yield
+    began = time.monotonic()
+    while True:
+        with ExitStack() as held:
+            with storing(path):
+                free = held.enter_context(locked(path))
+            if free:
+                yield
+                return
+        waited = f"another process fetches into it; waiting for {time.monotonic() - began:.0f} s"
+        tell(Progress(str(folder), 0, 1, waited))
+        sleep(WAIT)

@@ -44,6 +44,7 @@ class AlignmentMade:
 
     row: Row
     links: Path
+    warnings: tuple[str, ...] = ()
 
 
 def align_bitext(
@@ -57,8 +58,8 @@ def align_bitext(
     for key, message in outcome.failed.items():
         raise StorageError(f"alignment {key}: {message}")
     return [
-        AlignmentMade(_row(run, planned.store.record(run)), planned.store.folder(run) / LINKS)
-        for run in planned.runs
+        AlignmentMade(_row(run, record), planned.store.folder(run) / LINKS, record.warnings)
+        for run, record in ((run, planned.store.record(run)) for run in planned.runs)
         if isinstance(run, Align)
     ]
 
@@ -83,7 +84,7 @@ def _plan(wanted: AlignmentWanted, out: Path, data: str) -> Planned:
     sources = Sources(data, places([wanted.encoder]))
     with located("--encoder"):
         encoder = pretrained(wanted.encoder)
-    asked = Asked(dict(wanted.aligner), "isogloss align", split)
+    asked = Asked(dict(wanted.aligner), "command line", split)
     runs = alignments(asked, sources, encoder, wanted.bitext, wanted.pairs)
     recipe = Recipe(title=f"Word alignments of {wanted.bitext}")
     sized: list[Run] = [replace(run, examples=wanted.examples) for run in runs]

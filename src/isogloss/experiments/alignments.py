@@ -1,11 +1,11 @@
 """From a recipe to the word alignments its runs read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 from isogloss.aligners import ALIGNERS
-from isogloss.core.errors import unknown_name
+from isogloss.core.errors import DataError, unknown_name
 from isogloss.core.run_graph import original
 from isogloss.core.runs import Align, Encoder
 from isogloss.data.bitext import two_languages
@@ -38,19 +38,34 @@ def alignments(
             two_languages(pair)
         with located(f"{where}: bitext"):
             sources.needs(bitext, "bitext")
-            read = splits_of(aligner.needs_encoder, asked.split)
-            files = [sources.fingerprint(bitext, pair, one) for one in read]
-        found.append(
-            Align(
+            run = Align(
                 bitext=bitext,
                 languages=pair,
                 split=asked.split,
+                alone=True if _is_alone(asked.split, aligner, sources, bitext, pair) else None,
                 aligner=aligner,
                 encoder=original(encoder) if aligner.needs_encoder else None,
-                data=joined(files),
             )
-        )
+            files = [sources.fingerprint(bitext, pair, one) for one in splits_aligned(run)]
+        found.append(replace(run, data=joined(files)))
     return tuple(found)
+
+
+def splits_aligned(run: Align) -> tuple[Split, ...]:
+    """Return the splits that are aligned together: counting words takes more text than a dev set has."""
+    aligner, split = cast(Any, run.aligner), cast(Split, run.split)
+    return (split,) if aligner.needs_encoder or split == "train" or run.alone else ("train", split)
+
+
+def _is_alone(split: Split, aligner: Any, sources: Sources, bitext: str, pair: str) -> bool:
+    """Tell whether a bitext, such as one of gold alignments, has no training split to count words in."""
+    if aligner.needs_encoder or split == "train":
+        return False
+    try:
+        sources.fingerprint(bitext, pair, "train")
+    except DataError:
+        return True
+    return False
 
 
 def aligner_of(table: Table, where: str) -> Any:
@@ -62,8 +77,3 @@ def aligner_of(table: Table, where: str) -> Any:
     own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     refuse_unknown(table, {"name", *own}, f"aligner {name}", f"{where}: align")
     return checked(kind, {key: table[key] for key in own & set(table)}, f"{where}: align")
-
-
-def splits_of(needs_encoder: bool, split: Split) -> tuple[Split, ...]:
-    """Return the splits that are aligned together: counting words takes more text than a dev set has."""
-    return (split,) if needs_encoder or split == "train" else ("train", split)

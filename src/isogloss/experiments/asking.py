@@ -61,6 +61,10 @@ def parse_change(text: str) -> tuple[str, Any]:
                 f"--set 'grid.targets=[\"qab\"]'."
             ) from error
         return key.strip(), value.strip()
+    except RecursionError as error:
+        raise ConfigError(
+            f"--set {key}: its lists or tables stand in one another too deeply to be read. Write it flatter."
+        ) from error
 
 
 def request(

@@ -1,5 +1,6 @@
 """Making what comes of bitext: word alignments, and encoders that were adjusted with them."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
 from isogloss.data.word_links import read_pharaoh, write_pharaoh
 from isogloss.encoders import save_model
-from isogloss.experiments.alignments import splits_of
+from isogloss.experiments.alignments import splits_aligned
 from isogloss.experiments.workshop import WORK, Made, Workshop
 from isogloss.metrics.alignment_error import alignment_scores
 from isogloss.training.setting import AdjustSetting
@@ -26,7 +27,7 @@ LINKS = "links.txt"
 def align(shop: Workshop, run: Align) -> Made:
     """Align the words of a split; where the bitext has gold links, say how far they are from them."""
     aligner: Any = run.aligner
-    read = {split: _read(shop, run, split) for split in splits_of(aligner.needs_encoder, _split(run))}
+    read = {split: _read(shop, run, split) for split in splits_aligned(run)}
     pairs = [pair for split in read.values() for pair in split]
     setting = AlignSetting(
         pairs=pairs,
@@ -42,7 +43,15 @@ def align(shop: Workshop, run: Align) -> Made:
     lines = write_pharaoh(found, scores=True)
     write_text(shop.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
     report = check_bitext(wanted, *two_languages(run.languages))
-    return Made([as_row(_row(wanted, found))], report.warnings)
+    return Made([as_row(_row(wanted, found))], (*report.warnings, *_warnings(run, len(pairs))))
+
+
+def _warnings(run: Align, pairs: int) -> Iterator[str]:
+    if run.alone:
+        yield (
+            f"{run.bitext} {run.languages} has no training split: words were counted in the {pairs:,} pairs "
+            f"of the {run.split} split alone. More text of both languages (a train split) aligns better."
+        )
 
 
 def bitext_of(shop: Workshop, run: Align) -> list[Translation]:

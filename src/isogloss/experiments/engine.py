@@ -21,7 +21,7 @@ from queue import Empty
 from types import ModuleType
 from typing import Any
 
-from isogloss.core.errors import RunError
+from isogloss.core.errors import ConfigError, DataError, ModelError, RunError
 from isogloss.core.progress import Progress, Tell
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Run
@@ -86,11 +86,10 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
 
 
 def _missing(shop: Workshop, runs: Sequence[Run], outcome: Outcome) -> list[Run]:
-    """List the runs without a record; reading the others' finds damaged ones before anything starts."""
+    """List the runs without a record."""
     missing = []
     for run in runs:
         if shop.store.is_finished(run):
-            shop.store.record(run)
             shop.store.remove_leftovers(run, WORK)
             outcome.done.append(run_id(run))
         else:
@@ -115,7 +114,7 @@ def _blocked(shop: Workshop, run: Run, outcome: Outcome) -> bool:
 
 
 def _collect(shop: Workshop, running: dict[Future[None], Run], outcome: Outcome) -> None:
-    """Note what ended; an error that is not a run's own ends everything."""
+    """Note what ended; an error that is every run's ends everything."""
     ended, _ = wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED)
     for future in ended:
         run = running.pop(future)
@@ -177,10 +176,10 @@ def _make(shop: Workshop, run: Run) -> None:
 
 
 def excusable() -> tuple[type[Exception], ...]:
-    """Errors of one run that leave the others possible."""
+    """Errors of one run that leave the others possible: all but those of the disk, which are everyone's."""
     import torch
 
-    return RunError, torch.OutOfMemoryError
+    return ConfigError, DataError, ModelError, RunError, torch.OutOfMemoryError
 
 
 def _fail(shop: Workshop, run: Run, outcome: Outcome, error: Exception) -> None:

@@ -341,7 +341,7 @@ def _threads(count: int) -> Iterator[None]:
 def _how(seconds: float, shop: Workshop, run: Run) -> dict[str, object]:
     """Say when and on what a run was made."""
     on_gpu = torch.cuda.is_available()
-    names = ("torch", "transformers", "tokenizers")
+    names = ("torch", "transformers", "tokenizers", *(("sacrebleu",) if isinstance(run, Translate) else ()))
     return {
         "seconds": round(seconds, 3),
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),

@@ -9,7 +9,7 @@ from isogloss.core.runs import Align, FineTune, Measure, Run, TrainTranslator, T
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT
-from isogloss.experiments.alignments import splits_of
+from isogloss.experiments.alignments import splits_aligned
 from isogloss.experiments.translations import code_read
 from isogloss.tasks import TASKS
 from isogloss.training.inputs import AS_THEY_ARE, codes_read
@@ -38,8 +38,7 @@ def splits_read(run: Run) -> Iterator[Reading]:
         wanted += [_reading(run, code, "dev", run.dev_examples) for code in reads.dev]
         yield from _not_made(run, wanted)
     elif isinstance(run, Align):
-        aligner: Any = run.aligner
-        for split in splits_of(aligner.needs_encoder, cast(Split, run.split)):
+        for split in splits_aligned(run):
             examples = run.examples if split == run.split else 0
             yield Reading(corpus=run.bitext, language=run.languages, split=split, examples=examples)
     elif isinstance(run, Measure) and run.corpus and run.data:

@@ -206,6 +206,10 @@ def read_recipe(
         body = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: this is no TOML ({error}). Mend the line and run again.") from error
+    except RecursionError as error:
+        raise ConfigError(
+            f"{where}: its lists or tables stand in one another too deeply to be read. Write it flatter."
+        ) from error
     if scale:
         scales = body.get("scale", {})
         if not isinstance(scales, dict) or scale not in scales:

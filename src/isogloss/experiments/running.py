@@ -14,6 +14,7 @@ from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Adjust, Encoder, FineTune, Measure, Pretrain, Pretrained, Run
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import folder_for, recipe_text, request
+from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.encoder_runs import ORIGINAL, encoder_entries, encoders
 from isogloss.experiments.encoders import fetch, places
 from isogloss.experiments.engine import Announce, run_in_processes, run_serially
@@ -121,7 +122,11 @@ def _width(runs: Sequence[Run]) -> int:
 def make(
     planned: Planned, *, jobs: int, announce: Announce, tell: Tell = silent, threads: int = 1
 ) -> Outcome:
-    """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for)."""
+    """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for).
+
+    What is damaged counts as missing.
+    """
+    damaged = set_damage_aside(planned.store, planned.runs)
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
     _fetch(missing)
     fetch_translators(missing)
@@ -131,8 +136,10 @@ def make(
         shop = replace(shop, precision=precision_here(planned.store))
     jobs = min(jobs or default_jobs(missing, threads), max(1, len(missing)))
     if jobs == 1:
-        return run_serially(shop, planned.runs, announce)
-    return run_in_processes(shop, planned.runs, announce, jobs=jobs)
+        outcome = run_serially(shop, planned.runs, announce)
+    else:
+        outcome = run_in_processes(shop, planned.runs, announce, jobs=jobs)
+    return replace(outcome, damaged=damaged)
 
 
 def _fetch(runs: Sequence[Run]) -> None:

@@ -4,30 +4,46 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import StorageError
 from isogloss.core.locking import locked
-from isogloss.core.records import MADE, RECORD, Record, read_record, storage_error, write_record, write_text
+from isogloss.core.records import (
+    MADE,
+    RECORD,
+    Record,
+    read_record,
+    storage_error,
+    write_record,
+    write_text,
+    writing,
+)
 from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Run
 
 FAILED = "failed.json"
 PLAN = "plan.json"
 LOCK = ".lock"
+HOLDER = ".lock.process"
+"""Who holds the lock: on Windows a locked file cannot be read."""
+
 PRECISION = "precision.json"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a plan: ids of runs made now, found done, and failed (with the message)."""
+    """What became of a plan: ids of runs made now, found done, and failed (with the message).
+
+    ``damaged`` says what was wrong with runs that were made again, or started over.
+    """
 
     made: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    damaged: dict[str, str] = field(default_factory=dict)
 
     @property
     def ended(self) -> int:
@@ -111,22 +127,18 @@ class Store:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes from making runs in this folder; the lock of a dead one does not count."""
-        path = self.root / LOCK
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            file = path.open("a+", encoding="utf-8")
-        except OSError as error:
-            raise storage_error(path, error) from error
-        with file:
-            if not locked(file.fileno()):
-                file.seek(0)
+        path, holder = self.root / LOCK, self.root / HOLDER
+        with ExitStack() as held:
+            with writing(path):
+                self.root.mkdir(parents=True, exist_ok=True)
+                free = held.enter_context(locked(path))
+            if not free:
+                who = holder.read_text(encoding="utf-8").strip() if holder.exists() else "unknown"
                 raise StorageError(
-                    f"{self.root}: another process ({file.read().strip() or 'unknown'}) is making "
-                    f"runs in this folder. Wait until it has ended, or choose another --out."
+                    f"{self.root}: another process ({who}) is making runs in this folder. Wait until it has "
+                    f"ended, or choose another --out."
                 )
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
+            write_text(holder, f"{os.getpid()}\n")
             yield
 
     def find(self, prefix: str) -> Path:

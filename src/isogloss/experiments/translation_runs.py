@@ -16,7 +16,7 @@ from isogloss.data.translated_text import Translated
 from isogloss.encoders import save_model
 from isogloss.experiments.translations import code_read, last_step
 from isogloss.experiments.workshop import WORK, Made, Workshop
-from isogloss.metrics.chrf import chrf
+from isogloss.metrics.translation import bleu, chrf, signature
 from isogloss.training.setting import TranslationSetting
 from isogloss.translators import TranslateSetting
 
@@ -61,7 +61,7 @@ def translate(shop: Workshop, run: Translate) -> Made:
             f"again in the translation. Try other ways (translate.answers), or another translator."
         )
     write_examples(shop.store.folder(run) / EXAMPLES, carried.examples)
-    return Made([as_row(_row(originals, carried))], tuple(_warnings(run, originals, carried)))
+    return Made([as_row(_row(run, originals, carried))], tuple(_warnings(run, originals, carried)))
 
 
 def translated_examples(shop: Workshop, run: Translate) -> list[Example]:
@@ -118,7 +118,7 @@ def _links(
     return (one.links for one in aligner.align(setting))
 
 
-def _row(originals: Sequence[Example], carried: Carried) -> TranslatedSplit:
+def _row(run: Translate, originals: Sequence[Example], carried: Carried) -> TranslatedSplit:
     row = TranslatedSplit(
         examples=len(originals),
         translated=len(carried.examples),
@@ -129,7 +129,14 @@ def _row(originals: Sequence[Example], carried: Carried) -> TranslatedSplit:
     if not references:
         return row
     written = [one.second for one in carried.examples if isinstance(one, Translation)]
-    return replace(row, metric="chrf", score=chrf(references, written))
+    language = run.languages.rpartition("-")[2]
+    return replace(
+        row,
+        metric="chrf",
+        score=chrf(references, written),
+        bleu=bleu(references, written, language),
+        signature=signature(language),
+    )
 
 
 def _warnings(run: Translate, originals: Sequence[Example], carried: Carried) -> Iterator[str]:

@@ -24,7 +24,7 @@ from isogloss.encoders.new import (
     train_translation_tokenizer,
 )
 from isogloss.encoders.seq2seq import TranslationSubwords, generate, language_subword, subwords_for
-from isogloss.metrics.chrf import chrf
+from isogloss.metrics.translation import chrf
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.tasks.translating import (
     TranslationBatch,
