@@ -10,7 +10,7 @@ from isogloss.core.errors import InputError, StorageError
 from isogloss.core.records import RECORD, writing
 from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Run
-from isogloss.encoders.folder import check_weights, read_config
+from isogloss.encoders.folders import check_weights, read_config
 from isogloss.experiments.store import Store
 from isogloss.experiments.workshop import WORK
 
