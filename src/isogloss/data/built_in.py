@@ -90,7 +90,8 @@ class BuiltInLanguages:
         """Give the one file of a split, which is made when it is read."""
         if language not in self._languages(corpus):
             there = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
-            raise not_there(self, corpus.name, language, split, there=there)
+            name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
+            raise not_there(self, name, language, split, there=there)
         if isinstance(corpus, Bitext):
             language = "-".join(sorted(language.split("-")))
         return [self._file(corpus, language, split)]

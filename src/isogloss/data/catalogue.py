@@ -81,10 +81,7 @@ MLQA = QuestionCorpus(
         )
         for split in ("dev", "test")
     },
-    translations={
-        "dev": _translated("mlqa", "MLQA", "dev"),
-        "test": _translated("mlqa", "MLQA", "test"),
-    },
+    translations={split: _translated("mlqa", "MLQA", split) for split in ("dev", "test")},
     written="mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{questions}.json",
     version=1.0,
     own_rules=("ar", "de", "en", "es", "hi", "vi", "zh"),
@@ -265,11 +262,7 @@ SQUAD = QuestionCorpus(
             "squad/train-{language}.json",
             "squad/squad.translate.train.en-{language}.json",
         ),
-        "dev": (
-            "squad/dev-v1.1.json{en}",
-            "squad/dev-v1.1.rebuilt.json{en}",
-            "squad/dev-{language}.json",
-        ),
+        "dev": ("squad/dev-v1.1.json{en}", "squad/dev-v1.1.rebuilt.json{en}", "squad/dev-{language}.json"),
         "test": ("xquad/xquad.{language}.json", "squad/test-{language}.json"),
     },
     translations={
@@ -351,7 +344,6 @@ WIKIANN = TaggedCorpus(
     ),
 )
 
-_XNLI_OWN = ("xnli/{split}-{language}.tsv", "xnli/xtreme-format/{split}-{language}.tsv")
 _XNLI_TRAIN = "XNLI-MT-1.0/multinli/multinli.train.{into}.tsv"
 
 XNLI = PairCorpus(
@@ -374,7 +366,7 @@ XNLI = PairCorpus(
             ("xnli/", "XNLI-MT-1.0/multinli/", "xnli/XNLI-MT-1.0/multinli/"),
             {"train": ("multinli.train.{language}.tsv",)},
         ),
-        every_split(*_XNLI_OWN),
+        every_split("xnli/{split}-{language}.tsv", "xnli/xtreme-format/{split}-{language}.tsv"),
         _places(("multinli_1.0/", "xnli/multinli_1.0/"), {"train": ("multinli_1.0_train.txt{en}",)}),
     ),
     translations=_joined(
@@ -398,23 +390,11 @@ XNLI = PairCorpus(
 """The official translated training files spell it contradictory."""
 
 _ALL: tuple[Corpus, ...] = (
-    Bible(),
-    Bitext(),
-    CAD_NLI,
-    MLQA,
-    MRPC,
-    MULTINLI,
-    PAWSX,
-    RawText(),
-    SICK,
-    SNLI,
-    SQUAD,
-    TYDIQA,
-    Ud(),
-    UDPOS,
-    WIKIANN,
-    XNLI,
+    *(Bible(), Bitext(), RawText(), Ud()),
+    *(CAD_NLI, MRPC, MULTINLI, PAWSX, SICK, SNLI, XNLI),
+    *(UDPOS, WIKIANN),
+    *(MLQA, SQUAD, TYDIQA),
 )
 
-CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in _ALL}
+CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in sorted(_ALL, key=lambda one: one.name)}
 """All corpora by name, with the default of every field."""

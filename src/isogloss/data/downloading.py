@@ -170,7 +170,11 @@ def _asked(url: str, headers: dict[str, str], timeout: float) -> Iterator["httpx
     import httpx2  # so that it is known what is there without it
 
     client = httpx2.Client(
-        headers=headers, timeout=timeout, follow_redirects=True, event_hooks={"response": [_check_redirect]}
+        headers=headers,
+        timeout=timeout,
+        follow_redirects=True,
+        event_hooks={"response": [_check_redirect]},
+        limits=httpx2.Limits(max_keepalive_connections=0),  # A server may close one while it is asked again.
     )
     try:
         with client, client.stream("GET", url) as response:

@@ -135,8 +135,10 @@ def not_there(
         f"{corpus} has {split} for: {some(codes)}.{did_you_mean(language, codes)}" if codes else "",
         f"For {language!r} it has: {', '.join(splits)}." if splits else "",
         looked,
-        "" if codes or splits else f"The folder holds: {some(source.inside())}.",
-        "Put the file there, or choose a language and split that are.",
+        "" if codes or splits else f"{'The folder' if looked else 'It'} holds: {some(source.inside())}.",
+        "Put the file there, or choose a language and split that are."
+        if looked
+        else "Choose a language and split that are there.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))
 
