@@ -116,6 +116,7 @@ def test_doctor_says_what_is_here(command, tmp_path):
     found = {line["what"]: line["found"] for line in command("doctor", "--json", "--data", tmp_path).lines}
     assert found["precision chosen"] in {"float32", "bfloat16"}
     assert found[f"in {tmp_path}"] == "ud"
+    assert found["pip install isogloss[hub]"].startswith("datasets ")
     lost = command("doctor", "--json", "--data", tmp_path / "lost")
     assert (lost.status, lost.lines) == (2, [])
     assert "lost: no such folder." in lost.err

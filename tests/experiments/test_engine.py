@@ -7,6 +7,8 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -171,6 +173,63 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_training_starts_over(
     assert (outcome.made, outcome.failed) == ([model], {})
     assert f"{checkpoint}: this checkpoint is damaged ({name}: " in outcome.damaged[model]
     assert records(runs) == whole
+
+
+SCRIPT = """
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import isogloss
+from isogloss.methods import METHODS
+PLACE
+
+if __name__ == "__main__":
+    METHODS["mine"] = Mine
+    outcome = isogloss.run("tiny.toml", out=Path("runs"), jobs=int(sys.argv[1]), scale="least").outcome
+    print(len(outcome.made), outcome.failed)
+"""
+MINE = """
+from dataclasses import dataclass
+from typing import ClassVar
+from isogloss.methods.source_only import SourceOnly
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(SourceOnly):
+    name: ClassVar[str] = "mine"
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "jobs", "said"),
+    [
+        (
+            "script",
+            2,
+            "Mine: it is defined in the script that was started, which other processes do not read.",
+        ),
+        ("script", 0, " {}"),
+        ("module", 2, " {}"),
+    ],
+)
+def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path, place, jobs, said):
+    models = TINY.partition("[[measure]]")[0].replace('name = "source-only"', 'name = "mine"')
+    tiny(tmp_path, models + TINY[TINY.index("[scale.least]") :])
+    (tmp_path / "mine.py").write_text(MINE)
+    own = "from mine import Mine" if place == "module" else MINE
+    (tmp_path / "script.py").write_text(SCRIPT.replace("PLACE", own))
+    ended = subprocess.run(
+        [sys.executable, "script.py", str(jobs)],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert said in ended.stdout + ended.stderr
+    assert ended.returncode == (1 if jobs == 2 and place == "script" else 0)
 
 
 def test_runs_are_announced_with_their_numbers(tmp_path):

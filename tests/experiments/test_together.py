@@ -11,7 +11,10 @@ from safetensors.torch import load_file
 
 import isogloss
 from isogloss.core.errors import ConfigError
+from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.together import pretrain_together
 from isogloss.training import processes
+from tiny import tiny
 
 RECIPE = """
 title = "Together"
@@ -48,6 +51,12 @@ def test_a_script_in_several_processes_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(processes, "processes", lambda: 2)
     with pytest.raises(ConfigError, match="one of 2 processes, and each would make the same"):
         isogloss.run(recipe(tmp_path, 2), out=tmp_path / "runs")
+
+
+def test_several_processes_that_have_nothing_to_make_together_are_refused(tmp_path):
+    planned = plan_recipe(str(tiny(tmp_path)), out=tmp_path / "runs")
+    with pytest.raises(ConfigError, match=r"12 of its runs have no record yet. Start the same command alone"):
+        pretrain_together(planned, command="", announce=lambda *_: None)
 
 
 @pytest.mark.slow

@@ -2,12 +2,17 @@
 
 import os
 import platform
-from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from isogloss.core.errors import StorageError
 from isogloss.core.version import VERSION
+
+NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
+"""In what a package requires: the name of another, and the extra that needs it."""
 
 Rows = Sequence[Sequence[str]]
 Listing = tuple[Sequence[str], Rows]
@@ -116,6 +121,7 @@ def machine(data: str | None) -> Rows:
         ("isogloss", VERSION),
         ("python", platform.python_version()),
         *((name, _version(name)) for name in ("torch", "transformers", "accelerate")),
+        *_extras(),
         ("device", torch.cuda.get_device_name() if device == "cuda" else f"CPU, {os.cpu_count()} cores"),
         ("GFLOP/s, one layer", ", ".join(speeds)),
         ("precision chosen", measured_precision(device)),
@@ -125,6 +131,17 @@ def machine(data: str | None) -> Rows:
         folder = data_source(data)
         rows.append((f"in {data}", ", ".join(folder.inside() if folder else [])))
     return rows
+
+
+def _extras() -> Iterator[tuple[str, str]]:
+    """Say for each optional extra which of its packages are here; that of developers is left out."""
+    extras: dict[str, list[str]] = {}
+    with suppress(PackageNotFoundError):
+        for required in requires("isogloss") or ():
+            name, extra = NAME.match(required), EXTRA.search(required)
+            if name and extra and extra[1] != "dev":
+                extras.setdefault(extra[1], []).append(f"{name[0]} {_version(name[0])}")
+    return ((f"pip install isogloss[{extra}]", ", ".join(found)) for extra, found in extras.items())
 
 
 def _version(name: str) -> str:

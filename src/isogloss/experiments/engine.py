@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from queue import Empty
@@ -59,6 +59,12 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
     waiting = _missing(shop, runs, outcome)
     if not waiting:
         return outcome
+    if own := of_script(waiting):
+        raise ConfigError(
+            f"{own}: it is defined in the script that was started, which other processes do not read. Put it "
+            f"into a module of its own beside the script and import it there, or make one run at a time "
+            f"(jobs=1)."
+        )
     context = get_context("spawn")
     told: Queue[Progress] = context.Queue()
     quiet = replace(shop, tell=_put)
@@ -83,6 +89,21 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
                 process.kill()
             raise
     return outcome
+
+
+def of_script(runs: Sequence[Run]) -> str:
+    """Name a part of the runs whose class only the script that was started knows, if there is one."""
+    return next(filter(None, map(_of_script, runs)), "")
+
+
+def _of_script(part: object) -> str:
+    if isinstance(part, tuple):
+        return next(filter(None, map(_of_script, part)), "")
+    if not is_dataclass(part):
+        return ""
+    if type(part).__module__ == "__main__":
+        return type(part).__qualname__
+    return _of_script(tuple(getattr(part, one.name) for one in fields(part)))
 
 
 def _missing(shop: Workshop, runs: Sequence[Run], outcome: Outcome) -> list[Run]:

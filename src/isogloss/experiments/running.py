@@ -17,7 +17,7 @@ from isogloss.experiments.asking import folder_for, recipe_text, request
 from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.encoder_runs import ORIGINAL, encoder_entries, encoders
 from isogloss.experiments.encoders import fetch, places
-from isogloss.experiments.engine import Announce, run_in_processes, run_serially
+from isogloss.experiments.engine import Announce, of_script, run_in_processes, run_serially
 from isogloss.experiments.execute import title_of
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
@@ -134,7 +134,8 @@ def make(
     shop = Workshop(store=planned.store, sources=planned.sources, tell=tell, threads=threads)
     if missing:
         shop = replace(shop, precision=precision_here(planned.store))
-    jobs = min(jobs or default_jobs(missing, threads), max(1, len(missing)))
+    jobs = jobs or (1 if of_script(missing) else default_jobs(missing, threads))
+    jobs = min(jobs, max(1, len(missing)))
     if jobs == 1:
         outcome = run_serially(shop, planned.runs, announce)
     else:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Tell, silent
 from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Pretrain, Run
@@ -31,13 +32,23 @@ class Together:
 def pretrain_together(
     planned: Planned, *, command: str, announce: Announce, tell: Tell = silent, threads: int = 1
 ) -> Together:
-    """Make the encoders of a plan that are pretrained from text, in all processes at once."""
+    """Make the encoders of a plan that are pretrained from text, in all processes at once.
+
+    ConfigError where there are none to make, and other runs have no record yet.
+    """
     store = planned.store
+    missing = [run for run in planned.runs if not store.is_finished(run)]
+    if missing and not any(isinstance(run, Pretrain) for run in missing):
+        raise ConfigError(
+            f"several processes make encoders that are pretrained, and this recipe has none left; "
+            f"{len(missing)} of its runs have no record yet. Start the same command alone: it makes "
+            f"runs side by side (--jobs)."
+        )
     shop = Workshop(store=store, sources=planned.sources, tell=tell, threads=threads)
     with store.lock() if is_first() else nullcontext():
         if is_first():
             planned.write(command)
-        missing = [run for run in planned.runs if isinstance(run, Pretrain) and not store.is_finished(run)]
+        missing = [run for run in missing if isinstance(run, Pretrain)]
         wait_for_all()  # Every process has looked before the first record is written.
         if missing:
             with first_alone():

