@@ -170,12 +170,12 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     assert [line[-1].text for line in DELTA_TABLE.tables(m)[0].rows] == ["1", "1"]
 
 
-def test_a_figure_has_the_same_bytes_twice_and_draws_no_more_than_it_says() -> None:
+def test_a_figure_draws_no_more_than_it_says() -> None:
     many = [row for target in range(30) for row in path(target=f"t{target:02}", language=f"t{target:02}")]
-    first, second = (figure(path_figures(measured(interpolation=many)), "path-raw") for _ in range(2))
-    assert (first.svg, first.pdf) == (second.svg, second.pdf)
-    assert "the first 24 of 30 panels" in first.caption
-    assert len(first.data) == 60
+    drawn = figure(path_figures(measured(interpolation=many)), "path-raw")
+    assert sum(axis.get_visible() for axis in drawn.paint().axes) == 24
+    assert "the first 24 of 30 panels" in drawn.caption
+    assert len(drawn.data) == 60
 
 
 def test_without_rows_there_is_nothing() -> None:

@@ -183,13 +183,6 @@ def test_a_thousand_runs_are_drawn_as_averages_in_a_figure_of_few_panels() -> No
     assert "28 lines more" in drawn.alt
 
 
-def test_a_figure_has_the_same_bytes_twice(study: Study) -> None:
-    for make in (seed_figures, lambda m: figures(m, "fine-tuning"), lambda m: figures(m, "perplexity")):
-        first, second = (make(study("interference")) for _ in range(2))
-        assert [(one.svg, one.pdf) for one in first] == [(one.svg, one.pdf) for one in second]
-        assert len(first) == 1
-
-
 def test_without_rows_there_is_nothing() -> None:
     m = Measurements(runs=[])
     assert [*seed_figures(m), *(drawn for one in LINE_FIGURES for drawn in one.figures(m))] == []

@@ -1,7 +1,10 @@
 """The sections of a report: each has an id of its own and says what to look at; no row is left out."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from made_up_runs import measure, model, small_study, write, write_plan
 
 from isogloss.core.rows import ROWS
@@ -22,6 +25,15 @@ def test_every_figure_and_table_stands_in_one_section() -> None:
     made = [*FIGURES.values(), *TABLES.values()]
     assert len(parts) == len(made)
     assert all(parts.count(one) == 1 for one in made)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_drawn_the_same_twice(name: str, study: Callable[[str], Measurements]) -> None:
+    studies = ("transfer", "mixup", "adjustment", "interference")
+    drawn = next(one for key in studies for one in FIGURES[name](study(key)))
+    again = replace(drawn)
+    assert (drawn.svg, drawn.pdf) == (again.svg, again.pdf)
+    assert drawn.pdf.startswith(b"%PDF")
 
 
 def test_a_section_shows_what_its_parts_make_in_their_order() -> None:

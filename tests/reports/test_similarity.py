@@ -184,12 +184,6 @@ def test_smoothing_keeps_a_straight_line_and_its_length() -> None:
     assert (smoothed(bumpy) - line).abs().iloc[10:-10].max() < 0.2
 
 
-def test_figures_have_the_same_bytes_twice(study: Study) -> None:
-    first, second = (similarity_figures(study("interference")) for _ in range(2))
-    assert [(one.svg, one.pdf) for one in first] == [(one.svg, one.pdf) for one in second]
-    assert len(first) == 5
-
-
 def test_without_rows_there_is_nothing() -> None:
     m = Measurements(runs=[])
     tables = [table for one in (*GATE_TABLES, CKA_TABLE, CORRELATION_TABLE) for table in one.tables(m)]

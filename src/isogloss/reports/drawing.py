@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -51,18 +52,41 @@ LEGEND_ROW, LEGEND_HANDLE, LEGEND_LETTER = 0.18, 0.62, 0.068
 """Inches of a legend: height of a row, width of an entry's sign and gap, width of a letter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A drawn figure with what a reader needs beside it, and the numbers it shows."""
+    """A figure with what a reader needs beside it, and the numbers it shows; drawn when it is looked at."""
 
     name: str
     title: str
     caption: str
     alt: str
     """For those who cannot see it."""
-    svg: str
-    pdf: bytes
     data: pd.DataFrame
+    paint: Callable[[], "Canvas"]
+
+    @property
+    def svg(self) -> str:
+        """The figure for a page."""
+        return self._drawn[0]
+
+    @property
+    def pdf(self) -> bytes:
+        """The figure for a paper."""
+        return self._drawn[1]
+
+    @cached_property
+    def _drawn(self) -> tuple[str, bytes]:
+        """Draw with the house style."""
+        import matplotlib as mpl
+
+        with mpl.rc_context():
+            mpl.rcdefaults()  # a reader's own matplotlibrc must not change the figures
+            mpl.rcParams.update(STYLE)
+            canvas = self.paint()
+            svg, pdf = io.StringIO(), io.BytesIO()
+            canvas.savefig(svg, format="svg", metadata={"Date": None})
+            canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+        return svg.getvalue(), pdf.getvalue()
 
 
 Said = Mapping[str, str]
@@ -154,23 +178,14 @@ def panel_figure(
         axis_labels(canvas, *labels)
         return canvas
 
-    return drawn(said, len(groups), rows, paint)
+    return figure(said, len(groups), rows, paint)
 
 
-def drawn(said: Said, panels: int, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:
-    """Draw with the house style and return the figure as SVG and PDF; its caption says what is left out."""
-    import matplotlib as mpl
-
-    with mpl.rc_context():
-        mpl.rcdefaults()  # a reader's own matplotlibrc must not change the figures
-        mpl.rcParams.update(STYLE)
-        canvas = paint()
-        svg, pdf = io.StringIO(), io.BytesIO()
-        canvas.savefig(svg, format="svg", metadata={"Date": None})
-        canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+def figure(said: Said, panels: int, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:
+    """Return a figure whose caption says how many panels are left out."""
     more = f" Drawn: the first {MOST_PANELS} of {panels} panels; the CSV has all."
     words = {**said, "caption": said["caption"] + more * (panels > MOST_PANELS)}
-    return Figure(**words, svg=svg.getvalue(), pdf=pdf.getvalue(), data=data)
+    return Figure(**words, data=data, paint=paint)
 
 
 def panels(count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:

@@ -244,4 +244,4 @@ def seed_figures(m: Measurements) -> list[Figure]:
         "caption": f"Unbiased, over up to {count(int(rows['seeds'].max()), 'seed')}; one mark per language.",
         "alt": f"Dot plot. Mean standard deviation in points: {'; '.join(told)}.",
     }
-    return [drawing.drawn(said, len(found), rows, paint)]
+    return [drawing.figure(said, len(found), rows, paint)]
