@@ -75,6 +75,12 @@ def _diagnostics(_: Path) -> Listing:
     return ("diagnostic", "looks at", "what"), rows
 
 
+def _claims(_: Path) -> Listing:
+    from isogloss.reports.report import CLAIMS
+
+    return ("claim", "in the paper", "what", "rule"), [(o.id, o.where, o.says, o.rule) for o in CLAIMS]
+
+
 def _recipes(_: Path) -> Listing:
     from isogloss.experiments.asking import packaged_recipes
     from isogloss.experiments.recipe import read_recipe
@@ -94,6 +100,7 @@ def _runs(folder: Path) -> Listing:
 
 LISTS: dict[str, Callable[[Path], Listing]] = {
     "aligners": _aligners,
+    "claims": _claims,
     "corpora": _corpora,
     "diagnostics": _diagnostics,
     "encoders": _encoders,
