@@ -12,7 +12,7 @@ from isogloss.encoders import load_masked_lm, load_model, load_whole
 from isogloss.encoders.gates import GateKinds, gate_groups, gated
 from isogloss.encoders.language_maps import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.encoders.masks import Mask, about_masks, mask_tensors, prune_encoder, read_mask, read_masks
-from isogloss.methods.source_only import SourceOnly
+from isogloss.methods.plain import SourceOnly
 from isogloss.nn.language_map import LanguageMap
 
 KINDS = GateKinds(attention="head", feed_forward="neuron")

@@ -12,9 +12,9 @@ from isogloss.encoders import family_of
 from isogloss.encoders.speaking import of_language
 from isogloss.encoders.windows import Window, windows
 from isogloss.encoders.words import SplitWords, special_subwords
-from isogloss.training.encoder_states import check_layers
 from isogloss.training.evaluation import in_batches
 from isogloss.training.precision import scoring
+from isogloss.training.states import check_layers
 
 States = Float[Tensor, "subword dim"]
 

@@ -22,8 +22,14 @@ from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
-from isogloss.training.batch_losses import masked_parts, text_losses
-from isogloss.training.drawn_conflict import Draws, Pool, drawn_conflict, example_pool
+from isogloss.training.gradient_conflict import (
+    Draws,
+    Pool,
+    drawn_conflict,
+    example_pool,
+    masked_parts,
+    text_losses,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +74,7 @@ class GradientConflict:
         def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
             rows = [text[language][number] for number in numbers]
             batches = masked_parts(rows, masking, seed=seed, budget=self.batch_subwords, language=language)
-            return text_losses(model, language, batches, precision=look.precision)
+            return text_losses(model, batches, precision=look.precision)
 
         pool = Pool({language: len(rows) for language, rows in text.items()}, losses)
         how = Draws(batch=self.batch, count=self.draws, seed=self.seed)

@@ -1,9 +1,10 @@
-"""Where this machine computes, and in which precision.
+"""Where this machine computes, in which precision, and giving freed memory back to it.
 
 Which precision pays is found by multiplying once, not by asking for a processor's name.
 """
 
-from collections.abc import Iterator
+import ctypes
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
@@ -99,3 +100,17 @@ def matrix_speed(device: str, dtype: torch.dtype, *, rounds: int = 7) -> float:
                 torch.cuda.synchronize()
             best = min(best, perf_counter() - start)
     return 2 * rows * wide * out / best
+
+
+def release_memory() -> None:
+    """Return what was freed and is not in use to the system, where the C library can."""
+    _trim()(0)
+
+
+@cache
+def _trim() -> Callable[[int], int]:
+    try:
+        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # Another C library, or another system.
+        return lambda _: 0
+    return found

@@ -18,8 +18,7 @@ from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.encoders.speaking import check_languages
 from isogloss.tasks import TASKS, Task
-from isogloss.training.evaluation import Evaluation, Scorer, evaluation
-from isogloss.training.paired_evaluation import PairedEvaluation, beside_translations
+from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.precision import device
 from isogloss.using.beside import Warn, beside, python_warning, telling_of_unmixed
 from isogloss.using.certainty import certainty_of
@@ -191,7 +190,7 @@ class Model:
 
     def prepared(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
-    ) -> Scorer:
+    ) -> Evaluation:
         """Encode and batch examples, each beside its translation where the model mixes the two."""
         if self.mixup is None or translations is None:
             return self._alone(examples, language)
@@ -205,7 +204,7 @@ class Model:
 
     def prepared_by_id(
         self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
-    ) -> PairedEvaluation:
+    ) -> Evaluation:
         """Encode and batch examples of a corpus, each beside the translation of its id, if there is one.
 
         ConfigError where the model does not mix the two.
@@ -215,7 +214,7 @@ class Model:
     def _alone(self, examples: Sequence[Example], language: str) -> Evaluation:
         return evaluation(self.task, examples, self.tokenizer, self._how, language=language)
 
-    def _beside(self, alone: Evaluation, translations: Sequence[Example], mixup: Mixup) -> PairedEvaluation:
+    def _beside(self, alone: Evaluation, translations: Sequence[Example], mixup: Mixup) -> Evaluation:
         return beside_translations(
             alone,
             translations,
