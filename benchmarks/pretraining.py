@@ -42,7 +42,7 @@ from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, write_stream
 from isogloss.training.fit import fit
 from isogloss.training.optimizer import Schedule
-from isogloss.training.precision import PRECISIONS, matrix_speed, settled_precision
+from isogloss.training.precision import PRECISIONS, matrix_speed, resolved_precision
 from isogloss.training.pretraining import BatchSampling, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
 
@@ -97,7 +97,7 @@ def main() -> None:
     shape = {**SHAPES, "paper": PAPER}[chosen.shape]
     steps, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    precision = settled_precision(chosen.precision, device)
+    precision = resolved_precision(chosen.precision, device)
     with tempfile.TemporaryDirectory() as folder:
         found = contest(Path(folder), shape, steps=steps, rounds=rounds, precision=precision)
     print("\n".join(markdown(found, shape, device.type, precision)))

@@ -15,7 +15,7 @@ from isogloss.core.errors import DataError
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict, overlap
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.tasks.batch import EncodedRow, by_example
-from isogloss.training.gradient_conflict import drawn_apart
+from isogloss.training.gradient_conflict import sample_apart
 from made_up import SPANS
 from tiny import tiny
 
@@ -94,7 +94,7 @@ def test_no_more_text_is_read_than_batches_hold(look):
 @given(st.integers(2, 60), st.integers(1, 8), st.integers(1, 4), st.integers(0, 9))
 def test_two_batches_of_a_draw_share_nothing(count, size, draws, seed):
     size = min(size, count // 2)
-    drawn = drawn_apart(count, size, draws, seed=seed)
+    drawn = sample_apart(count, size, draws, seed=seed)
     assert len(drawn) == draws
     for first, second in drawn:
         assert len({*first, *second}) == 2 * size == len(first) + len(second)

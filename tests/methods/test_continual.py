@@ -14,7 +14,7 @@ from isogloss.methods.continual import Continual, ContinualFewShot
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.training.alignment_loss import AlignmentLoss, Draws
+from isogloss.training.alignment_loss import AlignmentLoss, PairSampling
 from isogloss.training.fine_tuning import fine_tune
 from trained import equal
 
@@ -56,7 +56,7 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, 
     rows = task.encode(setting.train("en")[:6], tokenizer)
     own = [collate(rows, padding=tokenizer.pad_token_id)] * 3
     batches, loss = term.added(own, task.loss)
-    drawn = Draws(30, 5, 3, derive(setting.seed, "replay")).of(2)
+    drawn = PairSampling(30, 5, 3, derive(setting.seed, "replay")).of(2)
     pairs = [setting.bitext["en-xx"][row] for row in drawn]
     slow = in_float64(bert_folder)
     slow.load_state_dict(
@@ -70,19 +70,19 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, 
 
 
 def test_pairs_are_drawn_at_random_and_from_seed_and_step_alone():
-    draws = Draws(pairs=100, size=16, steps=50, seed=0)
+    draws = PairSampling(pairs=100, size=16, steps=50, seed=0)
     steps = [draws.of(step).tolist() for step in range(50)]
     assert all(len(set(step)) == 16 for step in steps)
-    assert [Draws(100, 16, 50, 0).of(step).tolist() for step in (49, 0)] == [steps[49], steps[0]]
-    assert Draws(100, 16, 50, 1).of(0).tolist() != steps[0]
+    assert [PairSampling(100, 16, 50, 0).of(step).tolist() for step in (49, 0)] == [steps[49], steps[0]]
+    assert PairSampling(100, 16, 50, 1).of(0).tolist() != steps[0]
     assert draws.ever() == sorted({row for step in steps for row in step})
-    assert Draws(5, 16, 2, 0).of(0).tolist() != []
+    assert PairSampling(5, 16, 2, 0).of(0).tolist() != []
 
 
 def test_states_are_kept_only_for_pairs_that_are_drawn(make, tmp_path):
     setting = make(epochs=1, batch_size=20)  # Two steps.
     Continual(pairs=2).train(setting)
-    drawn = Draws(30, 2, 2, derive(setting.seed, "replay")).ever()
+    drawn = PairSampling(30, 2, 2, derive(setting.seed, "replay")).ever()
     words = [len(setting.bitext["en-xx"][row].first.split()) + 2 for row in drawn]
     assert (setting.folder / "states.bin").stat().st_size == sum(words) * 32 * 2
 

@@ -43,15 +43,6 @@ def test_heads_begin_the_same_for_one_seed_whatever_the_languages(make_setting, 
     assert not equal(one[0], third[0])
 
 
-def test_the_same_seed_gives_the_same_model_and_another_seed_another(make_setting, tmp_path):
-    def trained(seed, folder):
-        return weights(fine_tune(make_setting(seed=seed, folder=tmp_path / folder), on("en")).model)
-
-    one = trained(0, "a")
-    assert equal(one, trained(0, "b"))
-    assert not equal(one, trained(1, "c"))
-
-
 def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatch):
     seen = []
 

@@ -15,14 +15,14 @@ from isogloss.training.processes import (
     all_reduced,
     first_alone,
     is_first,
-    place,
     processes,
+    rank,
     wait_for_all,
 )
 
 
 def test_a_process_that_was_started_alone_is_the_first_of_one():
-    assert (processes(), place(), is_first()) == (1, 0, True)
+    assert (processes(), rank(), is_first()) == (1, 0, True)
     values = torch.tensor([1.0, 2.0])
     assert all_reduced(values) is values
     with first_alone():
@@ -48,7 +48,7 @@ def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
 
     for number in (0, 1):
         monkeypatch.setattr(module, "processes", lambda: 2)
-        monkeypatch.setattr(module, "place", lambda number=number: number)
+        monkeypatch.setattr(module, "rank", lambda number=number: number)
         fit(toy(), Drawn(1), noted, schedule=replace(SCHEDULE, accumulation=accumulation), seed=0)
     assert sum(map(len, seen)) == len(Drawn()[0].y)
     assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
@@ -66,11 +66,11 @@ from torch import nn
 
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, fit
-from isogloss.training.processes import place
+from isogloss.training.processes import rank
 
 folder, accumulation, stop = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 model = toy()
-torch.manual_seed(place() if int(sys.argv[4]) else 0)  # The first one's weights are everyone's.
+torch.manual_seed(rank() if int(sys.argv[4]) else 0)  # The first one's weights are everyone's.
 model.extra = nn.ModuleDict({"small": nn.Linear(2, 2), "never": nn.Linear(2, 2)})
 told = []
 
@@ -91,7 +91,7 @@ try:
 except KeyboardInterrupt:
     sys.exit(0)
 told = len(told)
-torch.save({"weights": dict(model.named_parameters()), "rows": rows, "told": told}, folder / f"{place()}.pt")
+torch.save({"weights": dict(model.named_parameters()), "rows": rows, "told": told}, folder / f"{rank()}.pt")
 '''
 
 

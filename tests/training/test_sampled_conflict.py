@@ -12,7 +12,7 @@ from isogloss.experiments.running import plan_recipe
 from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import Bilingual, TranslateTrain
-from isogloss.training.gradient_conflict import Conflict, Draws, Pool, drawn_conflict
+from isogloss.training.gradient_conflict import Conflict, ConflictSampling, Pool, sampled_conflict
 from isogloss.training.setting import TextSetting
 from made_up import SPANS
 from tiny import changed, tiny
@@ -148,6 +148,6 @@ def test_batches_are_of_one_size_in_all_languages():
 
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
     model = BertForMaskedLM(BertConfig(**sizes, vocab_size=9))
-    rows = drawn_conflict(model, Pool({"en": 100, "de": 7}, losses), Draws(batch=32, seed=0))
+    rows = sampled_conflict(model, Pool({"en": 100, "de": 7}, losses), ConflictSampling(batch=32, seed=0))
     assert asked == {"en": [3, 3], "de": [3, 3]}
     assert {row["batch"] for row in rows} == {3}

@@ -74,7 +74,7 @@ class AlignmentLoss:
                 "continual learning: there are no sentence pairs to draw from (none given, or all were left "
                 "out). Name bitext of the source and a target language in the method's field bitext."
             )
-        draws = Draws(len(pairs), self.pairs, steps, derive(setting.seed, "replay"))
+        draws = PairSampling(len(pairs), self.pairs, steps, derive(setting.seed, "replay"))
         keeping = Caching(
             folder=setting.folder,
             kept=self.kept,
@@ -96,7 +96,7 @@ class AlignmentLoss:
 
 
 @dataclass(frozen=True)
-class Draws:
+class PairSampling:
     """Which pairs each step draws: a function of (seed, step), no pair twice in a step."""
 
     pairs: int
@@ -122,7 +122,7 @@ class _Drawn:
     """Batches of the pairs that are drawn."""
 
     pairs: AlignedPairs
-    draws: Draws
+    draws: PairSampling
     before: CachedStates
 
     def __len__(self) -> int:

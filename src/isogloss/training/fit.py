@@ -21,15 +21,15 @@ from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches, Divisible
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
-from isogloss.training.precision import autocast, device, release_memory, settled_precision
+from isogloss.training.precision import autocast, device, release_memory, resolved_precision
 from isogloss.training.processes import (
     all_reduce_gradients,
     all_reduced,
     broadcast_weights,
     is_first,
     own_device,
-    place,
     processes,
+    rank,
 )
 
 LOOK_EVERY = 20
@@ -174,7 +174,7 @@ class _Fit:
                 f"accumulation nor in several processes ({together} here). Run it in one process."
             )
         for number, (part, share) in enumerate(batch.parts(count)):
-            if number % together == place():  # A part's dropout is its own, wherever it is computed.
+            if number % together == rank():  # A part's dropout is its own, wherever it is computed.
                 yield _Part(part, derive(self.seed, "step", step, number), share)
 
     def _backward(self, part: "_Part") -> Tensor:
@@ -262,7 +262,7 @@ def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
     A machine on which both pay nearly the same may measure otherwise the second time.
     """
     begun = checkpoints.notes() if checkpoints and name == "auto" else None
-    return str(begun["precision"]) if begun else settled_precision(name, device())
+    return str(begun["precision"]) if begun else resolved_precision(name, device())
 
 
 @contextmanager

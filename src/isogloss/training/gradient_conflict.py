@@ -267,7 +267,7 @@ class Pool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draws:
+class ConflictSampling:
     """How batches are drawn."""
 
     batch: int
@@ -276,11 +276,13 @@ class Draws:
     layers: bool = True
 
 
-def drawn_conflict(model: Any, pool: Pool, how: Draws, *, tell: Tell = silent) -> list[dict[str, Value]]:
+def sampled_conflict(
+    model: Any, pool: Pool, how: ConflictSampling, *, tell: Tell = silent
+) -> list[dict[str, Value]]:
     """Return the rows of ``conflict_rows`` for each draw, with its number and the size of its batches."""
     size, languages, parts = pool.size(how.batch), tuple(pool.counts), parts_of(model)
     drawn = {
-        language: drawn_apart(count, size, how.count, seed=derive(how.seed, language))
+        language: sample_apart(count, size, how.count, seed=derive(how.seed, language))
         for language, count in pool.counts.items()
     }
     rows: list[dict[str, Value]] = []
@@ -301,8 +303,10 @@ def conflict_callback(conflict: Conflict, model: Any, pool: Pool, *, seed: int) 
     """Return a callback that measures conflict; batches follow from the seed and the step alone."""
 
     def rows(step: int) -> list[dict[str, Value]]:
-        how = Draws(batch=conflict.batch, seed=derive(seed, "conflict", step), layers=conflict.layers)
-        return [{"step": step, **row} for row in drawn_conflict(model, pool, how)]
+        how = ConflictSampling(
+            batch=conflict.batch, seed=derive(seed, "conflict", step), layers=conflict.layers
+        )
+        return [{"step": step, **row} for row in sampled_conflict(model, pool, how)]
 
     return Callback(rows=rows, every=conflict.every)
 
@@ -342,7 +346,7 @@ def example_pool(
     return Pool({language: len(own) for language, own in whole.items()}, losses)
 
 
-def drawn_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def sample_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Draw, several times, the numbers below ``count`` of two batches of a size that share none.
 
     Where there are enough, no two draws share any either.

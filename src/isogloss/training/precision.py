@@ -36,7 +36,7 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def settled_precision(name: str, device: torch.device) -> str:
+def resolved_precision(name: str, device: torch.device) -> str:
     """Return what "auto" comes to on a device; any other name as it is."""
     return measured_precision(device.type) if name == "auto" else name
 
@@ -54,7 +54,7 @@ def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
     device = next(model.parameters()).device
     with ExitStack() as contexts:
         contexts.enter_context(torch.inference_mode())
-        if settled_precision(precision, device) == "bfloat16":
+        if resolved_precision(precision, device) == "bfloat16":
             contexts.enter_context(matrices_converted(model, torch.bfloat16))
         contexts.enter_context(autocast(device, precision))
         yield device
@@ -82,7 +82,7 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Return the context in which a model is trained or scored: in bfloat16 where that was chosen."""
-    half = settled_precision(precision, device) == "bfloat16"
+    half = resolved_precision(precision, device) == "bfloat16"
     return torch.autocast(device.type, torch.bfloat16, enabled=half)
 
 

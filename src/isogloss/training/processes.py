@@ -29,14 +29,14 @@ def processes() -> int:
     return int(_state().num_processes)
 
 
-def place() -> int:
+def rank() -> int:
     """Return which of them this one is, counted from 0."""
     return int(_state().process_index)
 
 
 def is_first() -> bool:
     """Tell whether this is the one that writes files and tells of progress."""
-    return place() == 0
+    return rank() == 0
 
 
 @contextmanager
