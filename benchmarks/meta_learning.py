@@ -28,10 +28,10 @@ from isogloss.encoders.language_modules import add_modules, own_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.fit import fit
-from isogloss.training.meta_batches import Validation, meta_batches
-from isogloss.training.meta_learner import Learning, MetaLearner
+from isogloss.training.meta_learning import Validation, meta_batches
+from isogloss.training.meta_learning import Learning, MetaLearner
 from isogloss.training.optimizer import Schedule
-from isogloss.training.text_batches import Drawing
+from isogloss.training.pretraining import BatchSampling
 from material import SHAPES
 from turns import in_turns
 
@@ -92,13 +92,13 @@ def table(found: dict[str, list[dict[str, float]]], what: str) -> list[str]:
 def measured(way: str, shape: Architecture, precision: str, subwords: int) -> dict[str, float]:
     """Train some steps, after one that warms caches up; return seconds a step and the peak of memory."""
     torch.set_num_threads(1)
-    drawing = Drawing(steps=WARM + STEPS, batch_subwords=subwords, block=128)
+    sampling = BatchSampling(steps=WARM + STEPS, batch_subwords=subwords, block=128)
     schedule = Schedule(learning_rate=1e-4, precision=precision)
     model = new_encoder(shape, Words(shape.vocabulary), seed=0)
     add_modules(model, Modules(kind="adapter"), LANGUAGES, seed=0)
     batches = meta_batches(
         streams(shape.vocabulary),
-        drawing,
+        sampling,
         Masking(vocabulary=Vocabulary(shape.vocabulary, 2, 3, 0, 4, SPECIAL)),
         validation=Validation(share=0.05, batch_subwords=subwords),
         schedule=schedule,
@@ -141,7 +141,7 @@ class Clock:
 
 
 class Timed:
-    """Batches whose drawing starts the clock once caches are warm."""
+    """Batches whose sampling starts the clock once caches are warm."""
 
     def __init__(self, batches: object, clock: Clock) -> None:
         self.batches, self.clock = batches, clock

@@ -42,8 +42,8 @@ from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, write_stream
 from isogloss.training.fit import fit
 from isogloss.training.optimizer import Schedule
-from isogloss.training.precision import PRECISIONS, matrix_speed, settled_precision
-from isogloss.training.text_batches import Drawing, TextBatches
+from isogloss.training.precision import PRECISIONS, matrix_speed, resolved_precision
+from isogloss.training.pretraining import BatchSampling, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
 
 PAPER = Architecture(layers=8, dim=512, heads=8, feed_forward=2048, vocabulary=32000)
@@ -97,7 +97,7 @@ def main() -> None:
     shape = {**SHAPES, "paper": PAPER}[chosen.shape]
     steps, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    precision = settled_precision(chosen.precision, device)
+    precision = resolved_precision(chosen.precision, device)
     with tempfile.TemporaryDirectory() as folder:
         found = contest(Path(folder), shape, steps=steps, rounds=rounds, precision=precision)
     print("\n".join(markdown(found, shape, device.type, precision)))
@@ -133,7 +133,7 @@ def text_of(folder: Path, shape: Architecture, steps: int) -> Text:
     material = make_material(folder, shape, sentences=max(64, steps * budget // 30))
     tokenizer, stream = material.tokenizer, stream_of(material, folder)
     batches = TextBatches(
-        drawing=Drawing(steps=steps, batch_subwords=budget, block=BLOCK),
+        sampling=BatchSampling(steps=steps, batch_subwords=budget, block=BLOCK),
         streams={"xx": stream},
         masking=Masking(vocabulary=Vocabulary.of(tokenizer), share=MASKED),
         seed=0,

@@ -71,12 +71,12 @@ def _ours(material: Material, precision: str) -> Callable[[], float]:
     """Train as ``fine_tune`` does, without its evaluation."""
     model = UPOS.head(material.folder, seed=0, attention=fastest_attention())
     batches: Bucketed = Bucketed(
-        groups=[material.rows],
+        groups={"": material.rows},
         length=lambda row: len(row.subwords),
         size=BATCH,
         epochs=1,
         seed=0,
-        make=lambda rows: collate(rows, padding=material.tokenizer.pad_token_id),
+        make=lambda rows, *_: collate(rows, padding=material.tokenizer.pad_token_id),
     )
     schedule = Schedule(learning_rate=2e-5, precision=precision)
 

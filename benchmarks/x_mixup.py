@@ -28,7 +28,7 @@ import torch
 
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import SentencePair
-from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.plain import TranslateTrain
 from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting

@@ -32,9 +32,9 @@ def in_float64(folder):
 class Slowly:
     """Eq. 1, one sentence at a time, with the words' subwords found by splitting each word alone."""
 
-    def __init__(self, folder, *, layer=-1, word="average", pulled="all", drop_identical=False):
+    def __init__(self, folder, *, layer=-1, word="average", aligned="all", drop_identical=False):
         self.tokenizer = load_tokenizer(folder)
-        self.layer, self.word, self.pulled, self.drop_identical = layer, word, pulled, drop_identical
+        self.layer, self.word, self.aligned, self.drop_identical = layer, word, aligned, drop_identical
 
     def split(self, text):
         """Return each word's subwords."""
@@ -62,7 +62,7 @@ class Slowly:
         return found, [hidden[0], hidden[place]]
 
     def items(self, model, pair):
-        """Return the pairs that are pulled and the states that are held."""
+        """Return the pairs that are aligned and the states that are anchored."""
         (source, ends), (target, other_ends) = (
             self.states(model, text) for text in (pair.first, pair.second)
         )
@@ -76,22 +76,22 @@ class Slowly:
         ]
         words = [state for states in source for state in states]
         special = list(zip(ends, other_ends, strict=True))
-        pulled = {"all": linked + special, "words": linked, "special": special, "opening": special[:1]}[
-            self.pulled
+        aligned = {"all": linked + special, "words": linked, "special": special, "opening": special[:1]}[
+            self.aligned
         ]
-        return pulled, words + (ends if self.pulled != "words" else [])
+        return aligned, words + (ends if self.aligned != "words" else [])
 
     def equation_1(self, model, before, pairs, *, form="sum", stay=1.0):
         """Return Eq. 1 over some pairs."""
-        pulled, held, kept = [], [], []
+        aligned, anchored, kept = [], [], []
         for pair in pairs:
             found, states = self.items(model, pair)
-            pulled += found
-            held += states
+            aligned += found
+            anchored += states
             with torch.no_grad():
                 kept += self.items(before, pair)[1]
-        near = [(s - t).square() for s, t in pulled]
-        moved = [(one - other).square() for one, other in zip(held, kept, strict=True)]
+        near = [(s - t).square() for s, t in aligned]
+        moved = [(one - other).square() for one, other in zip(anchored, kept, strict=True)]
         if form == "sum":
             return sum(x.sum() for x in near) + stay * sum(x.sum() for x in moved)
         return torch.stack(near).mean() + stay * torch.stack(moved).mean()

@@ -14,7 +14,7 @@ from isogloss.data.examples import Translation
 from isogloss.diagnostics import parallel_states as module
 from isogloss.diagnostics.cka import Cka, StreamedCka, linear_cka
 from isogloss.encoders import load_masked_lm, load_tokenizer
-from isogloss.training.sentence_states import sentence_states
+from isogloss.training.states import sentence_states
 from made_up import TEXT
 
 SEEDS = st.integers(0, 10_000)

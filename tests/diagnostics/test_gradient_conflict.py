@@ -14,8 +14,8 @@ import isogloss
 from isogloss.core.errors import DataError
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict, overlap
 from isogloss.encoders import load_masked_lm, load_tokenizer
-from isogloss.tasks.batch import EncodedRow
-from isogloss.training.drawn_conflict import by_example, drawn_apart
+from isogloss.tasks.batch import EncodedRow, by_example
+from isogloss.training.gradient_conflict import sample_apart
 from made_up import SPANS
 from tiny import tiny
 
@@ -94,7 +94,7 @@ def test_no_more_text_is_read_than_batches_hold(look):
 @given(st.integers(2, 60), st.integers(1, 8), st.integers(1, 4), st.integers(0, 9))
 def test_two_batches_of_a_draw_share_nothing(count, size, draws, seed):
     size = min(size, count // 2)
-    drawn = drawn_apart(count, size, draws, seed=seed)
+    drawn = sample_apart(count, size, draws, seed=seed)
     assert len(drawn) == draws
     for first, second in drawn:
         assert len({*first, *second}) == 2 * size == len(first) + len(second)
@@ -185,5 +185,5 @@ def test_the_loss_of_a_task_is_shared_more_within_a_language(made):
 
 def test_windows_of_one_example_stay_together():
     rows = [EncodedRow(example=number, subwords=(0,)) for number in (0, 1, 1, 0, 2)]
-    found = by_example(rows)
+    found = list(by_example(rows).values())
     assert [[row.example for row in own] for own in found] == [[0, 0], [1, 1], [2]]

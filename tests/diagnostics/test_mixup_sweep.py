@@ -15,8 +15,7 @@ from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import evaluation
-from isogloss.training.paired_evaluation import beside_translations
+from isogloss.training.evaluation import beside_translations, evaluation
 
 PLACE = st.tuples(st.integers(1, 12), st.floats(0, 1))
 

@@ -19,8 +19,7 @@ from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.language_modules import add_modules, own_parameters
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import evaluation
-from isogloss.training.paired_evaluation import beside_translations
+from isogloss.training.evaluation import beside_translations, evaluation
 
 KINDS = ("feed-forward", "attention", "adapter")
 STATES = {

@@ -18,7 +18,7 @@ from isogloss.diagnostics.representation_map import (
     spaced,
 )
 from isogloss.encoders import load_masked_lm, load_tokenizer
-from isogloss.training.sentence_states import sentence_states
+from isogloss.training.states import sentence_states
 from made_up import TEXT
 
 SEEDS = st.integers(0, 10_000)

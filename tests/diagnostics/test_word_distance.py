@@ -24,7 +24,7 @@ from isogloss.diagnostics.word_distance import (
 )
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.metrics.separation import FineCounts
-from isogloss.training.word_states import word_states
+from isogloss.training.states import word_states
 from made_up import TEXT
 
 SEEDS = st.integers(0, 10_000)

@@ -22,7 +22,7 @@ from isogloss.encoders.gates import (
 )
 from isogloss.encoders.language_files import write_language_maps
 from isogloss.encoders.speaking import LanguageMaps, language_maps_of
-from isogloss.methods.source_only import SourceOnly
+from isogloss.methods.plain import SourceOnly
 from isogloss.nn.language_map import LanguageMap
 
 KINDS = GateKinds(attention="head", feed_forward="neuron")

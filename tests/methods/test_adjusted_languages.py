@@ -10,7 +10,7 @@ from isogloss.encoders import load_model, load_tokenizer
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.training.aligned_batches import collate_pairs, states_of
-from isogloss.training.aligned_pairs import Reading, encode_pairs
+from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
 from isogloss.training.setting import AdjustSetting
 
 SHIPPED = str(files("isogloss") / "shipped")
@@ -24,7 +24,7 @@ def sentences():
 
 def distances(model, pairs):
     """Return the mean distance of linked words, and of words that are not translations of each other."""
-    encoded = encode_pairs({"qaa-qac": pairs}, load_tokenizer(SHIPPED), Reading(pulled="words"))
+    encoded = encode_pairs({"qaa-qac": pairs}, load_tokenizer(SHIPPED), PairEncoding(aligned="words"))
     batch = collate_pairs([encoded[row] for row in range(len(encoded))], None, padding=encoded.padding)
     with torch.no_grad():
         states = states_of(model, batch.passes, layer=-1)

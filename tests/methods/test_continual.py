@@ -7,19 +7,16 @@ import torch
 
 from aligned import Slowly, in_float64, translations
 from isogloss.core.errors import DataError
+from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_tokenizer
-from isogloss.methods.continual import Continual
-from isogloss.methods.continual_few_shot import ContinualFewShot
-from isogloss.methods.few_shot import FewShot
-from isogloss.methods.source_only import SourceOnly
+from isogloss.methods.continual import Continual, ContinualFewShot
+from isogloss.methods.plain import Bilingual, FewShot, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.training import supervised
-from isogloss.training.aligned_batches import AlignedBatch
-from isogloss.training.aligned_pairs import Reading
-from isogloss.training.beside import Beside
-from isogloss.training.replay import Draws, Replay
+from isogloss.training.alignment_loss import AlignmentLoss, PairSampling
+from isogloss.training.fine_tuning import fine_tune
+from trained import equal
 
 
 @pytest.fixture
@@ -30,11 +27,6 @@ def make(make_setting):
     return setting
 
 
-def equal(one, other):
-    one, other = (dict(trained.model.named_parameters()) for trained in (one, other))
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
 def test_without_weight_it_is_source_only_to_the_bit(make, tmp_path):
     plain = SourceOnly().train(make(folder=tmp_path / "plain"))
     without = Continual(alpha=0.0).train(make(folder=tmp_path / "without"))
@@ -43,19 +35,12 @@ def test_without_weight_it_is_source_only_to_the_bit(make, tmp_path):
     assert not equal(Continual(alpha=1.0).train(make(folder=tmp_path / "with")), plain)
 
 
-def test_a_term_of_weight_nothing_leaves_the_dropout_of_the_task_as_it_is(make, tmp_path):
+def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(make, tmp_path):
     """The second term draws its random numbers after the first."""
     plain = SourceOnly().train(make(folder=tmp_path / "plain"))
-    replay = Replay(reading=Reading(), size=4, kept="float32", loss=nothing)
-    method = supervised.fine_tune(make(folder=tmp_path / "b"), Continual().reads(("en",), ()), beside=replay)
+    found = Continual(alpha=1e-30, pairs=4).train(make(folder=tmp_path / "found"))
     for name, weight in plain.model.named_parameters():
-        torch.testing.assert_close(method.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
-
-
-def nothing(model, batch):
-    from isogloss.training.adjustment_terms import adjustment_terms
-
-    return 0.0 * adjustment_terms(model, batch, layer=-1, form="sum").pull
+        torch.testing.assert_close(found.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("weighs", "stay"), [("both", 0.3), ("pull", 1.0)])
@@ -63,16 +48,15 @@ def nothing(model, batch):
 def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, stay, bert_folder):
     setting, task, tokenizer = make(), TASKS["upos"], load_tokenizer(bert_folder)
     model = task.head(bert_folder, seed=1, attention="eager")
-    method = Continual(alpha=0.3, weighs=weighs, form=form)
-    replay = Replay(reading=Reading(), size=5, kept="float32", loss=method._weighted)
-    beside: Beside = replay(setting, model, tokenizer, 3)
+    auxiliary = AlignmentLoss(alpha=0.3, weighs=weighs, form=form, pairs=5, kept="float32")
+    term = auxiliary(setting, model, tokenizer, 3)
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1.05)
     rows = task.encode(setting.train("en")[:6], tokenizer)
     own = [collate(rows, padding=tokenizer.pad_token_id)] * 3
-    batches, loss = beside.added(own, task.loss)
-    drawn = Draws(30, 5, 3, supervised.derive(setting.seed, "replay")).of(2)
+    batches, loss = term.added(own, task.loss)
+    drawn = PairSampling(30, 5, 3, derive(setting.seed, "replay")).of(2)
     pairs = [setting.bitext["en-xx"][row] for row in drawn]
     slow = in_float64(bert_folder)
     slow.load_state_dict(
@@ -86,39 +70,21 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, 
 
 
 def test_pairs_are_drawn_at_random_and_from_seed_and_step_alone():
-    draws = Draws(pairs=100, size=16, steps=50, seed=0)
+    draws = PairSampling(pairs=100, size=16, steps=50, seed=0)
     steps = [draws.of(step).tolist() for step in range(50)]
     assert all(len(set(step)) == 16 for step in steps)
-    assert [Draws(100, 16, 50, 0).of(step).tolist() for step in (49, 0)] == [steps[49], steps[0]]
-    assert Draws(100, 16, 50, 1).of(0).tolist() != steps[0]
+    assert [PairSampling(100, 16, 50, 0).of(step).tolist() for step in (49, 0)] == [steps[49], steps[0]]
+    assert PairSampling(100, 16, 50, 1).of(0).tolist() != steps[0]
     assert draws.ever() == sorted({row for step in steps for row in step})
-    assert Draws(5, 16, 2, 0).of(0).tolist() != []
+    assert PairSampling(5, 16, 2, 0).of(0).tolist() != []
 
 
 def test_states_are_kept_only_for_pairs_that_are_drawn(make, tmp_path):
     setting = make(epochs=1, batch_size=20)  # Two steps.
     Continual(pairs=2).train(setting)
-    drawn = Draws(30, 2, 2, supervised.derive(setting.seed, "replay")).ever()
+    drawn = PairSampling(30, 2, 2, derive(setting.seed, "replay")).ever()
     words = [len(setting.bitext["en-xx"][row].first.split()) + 2 for row in drawn]
     assert (setting.folder / "states.bin").stat().st_size == sum(words) * 32 * 2
-
-
-def test_resuming_gives_the_very_model(make, tmp_path, monkeypatch):
-    whole = Continual(alpha=1.0).train(make(folder=tmp_path / "whole"))
-    to, calls = AlignedBatch.to, []
-
-    def stopping(*args):
-        calls.append(1)
-        if len(calls) > 4:
-            raise KeyboardInterrupt
-        return to(*args)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(AlignedBatch, "to", stopping)
-        Continual(alpha=1.0).train(make(folder=tmp_path / "again"))
-    again = Continual(alpha=1.0).train(make(folder=tmp_path / "again"))
-    assert equal(again, whole)
-    assert again.rows == whole.rows
 
 
 @pytest.mark.parametrize("task", ["upos", "nli", "parsing", "qa"])
@@ -152,3 +118,11 @@ def test_continual_few_shot_without_weight_is_few_shot_and_without_shots_changes
     assert not equal(ContinualFewShot(shots=6, alpha=1.0).train(make(folder=tmp_path / "other")), few)
     none = FewShot(shots=0).train(make(folder=tmp_path / "none"))
     assert equal(ContinualFewShot(shots=0, alpha=1.0).train(make(folder=tmp_path / "still")), none)
+
+
+def test_any_fine_tuning_carries_the_term(make, tmp_path):
+    setting = replace(make(folder=tmp_path / "a"), target=())
+    reads, term = Bilingual().reads(("en",), ("de",)), AlignmentLoss(alpha=1.0, pairs=4)
+    found = fine_tune(setting, reads, auxiliary=term)
+    assert found.rows[-1]["translations"] == 30
+    assert not equal(found, fine_tune(replace(setting, folder=tmp_path / "b"), reads))

@@ -11,9 +11,9 @@ from isogloss.encoders import load_model, load_tokenizer, load_whole
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.nn.contrast import bidirectional_contrast
 from isogloss.training.aligned_batches import collate_pairs
-from isogloss.training.aligned_pairs import Reading, encode_pairs
-from isogloss.training.sentence_states import sentence_states
+from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
 from isogloss.training.setting import AdjustSetting
+from isogloss.training.states import sentence_states
 
 FAST = ContrastiveAlignment(precision="float32", batch_size=8, learning_rate=1e-3)
 
@@ -29,9 +29,9 @@ def equal(one, other):
     return all(torch.equal(weight, other[name]) for name, weight in one.named_parameters())
 
 
-def batch_of(folder, pairs, pulled):
+def batch_of(folder, pairs, aligned):
     tokenizer = load_tokenizer(folder)
-    encoded = encode_pairs({"en-xx": pairs}, tokenizer, Reading(pulled=pulled))
+    encoded = encode_pairs({"en-xx": pairs}, tokenizer, PairEncoding(aligned=aligned))
     return collate_pairs([encoded[row] for row in range(len(encoded))], None, padding=encoded.padding)
 
 
@@ -39,7 +39,7 @@ def test_words_are_contrasted_as_by_hand(encoder_folder):
     pairs = translations(4)
     model = load_whole(encoder_folder, attention="eager")
     ours = ContrastiveAlignment()._loss(model, batch_of(encoder_folder, pairs, "words"))
-    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, pulled="words")
+    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
     linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
     texts = [(p.first.split()[i], p.second.split()[j]) for p in pairs for i, j in p.links]
     same = torch.tensor([[a[0] == b[0] or a[1] == b[1] for b in texts] for a in texts])

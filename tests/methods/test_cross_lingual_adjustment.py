@@ -10,12 +10,12 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.training import adjusting
-from isogloss.training.adjustment_terms import adjustment_terms
-from isogloss.training.aligned_batches import collate_pairs
-from isogloss.training.aligned_pairs import Reading, encode_pairs
+from isogloss.training.aligned_batches import Caching, collate_pairs, reference_states
+from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
+from isogloss.training.alignment_loss import alignment_terms
+from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
-from isogloss.training.states_before import Keeping, states_before
+from trained import equal, interrupted, weights
 
 EXACT = CrossLingualAdjustment(precision="float32", kept="float32", batch_size=4, learning_rate=1e-3)
 
@@ -26,27 +26,18 @@ def setting(bert_folder, tmp_path):
     return AdjustSetting(start=str(bert_folder), bitext=pairs, folder=tmp_path / "work", seed=0)
 
 
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def equal(one, other):
-    one, other = weights(one), weights(other)
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
 def equation_1(folder, pairs, tmp_path, *, form="sum", **how):
     """Return Eq. 1 as it is trained on, of a model that has moved a little, and that model."""
     model, tokenizer = load_whole(folder, attention="eager"), load_tokenizer(folder)
-    encoded = encode_pairs({"en-xx": pairs}, tokenizer, Reading(**how))
-    keeping = Keeping(folder=tmp_path, kept="float32", precision="float32")
-    before = states_before(model, encoded, range(len(encoded)), keeping)
+    encoded = encode_pairs({"en-xx": pairs}, tokenizer, PairEncoding(**how))
+    keeping = Caching(folder=tmp_path, kept="float32", precision="float32")
+    before = reference_states(model, encoded, range(len(encoded)), keeping)
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1.05)
     batch = collate_pairs([encoded[row] for row in range(len(encoded))], before, padding=encoded.padding)
-    terms = adjustment_terms(model, batch, layer=encoded.layer, form=form)
-    return terms.pull + 0.7 * terms.stay, model
+    terms = alignment_terms(model, batch, layer=encoded.layer, form=form)
+    return terms.aligned + 0.7 * terms.anchored, model
 
 
 def by_hand(folder, moved, pairs, *, form="sum", **how):
@@ -79,13 +70,13 @@ def test_equation_1_is_that_of_two_models_in_every_family(encoder_folder, form, 
         {"word": "first"},
         {"word": "last"},
         {"word": "subwords"},
-        {"pulled": "words"},
-        {"pulled": "special"},
-        {"pulled": "opening"},
+        {"aligned": "words"},
+        {"aligned": "special"},
+        {"aligned": "opening"},
         {"drop_identical": True},
         {"layer": 0},
         {"layer": 2},
-        {"word": "subwords", "pulled": "words", "layer": 1},
+        {"word": "subwords", "aligned": "words", "layer": 1},
     ],
     ids=str,
 )
@@ -140,16 +131,7 @@ def test_a_pooler_is_kept_beside_the_masked_lm_head(tmp_path, bert_folder, setti
 def test_resuming_gives_the_very_weights_and_rows(setting, tmp_path, monkeypatch):
     method = replace(EXACT, checkpoint_every=2, kept="float16")
     whole = method.train(replace(setting, folder=tmp_path / "whole"))
-    loss, calls = adjusting._loss, []
-
-    def stopping(*args):
-        calls.append(1)
-        if len(calls) > 3:
-            raise KeyboardInterrupt
-        return loss(*args)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(adjusting, "_loss", stopping)
+    with interrupted(Bucketed, monkeypatch, at=3):
         method.train(setting)
     assert list(setting.folder.glob("checkpoint-*"))
     again = method.train(setting)
@@ -169,20 +151,20 @@ def near_and_near_the_start(folder, setting, *, precision):
     method = replace(EXACT, epochs=4, precision=precision, batch_size=8, dropout=False)
     moved = method.train(replace(setting, start=str(folder))).model
     before, after = (equation_1_of(one, folder, setting) for one in (load_model(folder), moved))
-    assert after.pull < 0.8 * before.pull
-    assert after.stay < before.pull - after.pull  # Less is moved than is gained.
+    assert after.aligned < 0.8 * before.aligned
+    assert after.anchored < before.aligned - after.aligned  # Less is moved than is gained.
 
 
 def equation_1_of(model, folder, setting):
     """Return both terms of a model against the encoder as it was."""
     tokenizer = load_tokenizer(folder)
-    encoded = encode_pairs(setting.bitext, tokenizer, Reading())
+    encoded = encode_pairs(setting.bitext, tokenizer, PairEncoding())
     path = setting.folder.parent / "before" / folder.name
-    keeping = Keeping(folder=path, kept="float32", precision="float32")
-    before = states_before(load_model(folder), encoded, range(len(encoded)), keeping)
+    keeping = Caching(folder=path, kept="float32", precision="float32")
+    before = reference_states(load_model(folder), encoded, range(len(encoded)), keeping)
     batch = collate_pairs([encoded[row] for row in range(len(encoded))], before, padding=encoded.padding)
     with torch.no_grad():
-        return adjustment_terms(model, batch, layer=-1, form="mean")
+        return alignment_terms(model, batch, layer=-1, form="mean")
 
 
 def test_layers_above_the_adjusted_one_keep_their_weights(setting, bert_folder):
@@ -205,13 +187,13 @@ def test_dropout_is_a_choice(setting, tmp_path):
 
 def test_half_the_disk_gives_nearly_the_same(bert_folder, tmp_path):
     tokenizer, model = load_tokenizer(bert_folder), load_model(bert_folder)
-    encoded = encode_pairs({"en-xx": translations(9)}, tokenizer, Reading())
+    encoded = encode_pairs({"en-xx": translations(9)}, tokenizer, PairEncoding())
     found = {}
     for kept, size in (("float32", 4), ("float16", 2)):
-        keeping = Keeping(folder=tmp_path / kept, kept=kept, precision="float32")
-        states = states_before(model, encoded, range(len(encoded)), keeping)
+        keeping = Caching(folder=tmp_path / kept, kept=kept, precision="float32")
+        states = reference_states(model, encoded, range(len(encoded)), keeping)
         found[kept] = states.of([3, 0, 8])
-        items = int(encoded.held_counts().sum())
+        items = int(encoded.anchored_counts().sum())
         assert (tmp_path / kept / "states.bin").stat().st_size == items * 32 * size
     torch.testing.assert_close(found["float16"], found["float32"], rtol=1e-3, atol=1e-3)
 

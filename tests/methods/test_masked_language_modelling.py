@@ -12,8 +12,9 @@ from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_mod
 from isogloss.methods import masked_language_modelling as module
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.training import pretraining
+from isogloss.training.pretraining import TextBatches
 from isogloss.training.setting import TextSetting
-from isogloss.training.text_batches import TextBatches
+from trained import equal, interrupted, weights
 
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
 METHOD = MaskedLanguageModelling(
@@ -53,14 +54,6 @@ def text_setting(family, tmp_path):
     )
 
 
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def equal(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
 # Pretraining
 
 
@@ -86,7 +79,8 @@ def test_every_family_is_pretrained_resumes_and_loads_with_its_dropout(tmp_path,
     setting = text_setting(family, tmp_path)
     setting = replace(setting, architecture=replace(setting.architecture, vocabulary=300))
     whole, tokenizer, fitted = METHOD.train(replace(setting, folder=tmp_path / "whole"))
-    interrupted(METHOD, setting, 5, monkeypatch)
+    with interrupted(TextBatches, monkeypatch, at=5):
+        METHOD.train(setting)
     again, _, fitted_again = METHOD.train(setting)
     assert equal(weights(again), weights(whole))
     assert fitted_again.rows == fitted.rows
@@ -108,19 +102,6 @@ def test_translation_lm_is_refused_where_positions_cannot_be_counted_anew(tmp_pa
     )
 
 
-def interrupted(method, setting, stop, monkeypatch):
-    make = TextBatches.__getitem__
-
-    def stopping(batches, step):
-        if step == stop:
-            raise KeyboardInterrupt
-        return make(batches, step)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(TextBatches, "__getitem__", stopping)
-        method.train(setting)
-
-
 def test_another_seed_gives_another_encoder(setting, tmp_path):
     one, tokenizer, _ = METHOD.train(setting)
     other, tokenizer_again, _ = METHOD.train(replace(setting, folder=tmp_path / "again", seed=1))
@@ -132,7 +113,8 @@ def test_another_seed_gives_another_encoder(setting, tmp_path):
 def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monkeypatch, stop):
     method = replace(METHOD, translation=0.3)
     whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
-    interrupted(method, setting, stop, monkeypatch)
+    with interrupted(TextBatches, monkeypatch, at=stop):
+        method.train(setting)
     again, _, fitted_again = method.train(setting)
     assert equal(weights(again), weights(whole))
     assert fitted_again.rows == fitted.rows
@@ -249,7 +231,7 @@ def test_held_out_text_is_no_part_of_the_vocabulary_nor_trained_on(setting, monk
 
     monkeypatch.setattr(pretraining, "train_tokenizer", noted)
     other = replace(setting, held_out=lambda _: ["xyz xyz a xyz xyz"])
-    tokenizer, streams, held_out = pretraining._read(other, EVALUATED.block, EVALUATED._reading())
+    tokenizer, streams, held_out = pretraining._read(other, EVALUATED)
     assert not any("x" in text for text in seen)
     for language in LETTERS:
         assert tokenizer.unk_token_id not in streams[language].subwords
@@ -264,7 +246,8 @@ def test_an_evaluated_pretraining_in_parts_resumes_to_the_bit(
     method = replace(EVALUATED, accumulation=accumulation, translation=0.3)
     setting = with_held_out(setting)
     whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
-    interrupted(method, setting, stop, monkeypatch)
+    with interrupted(TextBatches, monkeypatch, at=stop):
+        method.train(setting)
     again, _, fitted_again = method.train(setting)
     assert equal(weights(again), weights(whole))
     assert fitted_again.rows == fitted.rows
@@ -352,7 +335,7 @@ def test_a_full_disk_is_a_storage_error(setting, monkeypatch):
 
 def test_texts_that_share_a_source_become_one_of_several_languages(setting):
     method = replace(METHOD, translation=1.0)
-    tokenizer, *_ = pretraining._read(setting, method.block, method._reading())
+    tokenizer, *_ = pretraining._read(setting, method)
     texts = module._translations(setting, tokenizer, method.block)
     assert len(texts) == 40
     for number, text in enumerate(texts):

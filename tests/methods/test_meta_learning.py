@@ -13,9 +13,10 @@ from isogloss.methods import meta_learning as module
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
-from isogloss.training.meta_batches import MetaBatches, Validation, meta_batches
-from isogloss.training.pretraining import begin
+from isogloss.training.meta_learning import MetaBatches, Validation, meta_batches
+from isogloss.training.pretraining import begin, sampling_of, schedule_of
 from isogloss.training.setting import TextSetting
+from trained import equal, interrupted, weights
 
 LETTERS = {"en": "abcdef", "sw": "mnopqr"}
 METHOD = MetaLearning(
@@ -55,37 +56,29 @@ def text_setting(tmp_path, family, kind):
     )
 
 
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def equal(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
 # What it is
 
 
 def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting, tmp_path):
     ours, _, _ = replace(METHOD, own_learning_rate=0.0).train(setting)
-    start = begin(replace(setting, folder=tmp_path / "plain"), METHOD._drawing(), METHOD._reading())
+    start = begin(replace(setting, folder=tmp_path / "plain"), METHOD, sampling_of(METHOD))
     batches = meta_batches(
         start.streams,
-        METHOD._drawing(),
+        sampling_of(METHOD),
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
-        schedule=METHOD._schedule(),
+        schedule=schedule_of(METHOD),
         seed=setting.seed,
     )
     for language in setting.languages:
         for one in own_parameters(start.model, language).values():
             one.requires_grad_(False)
-    fit(start.model, batches.train, masked_lm_loss, schedule=METHOD._schedule(), seed=setting.seed)
+    fit(start.model, batches.train, masked_lm_loss, schedule=schedule_of(METHOD), seed=setting.seed)
     assert equal(weights(ours), weights(start.model))
 
 
 def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path):
-    before = begin(replace(setting, folder=tmp_path / "before"), METHOD._drawing(), METHOD._reading()).model
+    before = begin(replace(setting, folder=tmp_path / "before"), METHOD, sampling_of(METHOD)).model
     model, _, _ = METHOD.train(setting)
     for found in (
         shared_parameters,
@@ -111,16 +104,9 @@ def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
 @pytest.mark.parametrize("stop", [0, 2, 4, 7])
 @pytest.mark.parametrize("inner_step", ["plain", "preconditioned"])
 def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monkeypatch, stop, inner_step):
-    method, make = replace(METHOD, inner_step=inner_step), MetaBatches.__getitem__
+    method = replace(METHOD, inner_step=inner_step)
     whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
-
-    def stopping(batches, step):
-        if step == stop:
-            raise KeyboardInterrupt
-        return make(batches, step)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(MetaBatches, "__getitem__", stopping)
+    with interrupted(MetaBatches, monkeypatch, at=stop):
         method.train(setting)
     again, _, fitted_again = method.train(setting)
     assert equal(weights(again), weights(whole))
@@ -154,13 +140,13 @@ def test_rows_tell_of_losses_terms_and_perplexity(setting, monkeypatch):
 
 
 def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting):
-    start = begin(setting, METHOD._drawing(), METHOD._reading())
+    start = begin(setting, METHOD, sampling_of(METHOD))
     batches = meta_batches(
         start.streams,
-        METHOD._drawing(),
+        sampling_of(METHOD),
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
-        schedule=METHOD._schedule(),
+        schedule=schedule_of(METHOD),
         seed=derive(0, "any"),
     )
     for language, stream in batches.train.streams.items():

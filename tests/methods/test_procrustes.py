@@ -13,8 +13,8 @@ from isogloss.methods import ADJUSTMENTS
 from isogloss.methods.centring import Centring
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.procrustes import Procrustes
-from isogloss.training.sentence_states import sentence_states
 from isogloss.training.setting import AdjustSetting
+from isogloss.training.states import sentence_states
 
 EVERY = [
     Procrustes(precision="float32"),

@@ -13,21 +13,17 @@ from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
 from isogloss.encoders.speaking import language_maps_of
 from isogloss.methods import ADJUSTMENTS, METHODS
-from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
-from isogloss.methods.continual import Continual
-from isogloss.methods.continual_few_shot import ContinualFewShot
+from isogloss.methods.continual import Continual, ContinualFewShot
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.methods.few_shot import FewShot
+from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.procrustes import Procrustes
-from isogloss.methods.source_only import SourceOnly
-from isogloss.methods.target_only import TargetOnly
-from isogloss.methods.translate_train import TranslateTrain
 from isogloss.methods.x_mixup import XMixup
-from isogloss.training import supervised
+from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
+from trained import interrupted, weights
 
 LANGUAGES = ("en", "de", "fr")
 OWN = ("feed-forward", "attention", "adapter")
@@ -77,13 +73,9 @@ def with_modules(bert_folder, tmp_path):
     return made
 
 
-def trained(method, encoder, folder, *, task="nli"):
-    made = in_translation.setting(task, encoder, folder, target=("de",), epochs=1)
+def trained(method, encoder, folder, *, task="nli", seed=0, epochs=1):
+    made = in_translation.setting(task, encoder, folder, target=("de",), epochs=epochs, seed=seed)
     return method.train(replace(made, bitext={"en-de": translations(20)}))
-
-
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
 
 
 @pytest.mark.parametrize(("method", "_"), FINE_TUNING.values(), ids=FINE_TUNING)
@@ -184,21 +176,28 @@ def test_an_encoder_carries_modules_and_maps(with_modules, adjusted, tmp_path):
     assert modules_of(tuned.model) is not None and language_maps_of(tuned.model) is not None
 
 
-def test_a_training_that_was_interrupted_ends_as_if_it_was_not(with_modules, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("method", "_"), FINE_TUNING.values(), ids=FINE_TUNING)
+def test_a_training_that_was_interrupted_ends_as_if_it_was_not(
+    method, _, with_modules, tmp_path, monkeypatch
+):
     """The checkpoint has no moments of the modules of fr, which no batch is in."""
-    encoder, made = with_modules("adapter", stir=0.02), supervised.Spoken.__getitem__
-    whole = trained(Bilingual(), encoder, tmp_path / "whole")
-
-    def stopping(batches, step):
-        if step == 5:
-            raise KeyboardInterrupt
-        return made(batches, step)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(supervised.Spoken, "__getitem__", stopping)
-        trained(Bilingual(), encoder, tmp_path / "again")
+    encoder = with_modules("adapter", stir=0.02)
+    whole = trained(method, encoder, tmp_path / "whole", epochs=2)
+    with interrupted(Bucketed, monkeypatch, at=-1):
+        trained(method, encoder, tmp_path / "again", epochs=2)
     assert list((tmp_path / "again").glob("checkpoint-*"))
-    again = trained(Bilingual(), encoder, tmp_path / "again")
+    again = trained(method, encoder, tmp_path / "again", epochs=2)
     there = weights(again.model)
     assert all(torch.equal(there[name], weight) for name, weight in weights(whole.model).items())
     assert again.rows == whole.rows
+
+
+@pytest.mark.parametrize(("method", "_"), FINE_TUNING.values(), ids=FINE_TUNING)
+def test_the_seed_decides_the_model(method, _, with_modules, tmp_path):
+    encoder = with_modules("adapter", stir=0.02)
+    one, same, other = (
+        weights(trained(method, encoder, tmp_path / f"{number}", seed=seed).model)
+        for number, seed in enumerate((0, 0, 1))
+    )
+    assert all(torch.equal(same[name], weight) for name, weight in one.items())
+    assert not all(torch.equal(other[name], weight) for name, weight in one.items())

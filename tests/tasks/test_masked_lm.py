@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.encoders import FAMILIES, family_of, load_masked_lm, load_tokenizer
-from isogloss.tasks import masked_lm
+from isogloss.tasks import batch as batches
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 
 LOW = Vocabulary(size=60, first=2, last=3, padding=0, mask=4, special=(1, 3, 0, 2, 4))
@@ -237,13 +237,13 @@ def test_a_part_where_nothing_is_hidden_has_no_loss_but_a_gradient(model, maskin
     assert all(not bool(w.grad.any()) for w in model.parameters() if w.grad is not None)
 
 
-def test_a_batch_is_read_in_its_language(model, masking, monkeypatch):
+def test_a_batch_is_read_in_its_languages_where_it_says_some(model, masking, monkeypatch):
     read = []
-    monkeypatch.setattr(masked_lm, "of_language", lambda _, language: read.append(language) or nullcontext())
+    monkeypatch.setattr(batches, "of_language", lambda _, languages: read.append(languages) or nullcontext())
     texts = texts_of(masking, [[9], [9]])
-    for language in ("sw", ("sw", "en"), ""):
-        masked_lm_loss(model, masking.batch(texts, seed=0, language=language))
-    assert read == ["sw", ("sw", "en"), ""]
+    for languages in (("sw",), ("sw", "en"), ()):
+        masked_lm_loss(model, masking.batch(texts, seed=0, languages=languages))
+    assert read == [("sw",), ("sw", "en")]
 
 
 @pytest.mark.parametrize("lengths", [[[6], [6]], [[6, 4], [5, 5]]])

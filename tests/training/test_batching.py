@@ -14,10 +14,18 @@ LENGTHS = st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=30), min_si
 
 def bucketed(groups, *, size=4, epochs=2, seed=0):
     """Rows are (group, number, length); a batch is the list of its rows."""
-    rows = [
-        [(group, number, length) for number, length in enumerate(one)] for group, one in enumerate(groups)
-    ]
-    return Bucketed(groups=rows, length=lambda row: row[2], size=size, epochs=epochs, seed=seed, make=list)
+    rows = {
+        str(group): [(group, number, length) for number, length in enumerate(one)]
+        for group, one in enumerate(groups)
+    }
+    return Bucketed(
+        groups=rows,
+        length=lambda row: row[2],
+        size=size,
+        epochs=epochs,
+        seed=seed,
+        make=lambda rows, *_: rows,
+    )
 
 
 def all_of(batches):
@@ -31,7 +39,7 @@ def test_every_row_comes_once_an_epoch(groups, size, epochs, seed):
     assert len(made) == epochs * each
     for epoch in range(epochs):
         rows = [row for batch in made[epoch * each : (epoch + 1) * each] for row in batch]
-        assert Counter(rows) == Counter(row for group in batches.groups for row in group)
+        assert Counter(rows) == Counter(row for group in batches.groups.values() for row in group)
 
 
 @given(LENGTHS, st.integers(1, 7))

@@ -4,12 +4,13 @@ import shutil
 
 import pytest
 import torch
-from toys import SCHEDULE, Drawn, equal, loss, toy, weights
+from toys import SCHEDULE, Drawn, loss, toy
 
 from isogloss.core.errors import StorageError
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.fit import Watch, fit
+from isogloss.training.fit import Callbacks, fit
 from isogloss.training.optimizer import adamw
+from trained import equal, weights
 
 
 def trained(steps=2):
@@ -155,12 +156,26 @@ def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path
 
 def test_a_full_disk_stops_a_training_with_a_storage_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    watch = Watch(checkpoints=Checkpoints(tmp_path / "file", 2))
+    callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / "file", 2))
     with pytest.raises(StorageError):
-        fit(toy(), Drawn(4), loss, schedule=SCHEDULE, seed=0, watch=watch)
+        fit(toy(), Drawn(4), loss, schedule=SCHEDULE, seed=0, callbacks=callbacks)
 
 
 def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
-    fit(toy(), Drawn(4), loss, schedule=SCHEDULE, seed=0, watch=Watch(checkpoints=Checkpoints(tmp_path, 0)))
-    fit(toy(), Drawn(4), loss, schedule=SCHEDULE, seed=0, watch=Watch(checkpoints=Checkpoints(tmp_path, 4)))
+    fit(
+        toy(),
+        Drawn(4),
+        loss,
+        schedule=SCHEDULE,
+        seed=0,
+        callbacks=Callbacks(checkpoints=Checkpoints(tmp_path, 0)),
+    )
+    fit(
+        toy(),
+        Drawn(4),
+        loss,
+        schedule=SCHEDULE,
+        seed=0,
+        callbacks=Callbacks(checkpoints=Checkpoints(tmp_path, 4)),
+    )
     assert list(tmp_path.iterdir()) == []

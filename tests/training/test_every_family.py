@@ -10,10 +10,11 @@ from isogloss.data.examples import SentencePair
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.loading import load_model
 from isogloss.tasks import TASKS
-from isogloss.training import supervised
+from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
-from isogloss.training.supervised import fine_tune
+from isogloss.training.fine_tuning import fine_tune
 from made_up import TEXT, on
+from trained import equal, interrupted, weights
 
 AUTO_CLASS = {"upos": "AutoModelForTokenClassification", "nli": "AutoModelForSequenceClassification"}
 
@@ -39,35 +40,14 @@ def setting(request, make_setting, encoder_folder):
     )
 
 
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def equal(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
-def interrupted(setting, after, monkeypatch):
-    loss, calls = supervised._loss, []
-
-    def stopping(*args):
-        calls.append(1)
-        if len(calls) > after:
-            raise KeyboardInterrupt
-        return loss(*args)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(supervised, "_loss", stopping)
-        fine_tune(setting, on("en"))
-
-
 def test_it_trains_resumes_saves_and_loads_with_the_same_predictions(setting, tmp_path, monkeypatch):
     whole = fine_tune(replace(setting, folder=tmp_path / "whole"), on("en"))
     before = weights(setting.task.head(setting.start, seed=0))
     frozen = {name for name, weight in weights(whole.model).items() if torch.equal(weight, before[name])}
     assert not {name for name in frozen if "key.bias" not in name and "k_lin.bias" not in name}
 
-    interrupted(setting, 4, monkeypatch)
+    with interrupted(Bucketed, monkeypatch, at=4):
+        fine_tune(setting, on("en"))
     again = fine_tune(setting, on("en"))
     assert equal(weights(again.model), weights(whole.model))
     assert again.rows == whole.rows

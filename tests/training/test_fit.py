@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from toys import SCHEDULE, Drawn, accuracy, equal, loss, toy, weights
+from toys import SCHEDULE, Drawn, accuracy, loss, toy
 
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Observer, Watch, fit
+from isogloss.training.fit import Callback, Callbacks, fit
+from trained import equal, weights
 
 # What a training does
 
@@ -91,7 +92,14 @@ def test_dropout_is_active_in_training_and_off_afterwards():
         return [{"score": 0.0}]
 
     model = toy().eval()
-    fit(model, Drawn(4), watched, schedule=SCHEDULE, seed=0, watch=Watch(evaluate=seen, evaluate_at=(2,)))
+    fit(
+        model,
+        Drawn(4),
+        watched,
+        schedule=SCHEDULE,
+        seed=0,
+        callbacks=Callbacks(evaluate=seen, evaluate_at=(2,)),
+    )
     assert modes == [True, True, False, True, True]
     assert not model.training
 
@@ -195,8 +203,8 @@ def test_observers_look_every_so_many_steps_and_after_the_last():
         return [{"step": done, "score": -done}]
 
     model = toy()
-    watch = Watch(observers=(Observer(look=look, every=5), Observer(look=look, every=20)))
-    fitted = fit(model, Drawn(), loss, schedule=SCHEDULE, seed=0, watch=watch)
+    callbacks = Callbacks(periodic=(Callback(rows=look, every=5), Callback(rows=look, every=20)))
+    fitted = fit(model, Drawn(), loss, schedule=SCHEDULE, seed=0, callbacks=callbacks)
     assert looked == [(5, False), (10, False), (12, False), (12, False)]
     assert [row["step"] for row in fitted.rows if "score" in row] == [5, 10, 12, 12]
 
@@ -208,8 +216,8 @@ def test_observers_choose_nothing_and_change_nothing():
 
     plain, observed = toy(), toy()
     fit(plain, Drawn(), loss, schedule=SCHEDULE, seed=0)
-    watch = Watch(observers=(Observer(look=look, every=3),))
-    fit(observed, Drawn(), loss, schedule=SCHEDULE, seed=0, watch=watch)
+    callbacks = Callbacks(periodic=(Callback(rows=look, every=3),))
+    fit(observed, Drawn(), loss, schedule=SCHEDULE, seed=0, callbacks=callbacks)
     assert equal(weights(plain), weights(observed))
 
 
@@ -218,7 +226,7 @@ def test_observers_choose_nothing_and_change_nothing():
 
 def test_rows_tell_the_mean_loss_and_the_rate():
     told = []
-    fitted = fit(toy(), Drawn(45), loss, schedule=SCHEDULE, seed=0, watch=Watch(tell=told.append))
+    fitted = fit(toy(), Drawn(45), loss, schedule=SCHEDULE, seed=0, callbacks=Callbacks(tell=told.append))
     assert [row["step"] for row in fitted.rows] == [20, 40, 45]
     assert all(0 < row["loss"] < 2 and 0 < row["rate"] <= 0.05 for row in fitted.rows)
     assert [(one.what, one.done, one.total) for one in told] == [("training", n, 45) for n in (20, 40, 45)]
@@ -239,7 +247,7 @@ def test_the_best_epochs_weights_are_left_in_the_model():
         loss,
         schedule=SCHEDULE,
         seed=0,
-        watch=Watch(evaluate=evaluate, evaluate_at=tuple(scores)),
+        callbacks=Callbacks(evaluate=evaluate, evaluate_at=tuple(scores)),
     )
     assert equal(weights(model), seen[6])  # 6 and 9 are equally good: the earlier one.
     assert [row["score"] for row in fitted.rows if "score" in row] == [
@@ -251,8 +259,8 @@ def test_without_evaluation_the_last_weights_are_left():
     one, other = toy(), toy()
     fit(one, Drawn(), loss, schedule=SCHEDULE, seed=0)
     worse = iter([1.0, 0.0])
-    watch = Watch(evaluate=lambda _: [{"score": next(worse)}], evaluate_at=(6, 12))
-    fit(other, Drawn(), loss, schedule=SCHEDULE, seed=0, watch=watch)
+    callbacks = Callbacks(evaluate=lambda _: [{"score": next(worse)}], evaluate_at=(6, 12))
+    fit(other, Drawn(), loss, schedule=SCHEDULE, seed=0, callbacks=callbacks)
     assert not equal(weights(one), weights(other))
 
 
@@ -268,7 +276,9 @@ def test_a_loss_that_is_no_number_is_an_error_with_the_step(bad, step):
 
     calls = []
     with pytest.raises(DivergedError) as caught:
-        fit(toy(), Drawn(), breaking, schedule=SCHEDULE, seed=0, watch=Watch(what="fine-tuning on en"))
+        fit(
+            toy(), Drawn(), breaking, schedule=SCHEDULE, seed=0, callbacks=Callbacks(what="fine-tuning on en")
+        )
     text = str(caught.value)
     assert f"fine-tuning on en: the loss is {bad} in step {step + 1} of 12." in text
     assert "Lower learning_rate (now 0.05), raise warmup, or set precision to float32." in text
@@ -291,11 +301,11 @@ def watched(model, folder, every):
     def evaluate(done):
         return [{"step": done, "score": accuracy(model)}]
 
-    observer = Observer(look=lambda done: [{"step": done, "seen": accuracy(model)}], every=5)
-    return Watch(
+    callback = Callback(rows=lambda done: [{"step": done, "seen": accuracy(model)}], every=5)
+    return Callbacks(
         evaluate=evaluate,
         evaluate_at=(4, 8, 12),
-        observers=(observer,),
+        periodic=(callback,),
         checkpoints=Checkpoints(folder, every),
     )
 
@@ -304,7 +314,7 @@ def train(folder, *, every=3, precision="float32", stop=-1, accumulation=1):
     model = toy()
     schedule = replace(SCHEDULE, precision=precision, accumulation=accumulation)
     fitted = fit(
-        model, Drawn(stop=stop), loss, schedule=schedule, seed=5, watch=watched(model, folder, every)
+        model, Drawn(stop=stop), loss, schedule=schedule, seed=5, callbacks=watched(model, folder, every)
     )
     return weights(model), fitted.rows
 
@@ -353,7 +363,7 @@ def test_a_resumed_training_does_only_what_is_left(tmp_path):
             return super().__getitem__(step)
 
     model = toy()
-    fit(model, Asked(), loss, schedule=SCHEDULE, seed=5, watch=watched(model, tmp_path, 3))
+    fit(model, Asked(), loss, schedule=SCHEDULE, seed=5, callbacks=watched(model, tmp_path, 3))
     assert asked == list(range(6, 12))
 
 
@@ -410,7 +420,7 @@ def test_every_error_message_is_one_line():
 
 
 def observed(model, every=5, folder=None, stop=-1):
-    """Train with an observer that draws random numbers, derives and looks at the mode."""
+    """Train with an callback that draws random numbers, derives and looks at the mode."""
 
     def look(done):
         torch.rand(7)
@@ -422,9 +432,9 @@ def observed(model, every=5, folder=None, stop=-1):
 
     kept = []
     checkpoints = Checkpoints(folder, 3) if folder else None
-    watch = watched(model, folder, 3) if folder else Watch()
-    watch = replace(watch, observers=(Observer(look=look, every=every),), checkpoints=checkpoints)
-    fitted = fit(model, Drawn(stop=stop), loss, schedule=SCHEDULE, seed=5, watch=watch)
+    callbacks = watched(model, folder, 3) if folder else Callbacks()
+    callbacks = replace(callbacks, periodic=(Callback(rows=look, every=every),), checkpoints=checkpoints)
+    fitted = fit(model, Drawn(stop=stop), loss, schedule=SCHEDULE, seed=5, callbacks=callbacks)
     return weights(model), fitted.rows, kept
 
 

@@ -9,9 +9,9 @@ from isogloss.encoders.gates import GateKinds, gate_groups, gated
 from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import subwords_of
-from isogloss.training.batch_losses import masked_parts
 from isogloss.training.gate_training import Gates, GateTraining, asked_for, learn_gates
-from isogloss.training.perplexity import perplexity
+from isogloss.training.gradient_conflict import masked_parts
+from isogloss.training.pretraining import perplexity
 from made_up import TEXT
 
 UNITS = GateKinds(attention="head", feed_forward="neuron")
@@ -117,7 +117,7 @@ def test_what_does_harm_is_pruned(bert_folder, blocks):
     groups = gate_groups(model, GateKinds(attention="none", feed_forward="neuron"))
     harmful = [4, 11, 30]
     last = family_of(model).sites(model)[-1]
-    batches = masked_parts(blocks, masking, seed=1, budget=512)
+    batches = masked_parts(blocks, masking, seed=1, budget=512, language="en")
     worse = last.module(model, "feed_forward_out").bias
     (uphill,) = torch.autograd.grad(masked_lm_loss(model, batches[0]), worse)
     with torch.no_grad():

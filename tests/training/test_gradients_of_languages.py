@@ -15,9 +15,9 @@ from isogloss.encoders.language_modules import add_modules
 from isogloss.training import gradient_conflict
 from isogloss.training.gradient_conflict import (
     ALL,
-    Alike,
     Part,
-    alike_languages,
+    Similarity,
+    compare_languages,
     compared,
     conflict_rows,
     gradient,
@@ -120,7 +120,7 @@ def test_parameters_of_one_of_the_two_alone_do_not_count():
 
 @given(st.lists(st.tuples(*[st.floats(-9, 9)] * 3), min_size=1, max_size=5))
 def test_numbers_of_parts_add_up(parts):
-    total = sum((Alike(*numbers) for numbers in parts), Alike())
+    total = sum((Similarity(*numbers) for numbers in parts), Similarity())
     assert (total.product, total.first, total.second) == pytest.approx(
         [sum(side) for side in zip(*parts, strict=True)]
     )
@@ -191,7 +191,7 @@ def losses_of(model, asked=None):
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_every_pair_is_compared_once_and_no_more_gradients_are_made_than_said(count):
     model, asked, languages = toy(), [], "abcdef"[:count]
-    found = list(alike_languages(model, languages, losses_of(model, asked), TOY))
+    found = list(compare_languages(model, languages, losses_of(model, asked), TOY))
     assert sorted((first, second) for first, second, _ in found) == list(
         combinations_with_replacement(languages, 2)
     )
@@ -214,7 +214,7 @@ def test_no_more_than_two_gradients_are_in_memory(monkeypatch):
 
     made = gradient
     monkeypatch.setattr(gradient_conflict, "gradient", counted)
-    list(alike_languages(model, "abcd", losses_of(model), TOY))
+    list(compare_languages(model, "abcd", losses_of(model), TOY))
     assert len(most) == 11
     assert max(most) == 1
 

@@ -14,9 +14,8 @@ from isogloss.encoders import FAMILIES, family_of, new_encoder
 from isogloss.encoders.language_modules import add_modules, own_parameters
 from isogloss.encoders.speaking import of_language
 from isogloss.tasks.masked_lm import Masking, Vocabulary
-from isogloss.training.as_function import as_function
 from isogloss.training.hypergradient import exact, finite_difference, first_order, hypergradient, norm
-from isogloss.training.inner_steps import plain, preconditioned
+from isogloss.training.meta_learning import functional_loss, plain_step, preconditioned_step
 
 WORDS = 40
 VOCABULARY = Vocabulary(size=WORDS, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))
@@ -78,7 +77,7 @@ class Problem:
         self.shared = {name: one for name, one in model.named_parameters() if name not in own}
         texts = [("en", 1, 5, 20), ("en", 2, 5, 20), ("sw", 3, 15, 40)]
         self.train, *self.validation = [
-            as_function(model, loss_in(language), masked(*text)) for language, *text in texts
+            functional_loss(model, loss_in(language), masked(*text)) for language, *text in texts
         ]
 
     def solve(self, form, step):
@@ -112,16 +111,16 @@ def like(parameters, seed):
     return {n: torch.randn(p.shape, generator=generator, dtype=p.dtype) for n, p in parameters.items()}
 
 
-def plain_step(shared):
-    return plain(0.5)
+def plain(shared):
+    return plain_step(0.5)
 
 
-def preconditioned_step(shared):
+def preconditioned(shared):
     moments = {name: 1e-4 * part.square() for name, part in like(shared, 3).items()}
-    return preconditioned(0.02, moments, updates=3, beta2=0.98, epsilon=1e-6)
+    return preconditioned_step(0.02, moments, updates=3, beta2=0.98, epsilon=1e-6)
 
 
-STEPS = pytest.mark.parametrize("steps", [plain_step, preconditioned_step])
+STEPS = pytest.mark.parametrize("steps", [plain, preconditioned])
 
 
 def apart(one, other):
@@ -181,21 +180,21 @@ def test_finite_differences_agree_with_the_exact_gradient(family, steps):
 
 def test_both_forms_agree_where_dropout_drops():
     problem = Problem(dropout=0.3)
-    whole, near = (problem.solve(form, plain(0.5)) for form in (exact, finite_difference))
+    whole, near = (problem.solve(form, plain_step(0.5)) for form in (exact, finite_difference))
     assert apart(near.second_order, whole.second_order) < 1e-2
-    assert not torch.equal(whole.train, Problem().solve(exact, plain(0.5)).train)
+    assert not torch.equal(whole.train, Problem().solve(exact, plain_step(0.5)).train)
 
 
 def test_fused_attention_is_differentiated_twice_as_explicit_attention_is():
-    explicit, fused = (Problem(attention=kind).solve(exact, plain(0.5)) for kind in ("eager", "sdpa"))
+    explicit, fused = (Problem(attention=kind).solve(exact, plain_step(0.5)) for kind in ("eager", "sdpa"))
     assert apart(fused.whole(), explicit.whole()) < 1e-8
 
 
 @pytest.mark.parametrize(("form", "far"), [(exact, 0.1), (finite_difference, 0.1), (first_order, 0.05)])
 def test_bfloat16_comes_near_what_float64_finds(form, far):
-    fine = Problem().solve(form, plain(0.5))
+    fine = Problem().solve(form, plain_step(0.5))
     with torch.autocast("cpu", torch.bfloat16):
-        coarse = Problem(dtype=torch.float32).solve(form, plain(0.5))
+        coarse = Problem(dtype=torch.float32).solve(form, plain_step(0.5))
     assert {part.dtype for part in coarse.whole().values()} == {torch.float32}
     assert apart(coarse.whole(), fine.whole()) < far
 
@@ -219,7 +218,7 @@ def test_the_gradient_of_quadratic_losses_is_the_one_on_paper(numbers, rate):
             [lambda shared, own: (shared["θ"] - b).square().sum() / 2],
             {"θ": theta},
             {"φ": phi},
-            step=plain(rate),
+            step=plain_step(rate),
             second_order=form,
         )
         assert torch.allclose(found.second_order["φ"], wanted, atol=1e-8)
@@ -228,7 +227,7 @@ def test_the_gradient_of_quadratic_losses_is_the_one_on_paper(numbers, rate):
 
 def test_without_a_step_the_gradient_is_that_of_the_validation_loss():
     problem = Problem()
-    found = problem.solve(exact, plain(0.0))
+    found = problem.solve(exact, plain_step(0.0))
     own = {name: part.detach().requires_grad_() for name, part in problem.own.items()}
     mean = sum(one(problem.shared, own) for one in problem.validation) / 2
     wanted = dict(zip(own, gradients(mean, own), strict=True))
@@ -237,7 +236,7 @@ def test_without_a_step_the_gradient_is_that_of_the_validation_loss():
 
 
 def test_first_order_is_the_exact_gradient_without_its_second_term():
-    whole, part = (Problem().solve(form, plain(0.5)) for form in (exact, first_order))
+    whole, part = (Problem().solve(form, plain_step(0.5)) for form in (exact, first_order))
     assert not norm(part.second_order)
     assert all(torch.equal(part.whole()[name], whole.direct[name]) for name in whole.direct)
 
@@ -248,7 +247,7 @@ def test_losses_that_know_nothing_of_the_own_parameters_give_none_a_gradient():
 
     for form in (exact, finite_difference, first_order):
         parts = {"θ": torch.ones(2)}, {"φ": torch.ones(3)}
-        found = hypergradient(far, [far], *parts, step=plain(1.0), second_order=form)
+        found = hypergradient(far, [far], *parts, step=plain_step(1.0), second_order=form)
         assert torch.equal(found.whole()["φ"], torch.zeros(3))
 
 
@@ -257,7 +256,7 @@ def test_parameters_and_random_numbers_are_left_as_they_were(form):
     problem = Problem(dropout=0.3)
     before = {name: part.detach().clone() for name, part in problem.model.named_parameters()}
     state = torch.random.get_rng_state()
-    problem.solve(form, plain(0.5))
+    problem.solve(form, plain_step(0.5))
     assert torch.equal(torch.random.get_rng_state(), state)
     for name, part in problem.model.named_parameters():
         assert torch.equal(part, before[name])
@@ -274,7 +273,7 @@ def test_the_preconditioned_step_is_the_one_adam_takes_without_its_memory():
     moments = {"w": torch.zeros_like(weight)}
     for update in range(4):
         gradient = like({"w": weight}, update)
-        step = preconditioned(0.1, moments, updates=update, beta2=0.9, epsilon=1e-12)(gradient)["w"]
+        step = preconditioned_step(0.1, moments, updates=update, beta2=0.9, epsilon=1e-12)(gradient)["w"]
         before, weight.grad = weight.clone(), gradient["w"]
         adam.step()
         assert torch.allclose(before - weight, step)
@@ -284,7 +283,7 @@ def test_the_preconditioned_step_is_the_one_adam_takes_without_its_memory():
 def test_the_first_preconditioned_step_has_the_length_of_the_rate_and_no_slope():
     gradient = torch.tensor([2.0, -1e-3, 0.0], dtype=torch.float64, requires_grad=True)
     moments = {"w": torch.zeros(3, dtype=torch.float64)}
-    step = preconditioned(0.1, moments, updates=0, beta2=0.98, epsilon=1e-8)({"w": gradient})["w"]
+    step = preconditioned_step(0.1, moments, updates=0, beta2=0.98, epsilon=1e-8)({"w": gradient})["w"]
     assert torch.allclose(step, torch.tensor([0.1, -0.1, 0.0], dtype=torch.float64))
     (slope,) = torch.autograd.grad(step.sum(), gradient)
     assert torch.allclose(slope, torch.zeros(3, dtype=torch.float64), atol=1e-6)

@@ -12,18 +12,15 @@ from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.language_files import write_language_maps
 from isogloss.encoders.speaking import LanguageMaps, language_maps_of, of_language
-from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.continual import Continual
-from isogloss.methods.few_shot import FewShot
-from isogloss.methods.source_only import SourceOnly
-from isogloss.methods.target_only import TargetOnly
-from isogloss.methods.translate_train import TranslateTrain
+from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_map import LanguageMap
 from isogloss.training.evaluation import evaluation
-from isogloss.training.supervised import one_by_one
+from isogloss.training.fine_tuning import examples_alone
 from made_up import tagged
+from trained import equal
 
 
 @pytest.fixture
@@ -41,11 +38,6 @@ def mapped(bert_folder, tmp_path):
 
 def turned():
     return torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(0))).Q
-
-
-def equal(one, other):
-    one, other = (dict(trained.model.named_parameters()) for trained in (one, other))
-    return all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_the_source_is_learned_as_without_maps_to_the_bit(make_setting, mapped, tmp_path):
@@ -71,14 +63,15 @@ def test_other_languages_are_learned_through_their_maps(method, make_setting, ma
 def test_each_batch_says_its_language(make_setting, bert_folder):
     setting, tokenizer = make_setting(), load_tokenizer(bert_folder)
     train = {language: tagged(language, 20) for language in ("en", "en-xx")}
-    batches, _ = one_by_one(setting, tokenizer, train)
+    batches = examples_alone(setting, None, tokenizer, train).batches
     own = {
         language: {row.subwords for row in encoded(setting, tokenizer, group)}
         for language, group in train.items()
     }
     seen = []
     for step in range(len(batches)):
-        language, batch = batches[step]
+        batch = batches[step]
+        (language,) = batch.languages
         seen.append(language)
         for row, subwords in enumerate(batch.subwords):
             mask = None if batch.mask is None else batch.mask[row].bool()

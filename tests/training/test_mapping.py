@@ -9,20 +9,20 @@ from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.speaking import mapped
 from isogloss.nn.language_map import Moments, language_map
-from isogloss.training.aligned_pairs import Reading, encode_pairs
-from isogloss.training.mapping import language_maps
-from isogloss.training.sentence_states import sentence_states
+from isogloss.training.adjustment import language_maps
+from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
+from isogloss.training.states import sentence_states
 
 
-def maps_of(folder, bitext, kind, **reading):
-    pairs = encode_pairs(bitext, load_tokenizer(folder), Reading(**({"pulled": "words"} | reading)))
+def maps_of(folder, bitext, kind, **encoding):
+    pairs = encode_pairs(bitext, load_tokenizer(folder), PairEncoding(**({"aligned": "words"} | encoding)))
     return language_maps(load_model(folder), pairs, kind, precision="float32")
 
 
 def test_maps_follow_from_the_states_of_linked_words(encoder_folder):
     pairs = translations(12)
     found = maps_of(encoder_folder, {"en-xx": pairs}, "normalisation").maps["xx"]
-    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, pulled="words")
+    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
     with torch.no_grad():
         linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
     moments = Moments(32)
@@ -35,7 +35,7 @@ def test_maps_follow_from_the_states_of_linked_words(encoder_folder):
 @pytest.mark.parametrize("kind", ["rotation", "centring"])
 def test_mapped_sentences_lie_nearer_to_their_translations(bert_folder, kind):
     pairs = translations(40)
-    maps = maps_of(bert_folder, {"en-xx": pairs}, kind, pulled="sentences")
+    maps = maps_of(bert_folder, {"en-xx": pairs}, kind, aligned="sentences")
     model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
 
     def states(side, language):

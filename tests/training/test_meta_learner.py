@@ -5,15 +5,22 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 from torch import nn
-from toys import SCHEDULE, equal, weights
+from toys import SCHEDULE
 
-from isogloss.training.as_function import as_function
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Watch, fit
+from isogloss.training.fit import Callbacks, fit
 from isogloss.training.hypergradient import exact, hypergradient
-from isogloss.training.inner_steps import plain
-from isogloss.training.meta_learner import INNER_STEPS, SECOND_ORDER, Learning, MetaBatch, MetaLearner
+from isogloss.training.meta_learning import (
+    INNER_STEPS,
+    SECOND_ORDER,
+    Learning,
+    MetaBatch,
+    MetaLearner,
+    functional_loss,
+    plain_step,
+)
 from isogloss.training.optimizer import linear_rate
+from trained import equal, weights
 
 LANGUAGES = ("en", "sw")
 LEARNING = Learning(own_rate=0.05, inner_rate=0.05)
@@ -43,6 +50,9 @@ class Text:
     language: str
     x: torch.Tensor
     y: torch.Tensor
+
+    def to(self, device):
+        return Text(self.language, self.x.to(device), self.y.to(device))
 
 
 def text(language, seed):
@@ -83,10 +93,12 @@ def call(learner, batch):
     return learner(batch)
 
 
-def trained(learning=LEARNING, *, steps=None, schedule=SCHEDULE, **watch):
+def trained(learning=LEARNING, *, steps=None, schedule=SCHEDULE, **callbacks):
     one = learner(learning, schedule)
-    fitted = fit(one, steps or Steps(schedule), call, schedule=schedule, seed=0, watch=Watch(**watch))
-    one.give_back()
+    fitted = fit(
+        one, steps or Steps(schedule), call, schedule=schedule, seed=0, callbacks=Callbacks(**callbacks)
+    )
+    one.restore_requires_grad()
     return one.model, fitted
 
 
@@ -116,11 +128,11 @@ def test_a_step_is_algorithm_1_written_out():
     torch.manual_seed(0)
     shared = {name: one for name, one in theirs.named_parameters() if not name.startswith("own.")}
     found = hypergradient(
-        as_function(theirs, loss, batch.train),
-        [as_function(theirs, loss, one) for one in batch.validation],
+        functional_loss(theirs, loss, batch.train),
+        [functional_loss(theirs, loss, one) for one in batch.validation],
         shared,
         own,
-        step=plain(batch.pace * 0.05),
+        step=plain_step(batch.pace * 0.05),
         second_order=exact,
     )
     with torch.no_grad():

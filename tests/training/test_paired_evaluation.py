@@ -9,8 +9,7 @@ from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.training.evaluation import evaluation
-from isogloss.training.paired_evaluation import beside_translations
+from isogloss.training.evaluation import beside_translations, evaluation
 
 READ = {"nli": pairs, "upos": sentences, "qa": questions}
 

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import TextStream, write_stream
-from isogloss.training import perplexity as module
-from isogloss.training.perplexity import HeldOut, held_out_batches, perplexity
-from isogloss.training.text_batches import Drawing
+from isogloss.training import pretraining as module
+from isogloss.training.pretraining import BatchSampling, HeldOut, held_out_batches, perplexity
 from made_up import TEXT
 
-DRAWING = Drawing(steps=1, batch_subwords=64, block=16)
+DRAWING = BatchSampling(steps=1, batch_subwords=64, block=16)
 PLAIN = Vocabulary(size=100, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))
 
 
@@ -93,15 +92,15 @@ def whole(batch):
 def test_held_out_blocks_begin_at_lines_and_none_lies_over_another(lengths, block):
     stream = a_stream(lengths)
     masking = Masking(vocabulary=replace(PLAIN, size=10**6))
-    drawing = replace(DRAWING, block=block)
-    made = held_out_batches(stream, drawing, masking, seed=0, language="sw")
+    sampling = replace(DRAWING, block=block)
+    made = held_out_batches(stream, sampling, masking, seed=0, language="sw")
     rows = [row.tolist() for batch in made for row in whole(batch)]
     firsts = [row[0] - 5 for row in rows]
     assert rows == [list(range(row[0], row[0] + min(block - 2, len(stream)))) for row in rows]
     assert set(firsts) <= set(stream.starts.tolist()) | {0}
     assert all(b - a >= block - 2 for a, b in pairwise(firsts))
-    assert {batch.language for batch in made} == {"sw"}
-    assert all(len(batch.subwords) <= drawing.rows for batch in made)
+    assert {batch.languages for batch in made} == {("sw",)}
+    assert all(len(batch.subwords) <= sampling.rows for batch in made)
 
 
 def test_of_a_long_text_blocks_are_spread_evenly(monkeypatch):

@@ -3,7 +3,7 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.training import precision
-from isogloss.training.precision import autocast, check_precision, measured_precision, settled_precision
+from isogloss.training.precision import autocast, check_precision, measured_precision, resolved_precision
 
 CPU = torch.device("cpu")
 
@@ -24,12 +24,12 @@ def speeds(monkeypatch):
 def test_bfloat16_must_be_worth_it(speeds, half, chosen):
     speeds |= {torch.float32: 1.0, torch.bfloat16: half}
     assert measured_precision("cpu") == chosen
-    assert settled_precision("auto", CPU) == chosen
+    assert resolved_precision("auto", CPU) == chosen
 
 
 def test_what_is_named_is_not_measured(speeds):
-    assert settled_precision("bfloat16", CPU) == "bfloat16"
-    assert settled_precision("float32", CPU) == "float32"
+    assert resolved_precision("bfloat16", CPU) == "bfloat16"
+    assert resolved_precision("float32", CPU) == "float32"
 
 
 def test_autocast_multiplies_in_the_precision_that_was_chosen():

@@ -11,20 +11,20 @@ from toys import SCHEDULE, Drawn, loss, toy
 from isogloss.training import fit as module
 from isogloss.training.fit import fit
 from isogloss.training.processes import (
+    all_reduce_gradients,
+    all_reduced,
     first_alone,
     is_first,
-    place,
     processes,
-    sum_gradients,
-    summed,
+    rank,
     wait_for_all,
 )
 
 
 def test_a_process_that_was_started_alone_is_the_first_of_one():
-    assert (processes(), place(), is_first()) == (1, 0, True)
+    assert (processes(), rank(), is_first()) == (1, 0, True)
     values = torch.tensor([1.0, 2.0])
-    assert summed(values) is values
+    assert all_reduced(values) is values
     with first_alone():
         wait_for_all()
 
@@ -32,7 +32,7 @@ def test_a_process_that_was_started_alone_is_the_first_of_one():
 def test_alone_gradients_stay_as_they_are():
     model = toy()
     model[0].weight.grad = torch.ones_like(model[0].weight)
-    sum_gradients(model)
+    all_reduce_gradients(model)
     assert torch.equal(model[0].weight.grad, torch.ones_like(model[0].weight))
     assert model[0].bias.grad is None
 
@@ -48,7 +48,7 @@ def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
 
     for number in (0, 1):
         monkeypatch.setattr(module, "processes", lambda: 2)
-        monkeypatch.setattr(module, "place", lambda number=number: number)
+        monkeypatch.setattr(module, "rank", lambda number=number: number)
         fit(toy(), Drawn(1), noted, schedule=replace(SCHEDULE, accumulation=accumulation), seed=0)
     assert sum(map(len, seen)) == len(Drawn()[0].y)
     assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
@@ -65,12 +65,12 @@ from toys import SCHEDULE, Drawn, loss, toy
 from torch import nn
 
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Observer, Watch, fit
-from isogloss.training.processes import place
+from isogloss.training.fit import Callback, Callbacks, fit
+from isogloss.training.processes import rank
 
 folder, accumulation, stop = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 model = toy()
-torch.manual_seed(place() if int(sys.argv[4]) else 0)  # The first one's weights are everyone's.
+torch.manual_seed(rank() if int(sys.argv[4]) else 0)  # The first one's weights are everyone's.
 model.extra = nn.ModuleDict({"small": nn.Linear(2, 2), "never": nn.Linear(2, 2)})
 told = []
 
@@ -80,18 +80,18 @@ def partly(model, points):
         scores = model.extra["small"](scores)
     return nn.functional.cross_entropy(scores, points.y)
 
-watch = Watch(
-    observers=(Observer(look=lambda done: [{"step": done, "seen": 1}], every=5),),
+callbacks = Callbacks(
+    periodic=(Callback(rows=lambda done: [{"step": done, "seen": 1}], every=5),),
     checkpoints=Checkpoints(folder, 4),
     tell=told.append,
 )
 schedule = replace(SCHEDULE, accumulation=accumulation)
 try:
-    rows = fit(model, Drawn(stop=stop), partly, schedule=schedule, seed=0, watch=watch).rows
+    rows = fit(model, Drawn(stop=stop), partly, schedule=schedule, seed=0, callbacks=callbacks).rows
 except KeyboardInterrupt:
     sys.exit(0)
 told = len(told)
-torch.save({"weights": dict(model.named_parameters()), "rows": rows, "told": told}, folder / f"{place()}.pt")
+torch.save({"weights": dict(model.named_parameters()), "rows": rows, "told": told}, folder / f"{rank()}.pt")
 '''
 
 

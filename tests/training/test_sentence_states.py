@@ -4,7 +4,7 @@ import torch
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.training import evaluation as module
-from isogloss.training.sentence_states import sentence_states
+from isogloss.training.states import sentence_states
 from made_up import TEXT
 
 LINES = [

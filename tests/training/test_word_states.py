@@ -7,7 +7,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.training import evaluation as module
-from isogloss.training.word_states import WORDS, cut, word_states
+from isogloss.training.states import WORDS, cut, word_states
 
 SENTENCES = [
     ["the", "slowly", "unhappening", "casual"],

@@ -16,6 +16,9 @@ class Points:
     x: Tensor
     y: Tensor
 
+    def to(self, device):
+        return Points(self.x.to(device), self.y.to(device))
+
     def parts(self, count):
         """Cut unevenly, so that shares matter."""
         ends = [0, *sorted({max(1, len(self.y) // 2**number) for number in range(count)})]
@@ -57,11 +60,3 @@ def accuracy(model):
     points = Drawn(10**6)[999]
     with torch.inference_mode():
         return float((model(points.x).argmax(dim=1) == points.y).float().mean())
-
-
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def equal(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from isogloss.encoders import family_of
 from isogloss.encoders.speaking import of_language
 from isogloss.encoders.subwords import SplitWords, Window, special_subwords, windows
-from isogloss.training.encoder_states import check_layers
 from isogloss.training.evaluation import in_batches
 from isogloss.training.precision import scoring
+from isogloss.training.states import check_layers
 
 States = Float[Tensor, "subword dim"]
 

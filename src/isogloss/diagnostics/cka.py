@@ -23,7 +23,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.rows import Cka as CkaRow
 from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
-from isogloss.training.example_states import StatesWanted
+from isogloss.training.parallel_text import StatesWanted
 
 FEWEST = 4
 """Sentences the unbiased estimator needs."""

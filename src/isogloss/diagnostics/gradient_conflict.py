@@ -22,8 +22,14 @@ from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
-from isogloss.training.batch_losses import masked_parts, text_losses
-from isogloss.training.drawn_conflict import Draws, Pool, drawn_conflict, example_pool
+from isogloss.training.gradient_conflict import (
+    ConflictSampling,
+    Pool,
+    example_pool,
+    masked_parts,
+    sampled_conflict,
+    text_losses,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +74,10 @@ class GradientConflict:
         def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
             rows = [text[language][number] for number in numbers]
             batches = masked_parts(rows, masking, seed=seed, budget=self.batch_subwords, language=language)
-            return text_losses(model, language, batches, precision=look.precision)
+            return text_losses(model, batches, precision=look.precision)
 
         pool = Pool({language: len(rows) for language, rows in text.items()}, losses)
-        how = Draws(batch=self.batch, count=self.draws, seed=self.seed)
+        how = ConflictSampling(batch=self.batch, count=self.draws, seed=self.seed)
         common = {
             frozenset(pair): overlap(text[pair[0]], text[pair[1]], special=masking.vocabulary.special)
             for pair in combinations(text, 2)
@@ -114,12 +120,12 @@ class TaskGradientConflict:
             padding=int(model.config.pad_token_id or 0),
             precision=look.precision,
         )
-        how = Draws(batch=self.batch, count=self.draws, seed=self.seed)
+        how = ConflictSampling(batch=self.batch, count=self.draws, seed=self.seed)
         return _conflicts(look, model, pool, how)
 
 
-def _conflicts(look: Look, model: Any, pool: Pool, how: Draws) -> list[Conflict]:
-    rows: list[dict[str, Any]] = [*drawn_conflict(model, pool, how, tell=look.tell)]
+def _conflicts(look: Look, model: Any, pool: Pool, how: ConflictSampling) -> list[Conflict]:
+    rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, how, tell=look.tell)]
     return [Conflict(model=look.subjects[0].id, **row) for row in rows]
 
 

@@ -40,9 +40,9 @@ from isogloss.encoders.gates import (
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
-from isogloss.training.batch_losses import masked_parts
 from isogloss.training.gate_training import GateTraining, learn_gates
-from isogloss.training.perplexity import perplexity
+from isogloss.training.gradient_conflict import masked_parts
+from isogloss.training.pretraining import perplexity
 
 HELD_OUT = 32768
 """Most subwords of a language that perplexity is computed on: some 5,000 predictions."""

@@ -14,7 +14,7 @@ from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Run
 from isogloss.data.examples import Translation
 from isogloss.data.prediction_table import Predictions
-from isogloss.training.evaluation import Scorer
+from isogloss.training.evaluation import Evaluation
 from isogloss.training.parallel_text import ParallelText
 
 
@@ -62,7 +62,7 @@ class Look:
     """Source languages of the models looked at; none where these know of none."""
     load: Callable[[Subject], Any]
     """Give a subject's model (encoder and head), ready for evaluation."""
-    evaluation: Callable[[str], Scorer]
+    evaluation: Callable[[str], Evaluation]
     """Give one language's examples, encoded once, that score any model."""
     encoder: Callable[[Subject], tuple[Any, Any]]
     """Give a subject's encoder, without any head, and its tokenizer."""

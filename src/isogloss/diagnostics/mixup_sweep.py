@@ -15,7 +15,7 @@ from isogloss.core.rows import SweepPoint
 from isogloss.core.runs import Positive, Share
 from isogloss.diagnostics.look import Look, role_of
 from isogloss.encoders.mixup import check_mixup
-from isogloss.training.paired_evaluation import PairedEvaluation
+from isogloss.training.evaluation import Evaluation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +43,7 @@ class MixupSweep:
                 rows += self._of_language(look, look.paired(language), model, language)
         return rows
 
-    def _of_language(
-        self, look: Look, scorer: PairedEvaluation, model: Any, language: str
-    ) -> Iterator[SweepPoint]:
+    def _of_language(self, look: Look, scorer: Evaluation, model: Any, language: str) -> Iterator[SweepPoint]:
         trained = scorer.mixup.layer, scorer.mixup.largest
         places = places_of(trained, self.ratios, self.layers)
         for layer, _ in places:
@@ -79,11 +77,11 @@ def places_of(
     return sorted(every | {trained})
 
 
-def mixing_at(scorer: PairedEvaluation, layer: int, ratio: float) -> PairedEvaluation:
+def mixing_at(scorer: Evaluation, layer: int, ratio: float) -> Evaluation:
     """Return the same examples, to be mixed in a layer and with a largest ratio."""
     return replace(scorer, mixup=replace(scorer.mixup, layer=layer, largest=ratio))
 
 
-def mean_share(scorer: PairedEvaluation, model: Any, layer: int) -> float:
+def mean_share(scorer: Evaluation, model: Any, layer: int) -> float:
     """Return which share of the largest ratio the examples have on average in a layer: the mean of λ/λ₀."""
     return float(mixing_at(scorer, layer, 1.0).ratios(model).nanmean())

@@ -18,7 +18,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows import Retrieval as RetrievalRow
 from isogloss.diagnostics.look import Look
 from isogloss.encoders.speaking import of_language
-from isogloss.training.sentence_states import sentence_states
+from isogloss.training.states import sentence_states
 
 BLOCK = 1024
 """Sentences compared with all candidates at once: what is in memory is so many times the candidates."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from isogloss.core.rows import Score
 from isogloss.data.prediction_table import Predictions
 from isogloss.diagnostics.look import Look
-from isogloss.training.evaluation import Scorer
+from isogloss.training.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Scores:
         return rows
 
 
-def _predictions(language: str, evaluation: Scorer, predicted: Sequence[Any]) -> Predictions:
+def _predictions(language: str, evaluation: Evaluation, predicted: Sequence[Any]) -> Predictions:
     return Predictions(
         language=language,
         ids=[example.id for example in evaluation.examples],

@@ -28,7 +28,7 @@ from isogloss.data.word_links import linked_words
 from isogloss.diagnostics.look import Look
 from isogloss.encoders.speaking import of_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
-from isogloss.training.word_states import check_words, word_states
+from isogloss.training.states import check_words, word_states
 
 BLOCK = 256
 """Translations whose words are in memory together; unrelated words are drawn from the same block."""

@@ -9,7 +9,7 @@ whose residual is the (1-λ) term of Eq. 4, whose norm is the layer's own. The f
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
 from isogloss.encoders.families import Site, family_named, family_of, require
 from isogloss.encoders.language_modules import encoder_of, site_of
-from isogloss.encoders.speaking import languages_in_force, of_rows
+from isogloss.encoders.speaking import languages_in_force, of_language, of_rows
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
 if TYPE_CHECKING:
@@ -76,18 +76,23 @@ def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
 
 
 @contextmanager
-def mixing(model: "PreTrainedModel", mixup: Mixup, mask: Tensor | None) -> Iterator[Noted]:
+def mixing(
+    model: "PreTrainedModel", mixup: Mixup, mask: Tensor | None, languages: tuple[str, ...] = ()
+) -> Iterator[Noted]:
     """Let one layer mix while a model runs on [source rows; target rows], as many of each.
 
     Row i of the second half is the translation of row i of the first, or the other way round. ``mask`` is
-    that of the rows, 1 at real subwords; None without padding. With ``largest`` 0 nothing is touched.
+    that of the rows, 1 at real subwords; None without padding. ``languages`` are the rows'; when left out,
+    those in force. With ``largest`` 0 nothing is touched.
     """
     check_mixup(model.config, mixup.layer)
     noted = Noted()
     if mixup.largest == 0:
         yield noted
         return
-    site, (source, target) = family_of(model).sites(model)[mixup.layer - 1], _sides(model)
+    site = family_of(model).sites(model)[mixup.layer - 1]
+    with of_language(model, languages) if languages else nullcontext():
+        source, target = _sides(model)
     first, second = (site_of(model, site, language) for language in (source, target))
     layer = _MixingLayer(model, second, mixup, mask, noted)
     apart = first.attention_norm != second.attention_norm
@@ -124,17 +129,15 @@ def _sides(model: "PreTrainedModel") -> tuple[str, str]:
 
 @contextmanager
 def last_states(model: "PreTrainedModel") -> Iterator[list[Tensor]]:
-    """Note the last states [row subword dim] of each pass, as a head sees them."""
+    """Note the last states [row subword dim] of each pass, as a head sees them; there once it is left."""
+    outputs: list[Any] = []
     found: list[Tensor] = []
-
-    def note(_module: nn.Module, _inputs: Any, output: Any) -> None:
-        found.append(output.last_hidden_state)
-
-    handle = encoder_of(model).register_forward_hook(note)  # After that of language maps, if there are any.
+    handle = encoder_of(model).register_forward_hook(lambda _, __, output: outputs.append(output))
     try:
         yield found
     finally:
         handle.remove()
+        found += [output.last_hidden_state for output in outputs]  # Mapped by now, where there are maps.
 
 
 @dataclass(frozen=True)

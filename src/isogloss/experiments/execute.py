@@ -45,9 +45,8 @@ from isogloss.experiments.run_examples import parallel_text, run_bitext, run_exa
 from isogloss.experiments.translation_runs import train_translator, translate
 from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import Evaluation, Scorer, evaluation
+from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
-from isogloss.training.paired_evaluation import beside_translations
 from isogloss.training.processes import is_first
 from isogloss.training.setting import Setting, TextSetting
 
@@ -261,13 +260,13 @@ def _encoder(shop: Workshop, run: Run) -> tuple[Any, Any]:
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)
 
 
-def _scorer(shop: Workshop, run: Measure, language: str, seen: Seen) -> Scorer:
+def _scorer(shop: Workshop, run: Measure, language: str, seen: Seen) -> Evaluation:
     """Give one language's examples, beside their translations where the run asks for pairs."""
     score = _paired if run.inputs == PAIRED else _evaluation
     return score(shop, run, language, seen)
 
 
-def _paired(shop: Workshop, run: Measure, language: str, seen: Seen) -> Scorer:
+def _paired(shop: Workshop, run: Measure, language: str, seen: Seen) -> Evaluation:
     """Put a language's examples beside their translations; the source's, which have none, run alone."""
     own, model = _evaluation(shop, run, language, seen), _looked_at(run)
     mixup = load_mixup(shop.store.model(model))

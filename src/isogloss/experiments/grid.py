@@ -25,8 +25,8 @@ from isogloss.experiments.recipe import (
     refuse_unknown,
 )
 from isogloss.experiments.translations import TranslatedBy, Wanted, check_labels
-from isogloss.methods import METHODS, Method, Mixing, Taught
-from isogloss.methods.source_only import SourceOnly
+from isogloss.methods import METHODS, Method, Mixing, UsesTeacher
+from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
 from isogloss.training.setting import Reads
@@ -306,7 +306,7 @@ def _teacher(
     """
     if isinstance(entry.method, Mixing):
         _check_mixing(entry.method, cell, entry.where, sources)
-    if not isinstance(entry.method, Taught) or not entry.method.needs_teacher(cell.task):
+    if not isinstance(entry.method, UsesTeacher) or not entry.method.needs_teacher(cell.task):
         return None
     return _model(cell, replace(entry, method=SourceOnly(), by=None), recipe, changes, sources)
 

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.runs import Architecture, Count, Modules, Positive, Whole
 from isogloss.experiments.shared_fields import with_shared
-from isogloss.training.drawn_conflict import Conflict
+from isogloss.training.gradient_conflict import Conflict
 
 _EXPECTED = {
     "int_type": "a whole number",

@@ -23,7 +23,7 @@ from isogloss.experiments.recipe import (
     refuse_unknown,
 )
 from isogloss.experiments.translation_models import check_direction, translation_model
-from isogloss.methods import TRANSLATION_TRAINING, Method, Taught
+from isogloss.methods import TRANSLATION_TRAINING, Method, UsesTeacher
 from isogloss.tasks import TASKS
 from isogloss.tasks.pair_classification import PairClassification
 from isogloss.tasks.span_qa import SpanQA
@@ -181,7 +181,7 @@ def check_labels(task: str, method: Method | None, where: str) -> None:
             f"{where}: labels of {task} belong to words and do not outlive translation, so a translated test "
             f"set has none. Measure it for tasks that label pairs or find answers, or leave inputs out."
         )
-    if not isinstance(method, Taught) or not method.needs_teacher(task):
+    if not isinstance(method, UsesTeacher) or not method.needs_teacher(task):
         raise ConfigError(
             f"{where}: labels of {task} belong to words and do not outlive translation, so {method.name} "
             f"finds none to train on. Let a source-only model label the translations "

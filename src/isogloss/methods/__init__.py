@@ -3,26 +3,21 @@
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from isogloss.core.runs import Architecture, Modules
-from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
-from isogloss.methods.continual import Continual
-from isogloss.methods.continual_few_shot import ContinualFewShot
+from isogloss.methods.continual import Continual, ContinualFewShot
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.methods.few_shot import FewShot
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.procrustes import Procrustes
-from isogloss.methods.source_only import SourceOnly
-from isogloss.methods.target_only import TargetOnly
-from isogloss.methods.translate_train import TranslateTrain
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
-from isogloss.training.adjusting import Adjusted
+from isogloss.training.adjustment import Adjusted
+from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Fitted
 from isogloss.training.setting import AdjustSetting, Reads, Setting, TextSetting
-from isogloss.training.supervised import Trained
 
 
 class Method(Protocol):
@@ -45,7 +40,7 @@ class Method(Protocol):
 
 
 @runtime_checkable
-class Taught(Protocol):
+class UsesTeacher(Protocol):
     """A method for which a model that was trained on the source alone may label translations."""
 
     def needs_teacher(self, task: str) -> bool:
@@ -147,5 +142,5 @@ __all__ = [
     "Method",
     "Mixing",
     "Pretraining",
-    "Taught",
+    "UsesTeacher",
 ]

@@ -11,9 +11,8 @@ from typing import ClassVar, Literal
 
 from isogloss.core.runs import Positive
 from isogloss.nn.language_map import Kind
-from isogloss.training.adjusting import Adjusted
-from isogloss.training.aligned_pairs import Reading, Word
-from isogloss.training.mapping import adjust_by_map
+from isogloss.training.adjustment import Adjusted, adjust_by_map
+from isogloss.training.aligned_pairs import PairEncoding, Word
 from isogloss.training.setting import AdjustSetting
 
 
@@ -41,10 +40,10 @@ class Centring:
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Find the shifts; the encoder stays as it is, to the bit."""
-        reading = Reading(
+        encoding = PairEncoding(
             word=self.word,
-            pulled="words" if self.level == "word" else "sentences",
+            aligned="words" if self.level == "word" else "sentences",
             longest=self.longest,
         )
         kind: Kind = "normalisation" if self.scale else "centring"
-        return adjust_by_map(setting, kind, reading=reading, precision=self.precision)
+        return adjust_by_map(setting, kind, encoding=encoding, precision=self.precision)

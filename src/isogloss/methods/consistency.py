@@ -10,27 +10,23 @@ translations too; here there is one stage, without the second's consistency with
 code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for NLI.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any, ClassVar, Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Weight
-from isogloss.data.examples import Example
-from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task
-from isogloss.tasks.batch import Batch
 from isogloss.tasks.pair_classification import PairClassification
-from isogloss.training.example_pairs import paired_batches, row_pairs
-from isogloss.training.fit import Loss
+from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
+from isogloss.training.pairs import PairedBatch, paired_batches
 from isogloss.training.setting import Reads, Setting
-from isogloss.training.supervised import Spoken, Trained, fine_tune
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,32 +57,21 @@ class Consistency:
                 f"{self.name}: source {list(setting.source)} and target {list(setting.target)}: one of "
                 f"each is needed, so that there are translations. Without a target take source-only."
             )
-        unmatched: list[str] = []
-        reads = self.reads(setting.source, setting.target)
-        trained = fine_tune(setting, reads, prepare=partial(self._prepare, unmatched))
-        return replace(trained, warnings=(*trained.warnings, *unmatched))
+        return fine_tune(setting, self.reads(setting.source, setting.target), prepare=self._prepare)
 
-    def _prepare(
-        self, unmatched: list[str], setting: Setting, tokenizer: Any, train: dict[str, list[Example]]
-    ) -> tuple[Spoken, Loss]:
-        groups = {}
-        for one, other in product(setting.source, setting.target):
-            pairs = row_pairs(setting, tokenizer, train[one], train[f"{one}-{other}"], f"{one}-{other}")
-            groups[f"{one}-{other}"] = pairs
-            unmatched += _left_out(f"{one}-{other}", len(pairs), train[one])
-        batches = paired_batches(setting, tokenizer, list(groups.values()))
-        return Spoken(batches, tuple(groups)), partial(self._loss, setting.task)
+    def _prepare(self, setting: Setting, _model: Any, tokenizer: Any, train: Examples) -> Training:
+        batches, warnings = paired_batches(setting, tokenizer, train)
+        return Training(batches=batches, loss=partial(self.loss, setting.task), warnings=warnings)
 
-    def _loss(self, task: Task, model: Any, spoken: tuple[str, Batch]) -> Tensor:
-        (source, _, target), batch = spoken[0].partition("-"), spoken[1]
-        pairs = len(batch.subwords) // 2
-        with of_language(model, (source,) * pairs + (target,) * pairs):
-            scores = task.scores(model, batch.to(next(model.parameters()).device)).float()
-        learned = pairs if self.task_loss == "source" else len(scores)
-        loss = cross_entropy(scores[:learned], batch.gold[:learned])
+    def loss(self, task: Task, model: Any, batch: PairedBatch) -> Tensor:
+        """Return the task's loss and R1 on pairs that run through the model in one pass."""
+        scores = task.scores(model, batch.both).float()
+        gold = torch.cat((batch.source.gold, batch.target.gold))
+        learned = len(batch.source.gold) if self.task_loss == "source" else len(gold)
+        loss = cross_entropy(scores[:learned], gold[:learned])
         if not self.weight:
             return loss
-        return loss + self.weight * inconsistency(scores[:pairs], scores[pairs:])
+        return loss + self.weight * inconsistency(*batch.split(scores))
 
 
 def inconsistency(x: Float[Tensor, "pair label"], y: Float[Tensor, "pair label"]) -> Float[Tensor, ""]:
@@ -105,10 +90,3 @@ def check_task(task: Task) -> None:
             f"line up with them (xTune takes subword sampling for tagging and code-switching for questions "
             f"instead). Take translate-train or x-mixup, or a task that labels pairs (nli, paraphrase)."
         )
-
-
-def _left_out(name: str, pairs: int, examples: Sequence[Example]) -> list[str]:
-    lost = len(examples) - pairs
-    return (
-        [f"{lost} of {len(examples)} examples have no usable translation {name}: left out."] if lost else []
-    )

@@ -1,25 +1,22 @@
 """Continual learning: keep pulling translated words together while the task is learned.
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
-Eq. 2: L = L_task + α·L_align, where L_align is Eq. 1 on sentence pairs that are drawn at random at each
-step. With α = 0 it is source-only, to the bit.
+Eq. 2: L = L_task + α·L_align. Both methods here are others with that auxiliary loss
+(``training.alignment_loss``): with α = 0 they are source-only and few-shot, to the bit.
 """
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
-from torch import Tensor
-
-from isogloss.core.runs import Positive, Weight
+from isogloss.core.runs import Count, Positive, Weight, Whole
+from isogloss.data.shots import Per
 from isogloss.nn.closeness import Form
-from isogloss.training.adjustment_terms import Weighs, adjustment_terms, beside_a_task
-from isogloss.training.aligned_batches import AlignedBatch
-from isogloss.training.aligned_pairs import Pulled, Reading, Word
-from isogloss.training.kept_states import Kept
-from isogloss.training.replay import Replay
+from isogloss.training.aligned_batches import CacheType
+from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word
+from isogloss.training.alignment_loss import AlignmentLoss, Weighs
+from isogloss.training.fine_tuning import Trained, few_examples, fine_tune
 from isogloss.training.setting import Reads, Setting
-from isogloss.training.supervised import Trained, fine_tune
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +50,7 @@ class Continual:
     word: Word = "average"
     """What represents a word: average, first, last, or subwords (each for itself)."""
 
-    pulled: Pulled = "all"
+    pulled: Aligned = "all"
     """What is pulled together: all (linked words, [CLS] and [SEP]), words, special, opening, sentences."""
 
     drop_identical: bool = False
@@ -62,7 +59,7 @@ class Continual:
     longest: Positive = 64
     """Words of the longest sentence; pairs with a longer one are left out."""
 
-    kept: Kept = "float16"
+    kept: CacheType = "float16"
     """In what f⁰, the encoder's states before the first step, is kept on disk."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
@@ -72,20 +69,59 @@ class Continual:
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on the source languages with Eq. 1 beside; their dev sets choose the epoch."""
-        reads = self.reads(setting.source, setting.target)
-        if not self.alpha and self.weighs == "both":
-            return fine_tune(setting, reads)  # No second term, not even one of weight 0: the same to the bit.
-        reading = Reading(
+        encoding = PairEncoding(
             word=self.word,
-            pulled=self.pulled,
+            aligned=self.pulled,
             drop_identical=self.drop_identical,
             longest=self.longest,
             layer=self.layer,
         )
-        replay = Replay(reading=reading, size=self.pairs, kept=self.kept, loss=self._weighted)
-        return fine_tune(setting, reads, beside=replay)
+        loss = AlignmentLoss(
+            alpha=self.alpha,
+            weighs=self.weighs,
+            form=self.form,
+            pairs=self.pairs,
+            encoding=encoding,
+            kept=self.kept,
+        )
+        return fine_tune(setting, self.reads(setting.source, setting.target), auxiliary=loss)
 
-    def _weighted(self, model: Any, batch: AlignedBatch) -> Tensor:
-        """Return α·L_align (Eq. 2)."""
-        terms = adjustment_terms(model, batch, layer=self.layer, form=self.form)
-        return beside_a_task(terms, alpha=self.alpha, weighs=self.weighs)
+
+@dataclass(frozen=True, kw_only=True)
+class ContinualFewShot:
+    """Go on from a model with a few target examples, and aligned sentence pairs beside them."""
+
+    name: ClassVar[str] = "continual-few-shot"
+    sides: ClassVar[tuple[str, ...]] = ("source", "target")
+    goes_on: ClassVar[bool] = True
+
+    shots: Count = 10
+    """Examples of each target language."""
+
+    per: Per = "all"
+    """What shots are counted for: all examples, or each label (tasks with one label an example)."""
+
+    draw: Whole = 0
+    """Seed of the choice of shots; with one draw, fewer shots are the first of more."""
+
+    dev: Literal["target", "source"] = "target"
+    """Whose dev set chooses the epoch: the training language's, or one without target labels."""
+
+    bitext: str = ""
+    """Corpus of translations the sentence pairs are drawn from."""
+
+    alpha: Weight = 0.01
+    """Weight of Eq. 1 beside the task's loss; 0 is plain few-shot."""
+
+    pairs: Positive = 16
+    """Sentence pairs a step."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read the targets; the dev sets of one side choose the epoch."""
+        return Reads(train=target, dev=target if self.dev == "target" else source)
+
+    def train(self, setting: Setting) -> Trained:
+        """Train on the chosen examples, with Eq. 1 beside; what stays in place is the model's own encoder."""
+        few = few_examples(setting, self.shots, draw=self.draw, per=self.per)
+        loss = AlignmentLoss(alpha=self.alpha, pairs=self.pairs)
+        return fine_tune(few, self.reads(setting.source, setting.target), auxiliary=loss)

@@ -12,10 +12,9 @@ from torch import Tensor
 from isogloss.core.runs import Count, Positive, Rate, Share, Weight
 from isogloss.nn.closeness import squared_distance
 from isogloss.nn.contrast import bidirectional_contrast
-from isogloss.training.adjusting import Adjusted, Pace, adjust
-from isogloss.training.aligned_batches import AlignedBatch, states_of
-from isogloss.training.aligned_pairs import Reading, Word
-from isogloss.training.kept_states import Kept
+from isogloss.training.adjustment import Adjusted, PairTraining, adjust
+from isogloss.training.aligned_batches import AlignedBatch, CacheType, states_of
+from isogloss.training.aligned_pairs import PairEncoding, Word
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import AdjustSetting
 
@@ -60,7 +59,7 @@ class ContrastiveAlignment:
     dropout: bool = True
     """Whether the encoder drops out while it is aligned."""
 
-    kept: Kept = "float16"
+    kept: CacheType = "float16"
     """In what the states before are kept on disk, where stay is not 0."""
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -71,13 +70,13 @@ class ContrastiveAlignment:
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""
-        reading = Reading(
+        encoding = PairEncoding(
             word=self.word,
-            pulled="words" if self.level == "word" else "sentences",
+            aligned="words" if self.level == "word" else "sentences",
             longest=self.longest,
             layer=self.layer,
         )
-        pace = Pace(
+        training = PairTraining(
             epochs=self.epochs,
             batch_size=self.batch_size,
             schedule=Schedule(
@@ -89,7 +88,9 @@ class ContrastiveAlignment:
             dropout=self.dropout,
             checkpoint_every=self.checkpoint_every,
         )
-        return adjust(setting, self._loss, reading=reading, pace=pace, kept=self.kept if self.stay else None)
+        return adjust(
+            setting, self._loss, encoding=encoding, training=training, kept=self.kept if self.stay else None
+        )
 
     def _loss(self, model: Any, batch: AlignedBatch) -> Tensor:
         states = states_of(model, batch.passes, layer=self.layer)
@@ -97,4 +98,4 @@ class ContrastiveAlignment:
         contrast = bidirectional_contrast(source, target, batch.same(), temperature=self.temperature)
         if not self.stay:
             return contrast
-        return contrast + self.stay * squared_distance(batch.held.of(states), batch.before, "mean")
+        return contrast + self.stay * squared_distance(batch.anchored.of(states), batch.before, "mean")

@@ -13,11 +13,10 @@ from torch import Tensor
 
 from isogloss.core.runs import Count, Positive, Rate, Share, Weight
 from isogloss.nn.closeness import Form
-from isogloss.training.adjusting import Adjusted, Pace, adjust
-from isogloss.training.adjustment_terms import adjustment_terms
-from isogloss.training.aligned_batches import AlignedBatch
-from isogloss.training.aligned_pairs import Pulled, Reading, Word
-from isogloss.training.kept_states import Kept
+from isogloss.training.adjustment import Adjusted, PairTraining, adjust
+from isogloss.training.aligned_batches import AlignedBatch, CacheType
+from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word
+from isogloss.training.alignment_loss import alignment_terms
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import AdjustSetting
 
@@ -47,7 +46,7 @@ class CrossLingualAdjustment:
     """What represents a word: the average of its subwords, its first, its last, or subwords: each subword of
     a word is pulled to each of its translation's. (Table 6's subword alignment links subwords instead.)"""
 
-    pulled: Pulled = "all"
+    pulled: Aligned = "all"
     """What is pulled together: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
     ([CLS]), or sentences (the means of both sentences). The first four are Table 7's."""
 
@@ -72,7 +71,7 @@ class CrossLingualAdjustment:
     dropout: bool = True
     """Whether the encoder drops out while it is adjusted, as in the released code; f⁰ never does."""
 
-    kept: Kept = "float16"
+    kept: CacheType = "float16"
     """In what f⁰ is kept on disk: float16 or float32, with 2 or 4 bytes a number."""
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -83,21 +82,21 @@ class CrossLingualAdjustment:
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext; without pairs or steps it stays as it is, to the bit."""
-        reading = Reading(
+        encoding = PairEncoding(
             word=self.word,
-            pulled=self.pulled,
+            aligned=self.pulled,
             drop_identical=self.drop_identical,
             longest=self.longest,
             layer=self.layer,
         )
-        return adjust(setting, self._loss, reading=reading, pace=self._pace(), kept=self.kept)
+        return adjust(setting, self._loss, encoding=encoding, training=self._training(), kept=self.kept)
 
     def _loss(self, model: Any, batch: AlignedBatch) -> Tensor:
         """Return Eq. 1: Σ‖f(s)−f(t)‖² over aligned pairs + Σ‖f(s)−f⁰(s)‖² over all source words."""
-        terms = adjustment_terms(model, batch, layer=self.layer, form=self.form)
-        return terms.pull + self.stay * terms.stay
+        terms = alignment_terms(model, batch, layer=self.layer, form=self.form)
+        return terms.aligned + self.stay * terms.anchored
 
-    def _pace(self) -> Pace:
+    def _training(self) -> PairTraining:
         schedule = Schedule(
             learning_rate=self.learning_rate,
             warmup=self.warmup,
@@ -107,7 +106,7 @@ class CrossLingualAdjustment:
             clip=0.0,  # Clipping would make the sum of Eq. 1 depend on how many words a batch has.
             precision=self.precision,
         )
-        return Pace(
+        return PairTraining(
             epochs=self.epochs,
             batch_size=self.batch_size,
             schedule=schedule,

@@ -20,12 +20,18 @@ from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.drawn_conflict import Conflict, block_pool, observer
-from isogloss.training.fit import Fitted, Observer, Watch, fit, precision_of
-from isogloss.training.optimizer import Schedule
-from isogloss.training.pretraining import Reading, Start, begin, check_fields
+from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of
+from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
+from isogloss.training.pretraining import (
+    Parallel,
+    Start,
+    TextBatches,
+    begin,
+    check_fields,
+    sampling_of,
+    schedule_of,
+)
 from isogloss.training.setting import TextSetting
-from isogloss.training.text_batches import Drawing, Parallel, TextBatches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,45 +118,29 @@ class MaskedLanguageModelling:
         self.check(setting.architecture, setting.modules, setting.languages)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
-        drawing = self._drawing()
-        start = begin(setting, drawing, self._reading(), attention=fastest_attention())
+        sampling = sampling_of(self, mixed=self.mixed, translation=self.translation)
+        start = begin(setting, self, sampling, attention=fastest_attention())
         batches = TextBatches(
-            drawing=drawing,
+            sampling=sampling,
             streams=start.streams,
             translations=_translations(setting, start.tokenizer, self.block) if self.translation else [],
             masking=start.masking,
             seed=derive(setting.seed, "text"),
         )
-        watch = Watch(
-            observers=(*start.observers, *self._watched(start, setting)),
+        callbacks = Callbacks(
+            periodic=(*start.periodic, *self._watched(start, setting)),
             checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
             tell=setting.tell,
             what="pretraining",
         )
-        schedule = self._schedule()
-        fitted = fit(start.model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, watch=watch)
+        schedule = schedule_of(self, accumulation=self.accumulation or 1)
+        fitted = fit(
+            start.model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, callbacks=callbacks
+        )
         set_dropout(start.model.config, setting.architecture.dropout)
         return start.model, start.tokenizer, fitted
 
-    def _drawing(self) -> Drawing:
-        return Drawing(
-            steps=self.steps,
-            batch_subwords=self.batch_subwords,
-            block=self.block,
-            temperature=self.temperature,
-            mixed=self.mixed,
-            translation=self.translation,
-        )
-
-    def _reading(self) -> Reading:
-        return Reading(
-            masked=self.masked,
-            vocabulary_lines=self.vocabulary_lines,
-            evaluate_every=self.evaluate_every,
-            precision=self.precision,
-        )
-
-    def _watched(self, start: Start, setting: TextSetting) -> tuple[Observer, ...]:
+    def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:
         """Return what watches gradient conflict, on blocks of text as they are trained on."""
         if self.conflict is None:
             return ()
@@ -162,18 +152,7 @@ class MaskedLanguageModelling:
             budget=self.batch_subwords,
             precision=precision_of(self.precision, Checkpoints(setting.folder, self.checkpoint_every)),
         )
-        return (observer(self.conflict, start.model, pool, seed=setting.seed),)
-
-    def _schedule(self) -> Schedule:
-        return Schedule(
-            learning_rate=self.learning_rate,
-            warmup=self.warmup,
-            weight_decay=self.weight_decay,
-            beta2=0.98,
-            epsilon=1e-6,
-            precision=self.precision,
-            accumulation=self.accumulation or 1,
-        )
+        return (conflict_callback(self.conflict, start.model, pool, seed=setting.seed),)
 
 
 def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Parallel]:

@@ -15,14 +15,20 @@ from isogloss.encoders import set_dropout
 from isogloss.encoders.language_modules import SHARED_ADAPTER, own_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Fitted, Observer, Watch, fit
-from isogloss.training.meta_batches import Validation, meta_batches
-from isogloss.training.meta_learner import INNER_STEPS, SECOND_ORDER, Learning, MetaBatch, MetaLearner
+from isogloss.training.fit import Callback, Callbacks, Fitted, fit
+from isogloss.training.meta_learning import (
+    INNER_STEPS,
+    SECOND_ORDER,
+    Learning,
+    MetaBatch,
+    MetaLearner,
+    Validation,
+    meta_batches,
+)
 from isogloss.training.optimizer import Schedule
-from isogloss.training.pretraining import Reading, begin, check_fields
+from isogloss.training.pretraining import begin, check_fields, sampling_of, schedule_of
 from isogloss.training.processes import processes
 from isogloss.training.setting import TextSetting
-from isogloss.training.text_batches import Drawing
 
 LOOK_EVERY = 100
 """Steps between two rows on the hypergradient's terms."""
@@ -138,28 +144,28 @@ class MetaLearning:
                 f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
                 f"{processes()} processes would each see a part. Run it in one process."
             )
-        drawing, schedule = self._drawing(), self._schedule()
-        start = begin(setting, drawing, self._reading())
+        sampling, schedule = sampling_of(self), schedule_of(self)
+        start = begin(setting, self, sampling)
         validation = Validation(
             share=self.validation, batch_subwords=self.validation_subwords or self.batch_subwords
         )
         batches = meta_batches(
             start.streams,
-            drawing,
+            sampling,
             start.masking,
             validation=validation,
             schedule=schedule,
             seed=setting.seed,
         )
         learner = self._learner(start.model, setting.languages, schedule)
-        watch = Watch(
-            observers=(*start.observers, Observer(look=learner.look, every=LOOK_EVERY)),
+        callbacks = Callbacks(
+            periodic=(*start.periodic, Callback(rows=learner.rows, every=LOOK_EVERY)),
             checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
             tell=setting.tell,
             what="meta-learning",
         )
-        fitted = fit(learner, batches, _one_step, schedule=schedule, seed=setting.seed, watch=watch)
-        learner.give_back()
+        fitted = fit(learner, batches, _one_step, schedule=schedule, seed=setting.seed, callbacks=callbacks)
+        learner.restore_requires_grad()
         set_dropout(start.model.config, setting.architecture.dropout)
         return start.model, start.tokenizer, fitted
 
@@ -175,32 +181,6 @@ class MetaLearning:
         )
         own = {language: own_parameters(model, language) for language in languages}
         return MetaLearner(model, own, masked_lm_loss, learning=learning, schedule=schedule)
-
-    def _drawing(self) -> Drawing:
-        return Drawing(
-            steps=self.steps,
-            batch_subwords=self.batch_subwords,
-            block=self.block,
-            temperature=self.temperature,
-        )
-
-    def _reading(self) -> Reading:
-        return Reading(
-            masked=self.masked,
-            vocabulary_lines=self.vocabulary_lines,
-            evaluate_every=self.evaluate_every,
-            precision=self.precision,
-        )
-
-    def _schedule(self) -> Schedule:
-        return Schedule(
-            learning_rate=self.learning_rate,
-            warmup=self.warmup,
-            weight_decay=self.weight_decay,
-            beta2=0.98,
-            epsilon=1e-6,
-            precision=self.precision,
-        )
 
 
 def _one_step(learner: MetaLearner, batch: MetaBatch) -> Tensor:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from isogloss.core.runs import Positive
-from isogloss.training.adjusting import Adjusted
-from isogloss.training.aligned_pairs import Reading, Word
-from isogloss.training.mapping import adjust_by_map
+from isogloss.training.adjustment import Adjusted, adjust_by_map
+from isogloss.training.aligned_pairs import PairEncoding, Word
 from isogloss.training.setting import AdjustSetting
 
 
@@ -39,10 +38,10 @@ class Procrustes:
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Find the rotations; the encoder stays as it is, to the bit."""
-        reading = Reading(
+        encoding = PairEncoding(
             word=self.word,
-            pulled="words" if self.level == "word" else "sentences",
+            aligned="words" if self.level == "word" else "sentences",
             drop_identical=self.drop_identical,
             longest=self.longest,
         )
-        return adjust_by_map(setting, "rotation", reading=reading, precision=self.precision)
+        return adjust_by_map(setting, "rotation", encoding=encoding, precision=self.precision)

@@ -34,7 +34,7 @@ from isogloss.tasks.translating import (
 )
 from isogloss.training.batching import by_length
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Fitted, Note, Watch, fit, precision_of
+from isogloss.training.fit import Callbacks, Fitted, Note, fit, precision_of
 from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import scoring
 from isogloss.training.setting import TranslationSetting
@@ -131,7 +131,7 @@ class TranslationModelling:
         batches = _PairBatches(rows, self, derive(setting.seed, "order"), tokenizer.pad_token_id)
         checkpoints = Checkpoints(setting.folder, self.checkpoint_every)
         precision = precision_of(self.precision, checkpoints)
-        watch = Watch(
+        callbacks = Callbacks(
             evaluate=partial(self._notes, model, tokenizer, setting, precision) if setting.dev else None,
             evaluate_at=tuple(
                 self.steps * part // self.evaluations for part in range(1, self.evaluations + 1)
@@ -141,7 +141,9 @@ class TranslationModelling:
             what="training a translation model",
         )
         loss = partial(translation_loss, smoothing=self.smoothing)
-        fitted = fit(model, batches, loss, schedule=self._schedule(precision), seed=setting.seed, watch=watch)
+        fitted = fit(
+            model, batches, loss, schedule=self._schedule(precision), seed=setting.seed, callbacks=callbacks
+        )
         return model, tokenizer, Fitted([*notes, *fitted.rows])
 
     def _tokenizer(self, setting: TranslationSetting) -> Any:

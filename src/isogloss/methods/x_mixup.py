@@ -1,33 +1,42 @@
 """X-Mixup: an example and its translation meet half-way, in one layer.
 
-Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4. The mixing itself
-(Eqs 2-5) is in ``encoders/mixup.py`` and ``nn/mixup_ratio.py``, scheduled sampling (Eq. 6) in
-``training/scheduled_sampling.py``, what differs from task to task in ``training/mixup_tasks.py``.
+Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4. Eqs 6-8 are here; the
+mixing itself (Eqs 2-5) is in ``encoders/mixup.py`` and ``nn/mixup_ratio.py``, what differs from task to task
+(Table 10) in ``training/mixup_tasks.py``.
 
 With ``ratio`` 0, without schedule, MSE and KL, it is translate-train on batches that hold an example and its
 translation, weighted by alpha. Without a target it is source-only, to the bit.
 """
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
+import numpy as np
 from jaxtyping import Float
-from torch import Tensor
-from torch.nn.functional import cross_entropy, kl_div, log_softmax, mse_loss
+from torch import Tensor, nn
+from torch.nn.functional import kl_div, log_softmax, mse_loss
 
 from isogloss.core.runs import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
-from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing
+from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing, save_mixup
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.task import ScoredTask
+from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.mixup_tasks import MixupTask, mixup_task
-from isogloss.training.paired_rows import PairedBatch, Side
-from isogloss.training.paired_training import Course, MixedModel, train_on_pairs
-from isogloss.training.scheduled_sampling import Sampling, takes_real
+from isogloss.training.pairs import PairedBatch, paired_batches
+from isogloss.training.pseudo_labels import untagged
 from isogloss.training.setting import Reads, Setting
-from isogloss.training.supervised import Trained, fine_tune
+
+RATIO = "ratio."
+"""How the names of W and b begin in a model that mixes."""
+
+SELDOM = 0.01
+"""Share of back-translated batches below which a schedule might as well not be there."""
+
+Sampling = Literal["batch", "example"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,33 +100,44 @@ class XMixup:
 
     def train(self, setting: Setting) -> Trained:
         """Train on pairs; the source's dev set, which is never mixed, chooses the epoch."""
+        reads = self.reads(setting.source, setting.target)
         if not setting.target:
-            return fine_tune(setting, self.reads(setting.source, setting.target))
-        kind = mixup_task(setting.task.name)
-        draw = partial(
-            takes_real,
-            k=self.decay or kind.decay,
-            seed=derive(setting.seed, "schedule"),
-            sampling=self.sampling,
-        )
-        course = Course(
-            mixup=partial(self._mixup, kind),
-            loss=partial(self.loss, cast("ScoredTask", setting.task)),
-            real=draw if self.schedule else _always,
-            back=self.schedule,
-            pseudo=kind.pseudo_labels,
-            ratio_rate=1.0 if self.ratio_rate is None else self.ratio_rate,
-        )
-        return train_on_pairs(setting, course)
+            return fine_tune(setting, reads)
+        given = untagged(setting) if self.needs_teacher(setting.task.name) else setting
+        return fine_tune(given, reads, prepare=self._prepare)
 
-    def loss(self, task: ScoredTask, model: MixedModel, batch: PairedBatch) -> Tensor:
+    def _prepare(self, setting: Setting, network: Any, tokenizer: Any, train: Examples) -> Training:
+        kind = mixup_task(setting.task.name)
+        schedule = SourceSchedule(
+            k=self.decay or kind.decay, seed=derive(setting.seed, "schedule"), sampling=self.sampling
+        )
+        batches, warnings = paired_batches(
+            setting,
+            tokenizer,
+            train,
+            takes_real=schedule.takes_real if self.schedule else None,
+            pseudo_labels=kind.pseudo_labels,
+        )
+        model = MixedModel(network, self._mixup(kind, network.config))
+        return Training(
+            batches=batches,
+            loss=partial(self.loss, cast("ScoredTask", setting.task)),
+            trained=model,
+            faster=(RATIO, 1.0 if self.ratio_rate is None else self.ratio_rate),
+            warnings=(*warnings, *(schedule.warnings(len(batches)) if self.schedule else ())),
+            extras=(partial(save_mixup, model.mixup),),
+        )
+
+    def loss(self, task: ScoredTask, model: "MixedModel", batch: PairedBatch) -> Tensor:
         """Return the loss of Eq. 7 of pairs that run through the model in one pass."""
         kind = mixup_task(task.name)
         alpha = kind.alpha if self.alpha is None else self.alpha
-        with mixing(model.network, model.mixup, batch.both.mask), last_states(model.network) as states:
-            source, target = batch.split(task.scores(model.network, batch.both))
-        loss = alpha * _task_loss(task, source, batch.source)  # Eq. 8
-        loss = loss + (1 - alpha) * _task_loss(task, target, batch.target)
+        both = batch.both
+        mixed = mixing(model.network, model.mixup, both.mask, both.languages)
+        with mixed, last_states(model.network) as states:
+            source, target = batch.split(task.scores(model.network, both))
+        loss = alpha * task.loss_of(source, batch.source)  # Eq. 8
+        loss = loss + (1 - alpha) * task.loss_of(target, batch.target)
         if self.mse:
             r_source, r_target = mean_states(states[-1], batch.both).chunk(2)
             loss = loss + self.mse * mse_loss(r_source, r_target)
@@ -134,11 +154,55 @@ class XMixup:
         return self.layer or kind.layer_of(config.num_hidden_layers)
 
 
-def _task_loss(task: ScoredTask, scores: Tensor, side: Side) -> Tensor:
-    """Return the task's own loss, or the cross entropy with pseudo-labels."""
-    if side.soft is None:
-        return task.loss_of(scores, side.batch)
-    return cross_entropy(scores.float(), side.soft)
+@dataclass(frozen=True, kw_only=True)
+class SourceSchedule:
+    """Scheduled sampling of the source: the real one at first, its back-translation more and more (Eq. 6).
+
+    In use the source side is a translation, so training must come to see some. What a step takes follows
+    from (seed, step) alone.
+    """
+
+    k: int
+    seed: int
+    sampling: Sampling
+
+    def takes_real(self, step: int, count: int) -> list[bool]:
+        """Decide for each of a batch's pairs whether the real source is taken: p ≤ p*.
+
+        One p for the whole batch, as in the paper, or one for each example.
+        """
+        rng = np.random.Generator(np.random.PCG64(derive(self.seed, "source", step)))
+        drawn = rng.random(1).repeat(count) if self.sampling == "batch" else rng.random(count)
+        return [bool(one) for one in drawn <= share_of_real(step, self.k)]
+
+    def warnings(self, steps: int) -> tuple[str, ...]:
+        """Say when a training is too short for the schedule."""
+        taken = sum(not all(self.takes_real(step, 1)) for step in range(steps))
+        if taken >= SELDOM * steps:
+            return ()
+        return (
+            f"scheduled sampling took back-translations in {taken} of {steps} batches: the training is "
+            f"too short for its decay k. Lower decay (from batch k·ln k on half are taken), or set "
+            f"schedule = false.",
+        )
+
+
+def share_of_real(step: int, k: int) -> float:
+    """Return p* = k/(k+exp(i/k)), the probability of the real source in mini-batch i, counted from 0.
+
+    The inverse sigmoid decay of Bengio et al. (2015).
+    """
+    x = math.log(k) - step / k  # k/(k+exp(i/k)) = σ(ln k - i/k), which no i makes overflow
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+class MixedModel(nn.Module):
+    """A model, and what mixes in one of its layers; both are trained."""
+
+    def __init__(self, network: Any, mixup: Mixup) -> None:
+        super().__init__()
+        self.network, self.mixup = network, mixup
+        self.ratio = mixup.ratio if mixup.learned and mixup.largest else None
 
 
 def mean_states(states: Float[Tensor, "row subword dim"], batch: Batch) -> Float[Tensor, "row dim"]:
@@ -154,7 +218,3 @@ def divergence(source: Float[Tensor, "pair class"], target: Float[Tensor, "pair 
     """Return the mean of KL(p_S‖p_T) over pairs, from raw outputs."""
     p_source, p_target = (log_softmax(scores.float(), dim=-1) for scores in (source, target))
     return kl_div(p_target, p_source, reduction="batchmean", log_target=True)
-
-
-def _always(_step: int, count: int) -> list[bool]:
-    return [True] * count

@@ -1,11 +1,14 @@
 """From examples to tensors: rows of subwords, and batches of rows with the places that are scored."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
+
+from isogloss.encoders.speaking import of_language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,9 @@ class EncodedRow:
     gold: Sequence[int] = ()
     """Label number at each of these places, or the one of the whole row; none when there are no labels."""
 
+    soft: Tensor | None = field(default=None, compare=False)
+    """[place class], float16: probabilities of the labels at these places, where a teacher gave some."""
+
     heads: tuple[int, ...] = ()
     """For trees: the head of the word at each of these places, as the number of a place counted from 1; 0 is
     the root, -1 a head outside the row. As many as there are labels, else none."""
@@ -66,7 +72,7 @@ class Batch:
     """[label], integer: its place in the row."""
 
     gold: Tensor
-    """[label], integer; empty when there are no labels."""
+    """[label], integer; empty when there are no labels, or probabilities in their place."""
 
     heads: Tensor
     """[label], integer: head of each place within its row, counted from 1, 0 for the root, -1 for one
@@ -75,11 +81,19 @@ class Batch:
     examples: Tensor
     """[batch], integer: example of each row."""
 
+    soft: Tensor | None = None
+    """[label class]: probabilities of the labels, where some row has them."""
+
+    languages: tuple[str, ...] = ()
+    """The language (or pair, as in en-sw) of the whole batch, or of each row; none said: any."""
+
     def to(self, device: torch.device | str) -> Self:
         """Return the batch on a device."""
-        values: dict[str, Tensor | None] = {field.name: getattr(self, field.name) for field in fields(self)}
-        present = {name: value for name, value in values.items() if value is not None}
-        return replace(self, **{name: value.to(device, non_blocking=True) for name, value in present.items()})
+        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        for name, value in values.items():
+            if isinstance(value, Tensor):
+                values[name] = value.to(device, non_blocking=True)
+        return replace(self, **values)
 
     def inputs(self) -> dict[str, Tensor]:
         """Return what the forward function of an encoder, or of a model, is called with."""
@@ -91,13 +105,46 @@ class Batch:
         return {name: value for name, value in named.items() if value is not None}
 
 
-def collate(rows: Sequence[EncodedRow], *, padding: int) -> Batch:
-    """Pad rows to the longest with the subword ``padding``; ValueError when only some rows have labels."""
+def by_example(rows: Iterable[EncodedRow]) -> dict[int, list[EncodedRow]]:
+    """Group rows by the number of their example: windows of one text belong together."""
+    found: dict[int, list[EncodedRow]] = {}
+    for row in rows:
+        found.setdefault(row.example, []).append(row)
+    return found
+
+
+class Inputs(Protocol):
+    """What goes through an encoder in one pass."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The language of the whole batch, or of each row; none said: any."""
+        ...
+
+    def inputs(self) -> dict[str, Tensor]:
+        """Return what the forward function is called with."""
+        ...
+
+
+def forward(model: Any, batch: Inputs, **wanted: Any) -> Any:
+    """Run an encoder, or a model with a head, on a batch that is on its device, in the batch's languages."""
+    if not batch.languages:
+        return model(**batch.inputs(), **wanted)
+    with of_language(model, batch.languages):
+        return model(**batch.inputs(), **wanted)
+
+
+def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, ...] = ()) -> Batch:
+    """Pad rows to the longest with the subword ``padding``; ValueError when only some rows have labels.
+
+    Where some rows have probabilities for labels, gold labels become such.
+    """
     lengths = [len(row.subwords) for row in rows]
     longest = max(lengths)
     places = [row.positions or (0,) for row in rows]
     counts = torch.tensor([len(row_places) for row_places in places])
-    gold = [label for row in rows for label in row.gold]
+    soft = _soft(rows)
+    gold = [label for row in rows for label in row.gold] if soft is None else []
     heads = [head for row in rows for head in row.heads]
     for what, given in (("labels", gold), ("heads", heads)):
         if given and len(given) != int(counts.sum()):
@@ -114,7 +161,17 @@ def collate(rows: Sequence[EncodedRow], *, padding: int) -> Batch:
         gold=torch.tensor(gold, dtype=torch.long),
         heads=torch.tensor(heads, dtype=torch.long),
         examples=torch.tensor([row.example for row in rows]),
+        soft=soft,
+        languages=languages,
     )
+
+
+def _soft(rows: Sequence[EncodedRow]) -> Tensor | None:
+    classes = next((row.soft.size(1) for row in rows if row.soft is not None), 0)
+    if not classes:
+        return None
+    sure = (one_hot(torch.tensor(list(row.gold)), classes) if row.soft is None else row.soft for row in rows)
+    return torch.cat([one.float() for one in sure])
 
 
 def _mask(lengths: Tensor, longest: int) -> Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
-from isogloss.encoders.speaking import of_language
+from isogloss.tasks.batch import forward
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -51,10 +51,6 @@ class Vocabulary:
         )
 
 
-Spoken = str | tuple[str, ...]
-"""The language of a whole batch, or one for each of its rows; "en+de" is a row in both; "" is not said."""
-
-
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
     """Text with some subwords hidden; ``places`` are their flat positions, ``gold`` what stood there."""
@@ -64,7 +60,8 @@ class MaskedBatch:
     positions: Tensor | None
     places: Tensor
     gold: Tensor
-    language: Spoken = ""
+    languages: tuple[str, ...] = ()
+    """The language of the whole batch, or of each row ("en+de" is a row in both); none said: any."""
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """Move to a device."""
@@ -74,8 +71,13 @@ class MaskedBatch:
             positions=None if self.positions is None else self.positions.to(device),
             places=self.places.to(device),
             gold=self.gold.to(device),
-            language=self.language,
+            languages=self.languages,
         )
+
+    def inputs(self) -> dict[str, Tensor]:
+        """Return what the forward function of an encoder is called with."""
+        named = {"input_ids": self.subwords, "attention_mask": self.mask, "position_ids": self.positions}
+        return {name: value for name, value in named.items() if value is not None}
 
     def parts(self, count: int) -> list[tuple["MaskedBatch", float]]:
         """Cut into batches of about as many rows each, at most ``count``; a share is that of the places."""
@@ -94,20 +96,16 @@ class MaskedBatch:
             positions=None if self.positions is None else self.positions[first:last],
             places=self.places[here] - first * width,
             gold=self.gold[here],
-            language=self.language if isinstance(self.language, str) else self.language[first:last],
+            languages=self.languages[first:last] if len(self.languages) > 1 else self.languages,
         )
 
 
 def masked_lm_loss(model: nn.Module, batch: MaskedBatch) -> Tensor:
     """Return the mean cross entropy at the hidden places; the head runs on these alone.
 
-    The model reads the batch's language, where it tells languages apart; without a hidden place it is 0.
+    Without a hidden place it is 0.
     """
-    batch = batch.to(next(model.parameters()).device)
-    inputs = {"input_ids": batch.subwords, "attention_mask": batch.mask, "position_ids": batch.positions}
-    given = {name: value for name, value in inputs.items() if value is not None}
-    with of_language(model, batch.language):
-        states = model.base_model(**given).last_hidden_state  # type: ignore[operator]
+    states = forward(model.base_model, batch).last_hidden_state
     hidden = states.flatten(0, 1)[batch.places]
     scores = family_of(model).masked_lm_scores(model, hidden).float()
     return nn.functional.cross_entropy(scores, batch.gold) if len(batch.gold) else scores.sum()
@@ -122,7 +120,9 @@ class Masking:
     first_position: int = 0
     """Number of the first position: 0 for BERT, 2 for XLM-R."""
 
-    def batch(self, rows: Sequence[Sequence[np.ndarray]], *, seed: int, language: Spoken = "") -> MaskedBatch:
+    def batch(
+        self, rows: Sequence[Sequence[np.ndarray]], *, seed: int, languages: tuple[str, ...] = ()
+    ) -> MaskedBatch:
         """Join each row's texts (as [CLS] a [SEP] b [SEP]), pad, and hide a share of the subwords."""
         joined = [self._join(texts) for texts in rows]
         longest = max(len(subwords) for subwords, _ in joined)
@@ -140,7 +140,7 @@ class Masking:
             positions=torch.from_numpy(positions) if two else None,
             places=torch.from_numpy(places_hidden),
             gold=torch.from_numpy(gold),
-            language=language,
+            languages=languages,
         )
 
     def _join(self, texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

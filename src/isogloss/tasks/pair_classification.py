@@ -19,7 +19,7 @@ from isogloss.core.errors import DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.metrics.accuracy import accuracy, label_contributions
-from isogloss.tasks.batch import Batch, EncodedRow
+from isogloss.tasks.batch import Batch, EncodedRow, forward
 from isogloss.tasks.labels import label_numbers, most_frequent, numbering
 from isogloss.tasks.sentences import LIMIT, OVERLAP
 from isogloss.tasks.task import LabelsAre
@@ -77,7 +77,7 @@ class PairClassification:
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the raw outputs [label class], one line per pair."""
-        scores: Tensor = model(**batch.inputs()).logits
+        scores: Tensor = forward(model, batch).logits
         return scores
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:

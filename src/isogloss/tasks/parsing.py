@@ -26,7 +26,7 @@ from isogloss.metrics.attachment import (
     universal,
 )
 from isogloss.nn.biaffine import BiaffineParser
-from isogloss.tasks.batch import Batch, EncodedRow
+from isogloss.tasks.batch import Batch, EncodedRow, forward
 from isogloss.tasks.labels import most_frequent
 from isogloss.tasks.sentences import LIMIT, OVERLAP
 from isogloss.tasks.spanning_tree import best_tree
@@ -209,7 +209,7 @@ class Parsing:
 
 def _words(model: "PreTrainedModel", batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Return the states of words [batch word dim], and row and number of the word at each place."""
-    states = model.base_model(**batch.inputs()).last_hidden_state
+    states = forward(model.base_model, batch).last_hidden_state
     counts = torch.bincount(batch.rows, minlength=len(states))
     before = counts.cumsum(dim=0) - counts
     numbers = torch.arange(len(batch.rows), device=states.device) - before[batch.rows]

@@ -36,7 +36,7 @@ from isogloss.metrics.question_answering import (
     exact_match,
     exact_match_contributions,
 )
-from isogloss.tasks.batch import Batch, EncodedRow
+from isogloss.tasks.batch import Batch, EncodedRow, forward
 from isogloss.tasks.task import LabelsAre
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class SpanQA:
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the raw outputs [label 2] for start and end at the places of the batch."""
-        output = model(**batch.inputs())
+        output = forward(model, batch)
         both = torch.stack((output.start_logits, output.end_logits), dim=-1)
         return both[batch.rows, batch.columns]
 

@@ -23,7 +23,7 @@ from isogloss.metrics.bio import repair
 from isogloss.metrics.seqeval_f1 import chunk_contributions, seqeval_f1
 from isogloss.metrics.span_f1 import span_contributions, span_f1
 from isogloss.metrics.word_f1 import word_contributions, word_f1
-from isogloss.tasks.batch import Batch, EncodedRow
+from isogloss.tasks.batch import Batch, EncodedRow, forward
 from isogloss.tasks.labels import label_numbers, most_frequent, numbering
 from isogloss.tasks.sentences import LIMIT, OVERLAP, merge, sentence_rows
 from isogloss.tasks.task import LabelsAre
@@ -89,7 +89,7 @@ class Tagging:
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the raw outputs [label class], computed at the scored places only."""
-        states = model.base_model(**batch.inputs()).last_hidden_state
+        states = forward(model.base_model, batch).last_hidden_state
         return family_of(model).tag_scores(model, states[batch.rows, batch.columns])
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
@@ -97,8 +97,8 @@ class Tagging:
         return self.loss_of(self.scores(model, batch), batch)
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss from the raw outputs."""
-        return cross_entropy(scores.float(), batch.gold)
+        """Return the loss from the raw outputs; labels may be a teacher's probabilities."""
+        return cross_entropy(scores.float(), batch.gold if batch.soft is None else batch.soft)
 
     def decode(
         self, examples: Sequence[Tagged], rows: Sequence[EncodedRow], scores: Sequence[Tensor]

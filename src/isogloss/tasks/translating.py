@@ -32,6 +32,15 @@ class TranslationBatch:
     gold: Tensor
     """[batch subword], integer: the translation, padded."""
 
+    def to(self, device: torch.device) -> "TranslationBatch":
+        """Return the batch on a device."""
+        return TranslationBatch(
+            text=self.text.to(device),
+            mask=self.mask.to(device),
+            before=self.before.to(device),
+            gold=self.gold.to(device),
+        )
+
 
 def collate_translations(rows: Sequence[TranslationRow], *, padding: int) -> TranslationBatch:
     """Pad texts and translations; ``padding`` is also what every translation starts from."""
@@ -51,18 +60,14 @@ def translation_loss(model: Any, batch: TranslationBatch, *, smoothing: float = 
 
     Padding, the last subword of the vocabulary, is never predicted and gets no gradient: it stays at zero.
     """
-    device = next(model.parameters()).device
     padding = model.config.pad_token_id
-    gold = batch.gold.to(device)
     states = model.model(
-        input_ids=batch.text.to(device),
-        attention_mask=batch.mask.to(device),
-        decoder_input_ids=batch.before.to(device),
+        input_ids=batch.text, attention_mask=batch.mask, decoder_input_ids=batch.before
     ).last_hidden_state
-    real = gold != padding
+    real = batch.gold != padding
     # The vocabulary is cut in the weights, not in the scores: those are by far the largest of all tensors.
     scores = linear(states[real], model.lm_head.weight[:padding], model.final_logits_bias[0, :padding])
-    return cross_entropy(scores.float(), gold[real], label_smoothing=smoothing)
+    return cross_entropy(scores.float(), batch.gold[real], label_smoothing=smoothing)
 
 
 def _padded(rows: Sequence[Sequence[int]], padding: int) -> Tensor:

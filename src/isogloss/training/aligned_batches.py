@@ -1,12 +1,16 @@
-"""Batches of sentence pairs, and the states of what is pulled and held in them.
+"""Batches of sentence pairs, and the states of what is aligned and anchored in them.
 
 The sentences of both sides go through the encoder together, in as few passes as their lengths allow with
 little padding.
+
+What is anchored has a reference state f⁰ from before the training: computed once for each pair and cached on
+disk. Files are read in pieces and not mapped, so that what was read does not count as the process's memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,13 +18,44 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from isogloss.encoders.speaking import of_language
-from isogloss.training.aligned_pairs import AlignedRow
+from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.records import writing
+from isogloss.tasks.batch import forward
+from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
 from isogloss.training.batching import by_length
-from isogloss.training.kept_states import KeptStates
+from isogloss.training.evaluation import BUDGET
+from isogloss.training.precision import device, scoring
 
 CALL = 128
 """Subwords a CPU trains on in about the time one more pass costs: more padding than that is not worth it."""
+
+
+CacheType = Literal["float16", "float32"]
+"""In what states are kept: float16 takes half the disk and changes the fourth digit."""
+
+
+@dataclass(frozen=True)
+class CachedStates:
+    """States of some rows, in a file."""
+
+    path: Path
+    dim: int
+    dtype: np.dtype[Any]
+    starts: np.ndarray
+    """[row]: the number of its first state."""
+    counts: np.ndarray
+    """[row]: how many states it has."""
+
+    def of(self, rows: Sequence[int]) -> Tensor:
+        """Return [item dim] the states of rows, one row after the other, in float32."""
+        width = self.dim * self.dtype.itemsize
+        parts = []
+        with self.path.open("rb") as file:
+            for row in rows:
+                file.seek(int(self.starts[row]) * width)
+                parts.append(file.read(int(self.counts[row]) * width))
+        states = np.frombuffer(b"".join(parts), dtype=self.dtype).astype(np.float32)
+        return torch.from_numpy(states.reshape(-1, self.dim))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +68,11 @@ class Pass:
     """[sentence subword], 1 at real subwords; None without padding."""
     languages: tuple[str, ...]
     """Of each sentence."""
+
+    def inputs(self) -> dict[str, Tensor]:
+        """Return what the forward function of an encoder is called with."""
+        mask = {} if self.mask is None else {"attention_mask": self.mask}
+        return {"input_ids": self.subwords, **mask}
 
     def to(self, device: torch.device) -> "Pass":
         """Return it on a device."""
@@ -60,22 +100,22 @@ class Items:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignedBatch:
-    """Sentence pairs with what is pulled together and what is held in them."""
+    """Sentence pairs with what is aligned and what is anchored in them."""
 
     passes: tuple[Pass, ...]
     source: Items
-    """What is pulled, in the source …"""
+    """What is aligned, in the source …"""
     target: Items
     """… and in the target, in the same order."""
-    held: Items
-    """What is held, in the source."""
+    anchored: Items
+    """What is anchored, in the source."""
     before: Tensor
-    """[item dim]: the states of what is held, as they were; no rows where they are not kept."""
+    """[item dim]: the states of what is anchored, as they were; no rows where they are not kept."""
     kinds: Tensor
-    """[item 2], integer: the texts of what is pulled; equal numbers are equal texts."""
+    """[item 2], integer: the texts of what is aligned; equal numbers are equal texts."""
 
     def same(self) -> Bool[Tensor, "item item"]:
-        """Tell which of the items that are pulled are equal texts in either language."""
+        """Tell which of the items that are aligned are equal texts in either language."""
         each = self.kinds.unsqueeze(1) == self.kinds.unsqueeze(0)
         return each.any(dim=2)
 
@@ -85,13 +125,13 @@ class AlignedBatch:
             passes=tuple(one.to(device) for one in self.passes),
             source=self.source.to(device),
             target=self.target.to(device),
-            held=self.held.to(device),
+            anchored=self.anchored.to(device),
             before=self.before.to(device),
             kinds=self.kinds.to(device),
         )
 
 
-def collate_pairs(rows: Sequence[AlignedRow], kept: KeptStates | None, *, padding: int) -> AlignedBatch:
+def collate_pairs(rows: Sequence[AlignedRow], kept: CachedStates | None, *, padding: int) -> AlignedBatch:
     """Put sentence pairs together; ``padding`` is the subword sentences are padded with."""
     sentences = [*(row.source for row in rows), *(row.target for row in rows)]
     languages = [row.languages[side] for side in (0, 1) for row in rows]
@@ -99,9 +139,9 @@ def collate_pairs(rows: Sequence[AlignedRow], kept: KeptStates | None, *, paddin
     count = len(rows)
     return AlignedBatch(
         passes=passes,
-        source=_items([row.pulled[:, :2] for row in rows], begins[:count]),
-        target=_items([row.pulled[:, 2:] for row in rows], begins[count:]),
-        held=_items([row.held for row in rows], begins[:count]),
+        source=_items([row.aligned[:, :2] for row in rows], begins[:count]),
+        target=_items([row.aligned[:, 2:] for row in rows], begins[count:]),
+        anchored=_items([row.anchored for row in rows], begins[:count]),
         before=kept.of([row.number for row in rows]) if kept else torch.empty(0, 0),
         kinds=torch.from_numpy(np.concatenate([row.kinds for row in rows]).astype(np.int64)),
     )
@@ -114,21 +154,19 @@ def states_of(model: Any, passes: Sequence[Pass], *, layer: int) -> Float[Tensor
     """
     found = []
     for one in passes:
-        mask = {} if one.mask is None else {"attention_mask": one.mask}
-        with of_language(model, one.languages):
-            states = model.base_model(input_ids=one.subwords, output_hidden_states=True, **mask).hidden_states
-        found.append(states[layer].flatten(0, 1))
+        states = forward(model.base_model, one, output_hidden_states=True).hidden_states[layer]
+        found.append(states.flatten(0, 1))
     joined = torch.cat(found)
     return joined.to(torch.promote_types(joined.dtype, torch.float32))
 
 
-def held_states(model: Any, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:
-    """Return [item dim] the states of what is held in some rows, by the model as it is."""
+def anchored_states(model: Any, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:
+    """Return [item dim] the states of what is anchored in some rows, by the model as it is."""
     device = next(model.parameters()).device
     sentences, languages = [row.source for row in rows], [row.languages[0] for row in rows]
     passes, begins = _passes(sentences, languages, padding=padding)
     states = states_of(model, [one.to(device) for one in passes], layer=layer)
-    return _items([row.held for row in rows], begins).to(device).of(states)
+    return _items([row.anchored for row in rows], begins).to(device).of(states)
 
 
 def _passes(
@@ -166,3 +204,74 @@ def _items(spans: Sequence[np.ndarray], begins: np.ndarray) -> Items:
     within = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
     places = np.repeat(moved[:, 0], sizes) + within
     return Items(torch.from_numpy(places), torch.from_numpy(starts))
+
+
+def cache_states(
+    path: Path,
+    groups: Sequence[Sequence[int]],
+    counts: np.ndarray,
+    compute: Callable[[Sequence[int]], Tensor],
+    *,
+    dim: int,
+    kept: CacheType,
+) -> CachedStates:
+    """Compute the states [item dim] of each group of rows and keep them in a file.
+
+    ``counts`` says for every row, kept or not, how many states it has. The file is there whole or not at
+    all, and one that is there, from before an interruption, is used as it is.
+    """
+    order = np.array([row for group in groups for row in group], dtype=np.int64)
+    ends = np.cumsum(counts[order])
+    starts = np.zeros(len(counts), dtype=np.int64)
+    starts[order] = ends - counts[order]
+    dtype = np.dtype(kept)
+    if not path.exists():
+        _write(path, (compute(group) for group in groups), dtype)
+    return CachedStates(path, dim, dtype, starts, counts)
+
+
+def _write(path: Path, states: Iterable[Tensor], dtype: np.dtype[Any]) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)
+    for some in states:
+        found = some.float().cpu().numpy().astype(dtype).tobytes()
+        with writing(path), temporary.open("ab") as file:
+            file.write(found)
+    with writing(path):
+        if not temporary.exists():
+            temporary.touch()
+        temporary.replace(path)
+
+
+STATES = "states.bin"
+"""The file of kept states in a run's folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caching:
+    """Where and how states are kept, and the precision they are computed in."""
+
+    folder: Path
+    kept: CacheType
+    precision: str
+    tell: Tell = silent
+
+
+def reference_states(model: Any, pairs: AlignedPairs, rows: Sequence[int], how: Caching) -> CachedStates:
+    """Compute the states of what is anchored in some rows, without dropout; the model goes to its device."""
+    lengths = [pairs.source.size(row) for row in rows]
+    groups = [[rows[place] for place in group] for group in by_length(lengths, BUDGET)]
+    done = 0
+
+    def compute(group: Sequence[int]) -> Tensor:
+        nonlocal done
+        done += len(group)
+        how.tell(Progress("states before", done, len(rows)))
+        return anchored_states(model, [pairs[row] for row in group], layer=pairs.layer, padding=pairs.padding)
+
+    model.to(device()).eval()
+    with scoring(model.base_model, how.precision):
+        path, dim = how.folder / STATES, model.config.hidden_size
+        return cache_states(path, groups, pairs.anchored_counts(), compute, dim=dim, kept=how.kept)

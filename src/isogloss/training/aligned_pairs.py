@@ -1,4 +1,4 @@
-"""Sentence pairs with linked words as an encoder reads them: what is pulled together, what is held in place.
+"""Sentence pairs with linked words as an encoder reads them: what is aligned, what is anchored.
 
 A word's state is made of its subwords' states; where those lie is worked out once, when pairs are encoded.
 Everything is kept in a few long arrays: 250,000 pairs take some hundred MiB.
@@ -21,8 +21,8 @@ from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 Word = Literal["average", "first", "last", "subwords"]
 """What represents a word: the average of its subwords, one of them, or each for itself."""
 
-Pulled = Literal["all", "words", "special", "opening", "sentences"]
-"""What is pulled together: linked words with both special subwords, either alone, [CLS] alone, or the means
+Aligned = Literal["all", "words", "special", "opening", "sentences"]
+"""What is aligned: linked words with both special subwords, either alone, [CLS] alone, or the means
 of whole sentences."""
 
 AT_ONCE = 1000
@@ -36,11 +36,11 @@ WITH_WORDS = ("all", "words")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class PairEncoding:
     """How sentence pairs are read."""
 
     word: Word = "average"
-    pulled: Pulled = "all"
+    aligned: Aligned = "all"
     drop_identical: bool = False
     longest: int = 64
     """Words of the longest sentence."""
@@ -55,9 +55,9 @@ class AlignedRow:
     number: int
     source: np.ndarray
     target: np.ndarray
-    held: np.ndarray
+    anchored: np.ndarray
     """[item 2]: places in the source whose states stay near where they were."""
-    pulled: np.ndarray
+    aligned: np.ndarray
     """[item 4]: places in the source and in the target whose states come together."""
     kinds: np.ndarray
     """[item 2]: numbers of the texts at these places; equal texts have equal numbers."""
@@ -98,8 +98,8 @@ class AlignedPairs:
     """The subword sentences are padded with."""
     source: Ragged = field(default_factory=Ragged)
     target: Ragged = field(default_factory=Ragged)
-    held: Ragged = field(default_factory=Ragged)
-    pulled: Ragged = field(default_factory=Ragged)
+    anchored: Ragged = field(default_factory=Ragged)
+    aligned: Ragged = field(default_factory=Ragged)
     kinds: Ragged = field(default_factory=Ragged)
     groups: dict[str, range] = field(default_factory=dict)
     """Rows of each pair of languages."""
@@ -110,14 +110,14 @@ class AlignedPairs:
         return len(self.source)
 
     def __getitem__(self, number: int) -> AlignedRow:
-        parts = (self.source, self.target, self.held, self.pulled, self.kinds)
-        source, target, held, pulled, kinds = (part[number] for part in parts)
+        parts = (self.source, self.target, self.anchored, self.aligned, self.kinds)
+        source, target, anchored, aligned, kinds = (part[number] for part in parts)
         return AlignedRow(
             number=number,
             source=source,
             target=target,
-            held=held.reshape(-1, 2),
-            pulled=pulled.reshape(-1, 4),
+            anchored=anchored.reshape(-1, 2),
+            aligned=aligned.reshape(-1, 4),
             kinds=kinds.reshape(-1, 2),
             languages=self.languages(number),
         )
@@ -131,9 +131,9 @@ class AlignedPairs:
         """Return the subwords of a pair's longer side."""
         return max(self.source.size(number), self.target.size(number))
 
-    def held_counts(self) -> np.ndarray:
-        """Return for each row how many states are held."""
-        return np.diff(np.frombuffer(self.held.starts, dtype=np.int64)) // 2
+    def anchored_counts(self) -> np.ndarray:
+        """Return for each row how many states are anchored."""
+        return np.diff(np.frombuffer(self.anchored.starts, dtype=np.int64)) // 2
 
     def warnings(self) -> tuple[str, ...]:
         """Say where pairs were left out."""
@@ -145,7 +145,9 @@ class AlignedPairs:
         )
 
 
-def encode_pairs(bitext: Mapping[str, Sequence[Translation]], tokenizer: Any, how: Reading) -> AlignedPairs:
+def encode_pairs(
+    bitext: Mapping[str, Sequence[Translation]], tokenizer: Any, how: PairEncoding
+) -> AlignedPairs:
     """Encode the translations of every pair of languages; the source language is the first.
 
     Pairs with an empty side or one that is too long are left out and counted. DataError when a pair has no
@@ -154,7 +156,7 @@ def encode_pairs(bitext: Mapping[str, Sequence[Translation]], tokenizer: Any, ho
     encode = _Encoder(how, tokenizer)
     pairs = encode.pairs
     for languages, translations in bitext.items():
-        first, links = len(pairs), len(pairs.pulled.values)
+        first, links = len(pairs), len(pairs.aligned.values)
         for start in range(0, len(translations), AT_ONCE):
             some = translations[start : start + AT_ONCE]
             words = [(linked_words(one.first), linked_words(one.second)) for one in some]
@@ -167,7 +169,7 @@ def encode_pairs(bitext: Mapping[str, Sequence[Translation]], tokenizer: Any, ho
                 "pair": languages,
                 "translations": len(translations),
                 "left_out": len(translations) - (len(pairs) - first),
-                "pulled": (len(pairs.pulled.values) - links) // 4,
+                "pulled": (len(pairs.aligned.values) - links) // 4,
             }
         )
     return pairs
@@ -183,7 +185,7 @@ Splits = tuple[SplitWords, SplitWords]
 class _Encoder:
     """Turns translations into rows, one after the other."""
 
-    def __init__(self, how: Reading, tokenizer: Any) -> None:
+    def __init__(self, how: PairEncoding, tokenizer: Any) -> None:
         self.how, self.special = how, special_subwords(tokenizer)
         self.limit = tokenizer.model_max_length
         self.pairs = AlignedPairs(how.layer, tokenizer.pad_token_id)
@@ -200,21 +202,21 @@ class _Encoder:
         for side, split in zip((self.pairs.source, self.pairs.target), splits, strict=True):
             side.append((opening, *split.subwords, closing))
         places = [_places(split, self.how.word) for split in splits]
-        self.pairs.held.append([*chain.from_iterable(self._held(places[0], lengths[0]))])
+        self.pairs.anchored.append([*chain.from_iterable(self._held(places[0], lengths[0]))])
         matches = [*self._matches(one, words, places), *self._special(lengths)]
-        if self.how.pulled == "sentences":
+        if self.how.aligned == "sentences":
             matches = [((*_whole(lengths[0]), *_whole(lengths[1])), (one.first, one.second))]
-        self.pairs.pulled.append([*chain.from_iterable(span for span, _ in matches)])
+        self.pairs.aligned.append([*chain.from_iterable(span for span, _ in matches)])
         self.pairs.kinds.append([self._kind(text) for _, texts in matches for text in texts])
 
     def _held(self, words: list[list[Span]], length: int) -> list[Span]:
-        if self.how.pulled == "sentences":
+        if self.how.aligned == "sentences":
             return [_whole(length)]
-        special = [(0, 1), (length - 1, length)] if self.how.pulled in WITH_SPECIAL else []
+        special = [(0, 1), (length - 1, length)] if self.how.aligned in WITH_SPECIAL else []
         return [*chain.from_iterable(words), *special]
 
     def _matches(self, one: Translation, words: Sides, places: list[list[list[Span]]]) -> list[Match]:
-        if self.how.pulled not in WITH_WORDS:
+        if self.how.aligned not in WITH_WORDS:
             return []
         return [
             ((*source, *target), (words[0][i], words[1][j]))
@@ -224,11 +226,11 @@ class _Encoder:
         ]
 
     def _special(self, lengths: list[int]) -> list[Match]:
-        if self.how.pulled not in WITH_SPECIAL:
+        if self.how.aligned not in WITH_SPECIAL:
             return []
         source, target = lengths
         ends: list[Match] = [((0, 1, 0, 1), ("", "")), ((source - 1, source, target - 1, target), (" ", " "))]
-        return ends[:1] if self.how.pulled == "opening" else ends
+        return ends[:1] if self.how.aligned == "opening" else ends
 
     def _kind(self, text: str) -> int:
         return self.known.setdefault(text, len(self.known))

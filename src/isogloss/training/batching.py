@@ -3,7 +3,7 @@
 That is what makes resuming exact: a training that goes on at step 500 asks for batch 500.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -20,7 +20,7 @@ Made = TypeVar("Made", covariant=True)
 
 @runtime_checkable
 class Batches(Protocol[Made]):
-    """What ``fit`` takes: a length and a batch for each step."""
+    """What ``fit`` takes: a length, and for each step a batch that can be moved to a device (``to``)."""
 
     def __len__(self) -> int: ...
 
@@ -50,17 +50,18 @@ class Epochs(Batches[Made], Protocol[Made]):
 class Bucketed(Generic[Item, Made]):
     """Batches of rows of similar length, every row once an epoch, each batch from one group.
 
-    ``groups`` are the rows (one group a language, since a batch holds one language); ``length`` tells a
-    row's length; ``size`` is the number of rows a batch.
+    ``groups`` are the rows by language (or pair of languages), since a batch holds one; ``length`` tells a
+    row's length; ``size`` is the number of rows a batch; ``make`` is given the rows of a batch, their
+    language and the step.
     """
 
-    groups: Sequence[Sequence[Item]]
+    groups: Mapping[str, Sequence[Item]]
     length: Callable[[Item], int]
     size: int
     epochs: int
     seed: int
-    make: Callable[[list[Item]], Made]
-    _plan: list[tuple[int, np.ndarray]] = field(default_factory=list)
+    make: Callable[[list[Item], str, int], Made]
+    _plan: dict[int, list[tuple[str, np.ndarray]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.epochs * self.steps_per_epoch
@@ -68,34 +69,30 @@ class Bucketed(Generic[Item, Made]):
     @property
     def steps_per_epoch(self) -> int:
         """Number of batches in one pass over all groups."""
-        return sum(-(-len(group) // self.size) for group in self.groups)
+        return sum(-(-len(group) // self.size) for group in self.groups.values())
 
     def __getitem__(self, step: int) -> Made:
-        group, rows = self._planned(step)
-        return self.make([self.groups[group][row] for row in rows])
-
-    def group_of(self, step: int) -> int:
-        """Return the number of the group whose rows a batch holds."""
-        return self._planned(step)[0]
-
-    def _planned(self, step: int) -> tuple[int, np.ndarray]:
         if not 0 <= step < len(self):
             raise IndexError(step)
         epoch, place = divmod(step, self.steps_per_epoch)
-        if not self._plan or self._plan[0][0] != epoch:
-            self._plan[:] = [(epoch, np.empty(0)), *self._epoch(epoch)]
-        return self._plan[place + 1]
+        if epoch not in self._plan:
+            self._plan.clear()
+            self._plan[epoch] = self._epoch(epoch)
+        language, rows = self._plan[epoch][place]
+        return self.make([self.groups[language][row] for row in rows], language, step)
 
-    def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
+    def _epoch(self, epoch: int) -> list[tuple[str, np.ndarray]]:
         rng = np.random.Generator(np.random.PCG64(derive(self.seed, "batches", epoch)))
-        batches: list[tuple[int, np.ndarray]] = []
-        for number, group in enumerate(self.groups):
+        batches: list[tuple[str, np.ndarray]] = []
+        for language, group in self.groups.items():
             order = rng.permutation(len(group))
             lengths = np.array([self.length(group[row]) for row in order])
             for start in range(0, len(order), self.size * SORTED_TOGETHER):
                 chunk = slice(start, start + self.size * SORTED_TOGETHER)
                 together = order[chunk][np.argsort(lengths[chunk], kind="stable")]
-                batches += [(number, together[i : i + self.size]) for i in range(0, len(together), self.size)]
+                batches += [
+                    (language, together[i : i + self.size]) for i in range(0, len(together), self.size)
+                ]
         return [batches[place] for place in rng.permutation(len(batches))]
 
 

@@ -1,20 +1,27 @@
-"""Scoring models on data that was encoded once."""
+"""Scoring models on data that was encoded once: examples alone, or beside their translations.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+X-Mixup, Section 4.3: a model that mixes reads each input beside its translation into the source language. In
+classification the probabilities of both sides are averaged; in tagging and span QA the target side counts,
+which has taken up the source's in the layer that mixes. An input without a translation runs alone, unmixed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
-from isogloss.encoders.speaking import of_language
+from isogloss.encoders.mixup import Mixup, Noted, mixing
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
-from isogloss.training.memory import give_back
-from isogloss.training.precision import scoring
+from isogloss.training.mixup_tasks import mixup_task
+from isogloss.training.precision import release_memory, scoring
 
 BUDGET = 8192
 """Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
@@ -23,55 +30,14 @@ CALL = 64
 """Subwords a CPU computes in about the time one more batch costs: more padding than that is not worth it."""
 
 
-@runtime_checkable
-class Scorer(Protocol):
-    """Examples of one language, ready to score any model of their task."""
+class ScoredBatch(NamedTuple):
+    """Rows that are scored together."""
 
-    @property
-    def task(self) -> Task:
-        """The task."""
-        ...
-
-    @property
-    def gold(self) -> list[Any]:
-        """What is right, example by example."""
-        ...
-
-    @property
-    def examples(self) -> Sequence[Example]:
-        """The examples."""
-        ...
-
-    @property
-    def rows(self) -> Sequence[EncodedRow]:
-        """Their rows."""
-        ...
-
-    @property
-    def metric(self) -> str:
-        """Name of the task's metric."""
-        ...
-
-    @property
-    def baseline(self) -> float | None:
-        """Score of always saying the commonest label of the training data."""
-        ...
-
-    def score(self, model: Any) -> float:
-        """Return the task's metric for a model."""
-        ...
-
-    def measures(self, model: Any) -> dict[str, float]:
-        """Return the task's metric, first, and what the field reports beside it."""
-        ...
-
-    def predict(self, model: Any) -> list[Any]:
-        """Return what a model predicts for each example, in their order."""
-        ...
-
-    def scores(self, model: Any) -> list[Tensor]:
-        """Return the raw scores [label class] of each row, in their order, in float32 on the CPU."""
-        ...
+    numbers: list[int]
+    batch: Batch
+    """The rows; before them, where there are some, as many translations."""
+    before: int = 0
+    """Places of the translations that are scored; 0 without translations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +47,20 @@ class Evaluation:
     task: Task
     examples: Sequence[Example]
     rows: Sequence[EncodedRow]
-    batches: Sequence[tuple[list[int], Batch]]
-    """Row numbers and their batch."""
+    batches: Sequence[ScoredBatch]
     gold: list[Any]
+    """What is right, example by example."""
     precision: str = "auto"
     baseline: float | None = None
     """Score of always saying the commonest label of the training data."""
     language: str = ""
     """The language (or pair, as in en-sw); a model with language modules or maps must know it."""
+    mixup: Mixup = field(default_factory=lambda: Mixup(layer=1, largest=0.0))
+    """Where and how much the model that is scored mixes of translations."""
+    averaged: bool = False
+    """Whether both sides answer, or the examples alone."""
+    warnings: tuple[str, ...] = ()
+    """What to tell of examples without a translation."""
 
     @property
     def metric(self) -> str:
@@ -108,17 +80,62 @@ class Evaluation:
         return self.task.decode(self.examples, self.rows, self.scores(model))
 
     def scores(self, model: Any) -> list[Tensor]:
-        """Return the raw scores [label class] of each row, in their order, in float32 on the CPU."""
+        """Return the raw scores [label class] of each row, in their order, in float32 on the CPU.
+
+        Where both sides answer they are logarithms of mean probabilities.
+        """
         found: list[Tensor] = [torch.empty(0)] * len(self.rows)
-        model.eval()
-        with of_language(model, self.language), scoring(model, self.precision) as device:
-            for numbers, batch in self.batches:
-                scores = self.task.scores(model, batch.to(device)).float().cpu()
-                counts = torch.bincount(batch.rows, minlength=len(numbers)).tolist()
-                for number, part in zip(numbers, torch.split(scores, counts), strict=True):
-                    found[number] = part
-        give_back()
+        for (numbers, batch, before), scores, _ in self._passes(model, self.batches):
+            own = scores[before:]
+            if before and self.averaged:
+                own = mean_probabilities(scores[:before], own).log()
+            counts = torch.bincount(batch.rows)[-len(numbers) :].tolist()
+            for number, part in zip(numbers, torch.split(own, counts), strict=True):
+                found[number] = part
         return found
+
+    def ratios(self, model: Any) -> Float[Tensor, " example"]:
+        """Return λ of each example, the mean over its rows; nan for one without a translation.
+
+        All 0 where nothing is mixed.
+        """
+        found: list[list[float]] = [[] for _ in self.examples]
+        paired = [each for each in self.batches if each.before]
+        for (numbers, _, _), _, noted in self._passes(model, paired):
+            ratios = [0.0] * len(numbers) if noted.ratios is None else noted.ratios.tolist()
+            for number, ratio in zip(numbers, ratios, strict=True):
+                found[self.rows[number].example].append(ratio)
+        return torch.tensor([sum(each) / len(each) if each else float("nan") for each in found])
+
+    def _passes(
+        self, model: Any, batches: Sequence[ScoredBatch]
+    ) -> Iterator[tuple[ScoredBatch, Tensor, Noted]]:
+        """Run a model on batches; give each with its scores and what the layer that mixes noted."""
+        model.eval()
+        with scoring(model, self.precision) as device:
+            for each in batches:
+                batch = each.batch.to(device)
+                with mixing_translations(model, self.mixup, each, batch) as noted:
+                    scores = self.task.scores(model, batch).float().cpu()
+                yield each, scores, noted
+        release_memory()
+
+
+def mixing_translations(
+    model: Any, mixup: Mixup, each: ScoredBatch, batch: Batch
+) -> AbstractContextManager[Noted]:
+    """Let a model mix while it runs on a batch, on its device; nothing is mixed without translations."""
+    if not each.before:
+        return nullcontext(Noted())
+    mixup.ratio.to(batch.subwords.device)
+    return mixing(model, mixup, batch.mask, batch.languages)
+
+
+def mean_probabilities(
+    one: Float[Tensor, "pair class"], other: Float[Tensor, "pair class"]
+) -> Float[Tensor, "pair class"]:
+    """Return the mean of the probabilities of two raw outputs."""
+    return (one.softmax(dim=-1) + other.softmax(dim=-1)) / 2
 
 
 def evaluation(
@@ -131,17 +148,14 @@ def evaluation(
     language: str = "",
 ) -> Evaluation:
     """Encode and batch examples for scoring."""
-    limit = tokenizer.model_max_length if task.scored_whole else optimization.limit
-    rows = task.encode(examples, tokenizer, limit=limit, overlap=optimization.overlap)
-    groups = in_batches([len(row.subwords) for row in rows])
-    batches = [
-        (group, collate([rows[row] for row in group], padding=tokenizer.pad_token_id)) for group in groups
-    ]
+    rows = task.encode(
+        examples, tokenizer, limit=_limit(task, tokenizer, optimization), overlap=optimization.overlap
+    )
     return Evaluation(
         task=task,
         examples=examples,
         rows=rows,
-        batches=batches,
+        batches=scored_batches(rows, {}, padding=tokenizer.pad_token_id, languages=("", language)),
         gold=task.gold(examples),
         precision=optimization.precision,
         baseline=baseline,
@@ -149,6 +163,123 @@ def evaluation(
     )
 
 
-def in_batches(lengths: Sequence[int]) -> list[list[int]]:
+def in_batches(lengths: Sequence[int], budget: int | None = None) -> list[list[int]]:
     """Batch rows: many small batches with little padding on a CPU, few large ones on a GPU."""
-    return by_length(lengths, BUDGET, padding=None if torch.cuda.is_available() else CALL)
+    return by_length(lengths, budget or BUDGET, padding=None if torch.cuda.is_available() else CALL)
+
+
+def beside_translations(
+    own: Evaluation,
+    translations: Sequence[Example],
+    tokenizer: Any,
+    optimization: Optimization,
+    *,
+    mixup: Mixup,
+    source: str = "",
+) -> Evaluation:
+    """Put examples that are ready to be scored beside their translations into the source language.
+
+    Translations are found by the examples' ids, and their labels are not looked at. A long example has
+    several rows; each runs beside the row of the translation at the same point of the text. ``source`` is
+    the language of the translations.
+    """
+    task, rows, padding = own.task, own.rows, tokenizer.pad_token_id
+    numbers = {example.id: number for number, example in enumerate(own.examples)}
+    there = [one for one in translations if one.id in numbers]
+    limit = _limit(task, tokenizer, optimization)
+    encoded = task.encode(there, tokenizer, limit=limit, overlap=optimization.overlap)
+    partners = _partners(rows, encoded, [numbers[one.id] for one in there])
+    alone = {row.example for number, row in enumerate(rows) if number not in partners}
+    return replace(
+        own,
+        batches=scored_batches(rows, partners, padding=padding, languages=(source, own.language)),
+        mixup=mixup,
+        averaged=mixup_task(task.name).one_answer,
+        warnings=_warnings(len(alone), len(own.examples)),
+    )
+
+
+def _limit(task: Task, tokenizer: Any, optimization: Optimization) -> int:
+    limit: int = tokenizer.model_max_length if task.scored_whole else optimization.limit
+    return limit
+
+
+def _partners(
+    rows: Sequence[EncodedRow], translations: Sequence[EncodedRow], examples: Sequence[int]
+) -> dict[int, EncodedRow]:
+    """Find rows' partners: of the translation's rows the one that lies where a row's middle does.
+
+    ``examples`` are the numbers of the translations' examples.
+    """
+    others: dict[int, list[EncodedRow]] = {}
+    for row in translations:
+        others.setdefault(examples[row.example], []).append(row)
+    own: dict[int, list[int]] = {}
+    for number, row in enumerate(rows):
+        own.setdefault(row.example, []).append(number)
+    return {
+        number: others[example][(2 * place + 1) * len(others[example]) // (2 * len(numbers))]
+        for example, numbers in own.items()
+        if example in others
+        for place, number in enumerate(numbers)
+    }
+
+
+def scored_batches(
+    rows: Sequence[EncodedRow],
+    partners: Mapping[int, EncodedRow],
+    *,
+    padding: int,
+    languages: tuple[str, str],
+) -> list[ScoredBatch]:
+    """Batch rows: those without a partner alone, the others after their partners, by the rows' numbers.
+
+    ``languages`` are the partners' and the rows'.
+    """
+    alone = [number for number in range(len(rows)) if number not in partners]
+    return [
+        *_alone(rows, alone, padding=padding, language=languages[1]),
+        *_paired(rows, partners, padding=padding, languages=languages),
+    ]
+
+
+def _alone(
+    rows: Sequence[EncodedRow], numbers: Sequence[int], *, padding: int, language: str
+) -> list[ScoredBatch]:
+    """Batch some of the rows."""
+    found = []
+    for group in in_batches([len(rows[number].subwords) for number in numbers]):
+        chosen = [numbers[place] for place in group]
+        batch = collate([rows[number] for number in chosen], padding=padding, languages=(language,))
+        found.append(ScoredBatch(chosen, batch))
+    return found
+
+
+def _paired(
+    rows: Sequence[EncodedRow],
+    partners: Mapping[int, EncodedRow],
+    *,
+    padding: int,
+    languages: tuple[str, str],
+) -> list[ScoredBatch]:
+    """Batch rows that have a partner, after their partners."""
+    pairs = list(partners.items())
+    lengths = [max(len(rows[number].subwords), len(partner.subwords)) for number, partner in pairs]
+    found = []
+    for group in in_batches(lengths, BUDGET // 2):
+        numbers = [pairs[place][0] for place in group]
+        before = [pairs[place][1] for place in group]
+        unlabelled = [replace(row, gold=(), heads=()) for row in (*before, *(rows[one] for one in numbers))]
+        source, target = ((language,) * len(group) for language in languages)
+        batch = collate(unlabelled, padding=padding, languages=source + target)
+        found.append(ScoredBatch(numbers, batch, sum(len(row.positions) or 1 for row in before)))
+    return found
+
+
+def _warnings(alone: int, count: int) -> tuple[str, ...]:
+    if not alone:
+        return ()
+    return (
+        f"{alone} of {count} examples have no translation into the source language and are predicted "
+        f"unmixed. Translate them for what X-Mixup was trained for.",
+    )

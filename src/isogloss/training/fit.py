@@ -20,47 +20,46 @@ from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches, Divisible
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.memory import give_back
 from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
-from isogloss.training.precision import autocast, device, settled_precision
+from isogloss.training.precision import autocast, device, release_memory, resolved_precision
 from isogloss.training.processes import (
+    all_reduce_gradients,
+    all_reduced,
+    broadcast_weights,
     is_first,
     own_device,
-    place,
     processes,
-    share_weights,
-    sum_gradients,
-    summed,
+    rank,
 )
 
 LOOK_EVERY = 20
-"""Steps between looks at the loss: often enough to stop early, rarely enough not to wait for a GPU."""
+"""Steps between checks of the loss: often enough to stop early, rarely enough not to wait for a GPU."""
 
 Made = TypeVar("Made")
 Note = dict[str, Value]
 Loss = Callable[[Any, Any], Tensor]
-"""From the model and a batch to one number."""
+"""From the model and a batch, on the model's device, to one number."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observer:
-    """Someone who looks at a training now and then, and chooses nothing."""
+class Callback:
+    """Records rows every so many steps; it never affects which weights are selected."""
 
-    look: Callable[[int], list[Note]]
-    """Called with the number of finished steps; what it returns joins the rows."""
+    rows: Callable[[int], list[Note]]
+    """Called with the number of finished steps; what it returns joins the training's rows."""
     every: int
-    """Steps between two looks; there is one more after the last step."""
+    """Steps between two calls; there is one more after the last step."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
-    """What happens beside the updates: selection on dev data, observations, checkpoints, progress."""
+class Callbacks:
+    """What happens between updates: selection on dev data, further rows, checkpoints, progress."""
 
     evaluate: Callable[[int], list[Note]] | None = None
     """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
     evaluate_at: tuple[int, ...] = ()
     """Steps after which it is called."""
-    observers: tuple[Observer, ...] = ()
+    periodic: tuple[Callback, ...] = ()
     checkpoints: Checkpoints | None = None
     tell: Tell = silent
     what: str = "training"
@@ -80,7 +79,7 @@ def fit(
     *,
     schedule: Schedule,
     seed: int,
-    watch: Watch | None = None,
+    callbacks: Callbacks | None = None,
 ) -> Fitted:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
 
@@ -89,7 +88,7 @@ def fit(
 
     Raises DivergedError, with the step, when the loss is no longer a finite number.
     """
-    return _Fit(model, batches, loss, schedule=schedule, seed=seed, watch=watch or Watch()).run()
+    return _Fit(model, batches, loss, schedule=schedule, seed=seed, callbacks=callbacks or Callbacks()).run()
 
 
 @dataclass(frozen=True)
@@ -112,16 +111,16 @@ class _Fit:
         *,
         schedule: Schedule,
         seed: int,
-        watch: Watch,
+        callbacks: Callbacks,
     ) -> None:
         self.schedule, self.seed = schedule, seed
-        self.batches, self.loss, self.watch = batches, loss, watch
+        self.batches, self.loss, self.callbacks = batches, loss, callbacks
         self.device = own_device()
         self.model = model.to(self.device)
-        share_weights(self.model)
+        broadcast_weights(self.model)
         self.optimizer = adamw(model, schedule)
         self.rate = linear_rate(schedule, len(batches))
-        self.precision = precision_of(schedule.precision, watch.checkpoints)
+        self.precision = precision_of(schedule.precision, callbacks.checkpoints)
         self.rows: list[Note] = []
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
@@ -142,7 +141,7 @@ class _Fit:
         for step in range(start, total):
             seen.append(self._update(step))
             done = step + 1
-            evaluated, kept = done in self.watch.evaluate_at, self._is_checkpoint(done, total)
+            evaluated, kept = done in self.callbacks.evaluate_at, self._is_checkpoint(done, total)
             if done % LOOK_EVERY == 0 or done == total or evaluated or kept:
                 self._look(done, total, seen)
             if evaluated:
@@ -155,7 +154,7 @@ class _Fit:
         """Make one update; return the loss of the parts that were computed here."""
         set_rate(self.optimizer, self.rate(step))
         losses = [self._backward(part) for part in self._parts(step)]
-        sum_gradients(self.model)
+        all_reduce_gradients(self.model)
         if self.schedule.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
         self.optimizer.step()
@@ -163,7 +162,7 @@ class _Fit:
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
 
     def _parts(self, step: int) -> "Iterator[_Part]":
-        """Give what this process computes of a batch: all of it, or every so manieth part."""
+        """Yield this process's share of the batch."""
         batch, together = self.batches[step], processes()
         count = -(-self.schedule.accumulation // together) * together
         if count == 1:
@@ -171,23 +170,24 @@ class _Fit:
             return
         if not isinstance(batch, Divisible):
             raise ConfigError(
-                f"{self.watch.what}: its batches cannot be computed in parts, and so neither with "
+                f"{self.callbacks.what}: its batches cannot be computed in parts, and so neither with "
                 f"accumulation nor in several processes ({together} here). Run it in one process."
             )
         for number, (part, share) in enumerate(batch.parts(count)):
-            if number % together == place():  # A part's dropout is its own, wherever it is computed.
+            if number % together == rank():  # A part's dropout is its own, wherever it is computed.
                 yield _Part(part, derive(self.seed, "step", step, number), share)
 
     def _backward(self, part: "_Part") -> Tensor:
         torch.manual_seed(part.seed)
+        batch = part.batch.to(self.device)
         with autocast(self.device, self.precision):
-            value = self.loss(self.model, part.batch)
+            value = self.loss(self.model, batch)
         value = value if part.share == 1 else value * part.share
         value.backward()  # type: ignore[no-untyped-call]
         return value.detach()
 
     def _look(self, done: int, total: int, seen: list[Tensor]) -> None:
-        losses = summed(torch.stack(seen).float())
+        losses = all_reduced(torch.stack(seen).float())
         mean = float(losses.mean())
         if not math.isfinite(mean):
             first = next((n for n, loss in enumerate(losses) if not math.isfinite(float(loss))), 0)
@@ -195,19 +195,19 @@ class _Fit:
             raise self._diverged(f"the loss is {float(losses[first])} in step {step} of {total}")
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
         seen.clear()
-        give_back()
-        self._tell(Progress(self.watch.what, done, total, f"loss {mean:.3f}"))
+        release_memory()
+        self._tell(Progress(self.callbacks.what, done, total, f"loss {mean:.3f}"))
 
     def _tell(self, progress: Progress) -> None:
         if is_first():
-            self.watch.tell(progress)
+            self.callbacks.tell(progress)
 
     def _observe(self, done: int, total: int) -> None:
-        """Let those look who want to now; the first process does it for all, as the rows are its own."""
-        for one in self.watch.observers:
+        """Call the callbacks whose turn it is; the main process does it for all, as the rows are its own."""
+        for one in self.callbacks.periodic:
             if is_first() and (done % one.every == 0 or done == total):
                 self.model.eval()
-                self.rows += one.look(done)
+                self.rows += one.rows(done)
                 self.model.train()
                 self.optimizer.zero_grad(set_to_none=True)
 
@@ -219,15 +219,15 @@ class _Fit:
 
     def _diverged(self, what: str) -> DivergedError:
         return DivergedError(
-            f"{self.watch.what}: {what}. Lower learning_rate (now {self.schedule.learning_rate:g}), raise "
-            f"warmup, or set precision to float32."
+            f"{self.callbacks.what}: {what}. Lower learning_rate (now {self.schedule.learning_rate:g}), "
+            f"raise warmup, or set precision to float32."
         )
 
     def _evaluate(self, done: int) -> None:
-        if self.watch.evaluate is None:
+        if self.callbacks.evaluate is None:
             return
         self.model.eval()
-        notes = self.watch.evaluate(done)
+        notes = self.callbacks.evaluate(done)
         self.model.train()
         self.rows += notes
         score = sum(float(note["score"] or 0.0) for note in notes) / max(1, len(notes))
@@ -236,17 +236,17 @@ class _Fit:
             self.best = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
 
     def _is_checkpoint(self, done: int, total: int) -> bool:
-        keep = self.watch.checkpoints
+        keep = self.callbacks.checkpoints
         return bool(keep and keep.every and done % keep.every == 0 and done < total)
 
     def _keep(self, done: int) -> None:
-        if self.watch.checkpoints and is_first():
+        if self.callbacks.checkpoints and is_first():
             best_score = None if self.best is None else self.best_score
             notes = {"rows": self.rows, "best_score": best_score, "precision": self.precision}
-            self.watch.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
+            self.callbacks.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
 
     def _resume(self) -> int:
-        keep = self.watch.checkpoints
+        keep = self.callbacks.checkpoints
         state = keep.load(self.model, self.optimizer) if keep else None
         if state is None:
             return 0
@@ -262,7 +262,7 @@ def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
     A machine on which both pay nearly the same may measure otherwise the second time.
     """
     begun = checkpoints.notes() if checkpoints and name == "auto" else None
-    return str(begun["precision"]) if begun else settled_precision(name, device())
+    return str(begun["precision"]) if begun else resolved_precision(name, device())
 
 
 @contextmanager

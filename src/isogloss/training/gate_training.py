@@ -10,7 +10,7 @@ as were asked for (without a sparsity, all whose settled gate is not 0), and the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from isogloss.nn.hard_concrete import (
     shifted,
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
-from isogloss.training.fit import Watch, fit
+from isogloss.training.fit import Callbacks, fit
 from isogloss.training.optimizer import Schedule
 
 SPREAD = 0.01
@@ -95,6 +95,10 @@ class _Drawn:
     seed: int
     done: float
 
+    def to(self, device: torch.device) -> "_Drawn":
+        """Return it on a device."""
+        return replace(self, batch=self.batch.to(device))
+
 
 @dataclass(frozen=True)
 class _Batches:
@@ -115,7 +119,7 @@ class _Batches:
         rng = np.random.Generator(np.random.PCG64(seed))
         rows = [[self.blocks[place]] for place in rng.integers(len(self.blocks), size=self.rows)]
         return _Drawn(
-            self.masking.batch(rows, seed=seed, language=self.language),
+            self.masking.batch(rows, seed=seed, languages=(self.language,)),
             derive(seed, "gates"),
             step / self.steps,
         )
@@ -155,7 +159,7 @@ def learn_gates(
             loss,
             schedule=schedule,
             seed=seed,
-            watch=Watch(tell=tell, what=f"gates of {language}"),
+            callbacks=Callbacks(tell=tell, what=f"gates of {language}"),
         )
     log_alpha = asked_for(gates, how, 1.0).detach()
     above = largest_kept(log_alpha, gates.sizes, 1 - how.sparsity) if how.sparsity else CLOSED_BELOW

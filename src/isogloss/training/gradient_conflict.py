@@ -11,6 +11,8 @@ geometric mean of its two controls is free of it (Spearman's correction for atte
 that geometric mean, stands beside each pair's cosine.
 
 Dropout is off: its noise would lower every cosine. No more than two gradients are in memory at a time.
+
+Batches are drawn: often for a finished model, or now and then while one trains.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,20 +20,35 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from isogloss.core.errors import DataError
+from isogloss.core.progress import Progress, Tell, silent
 from isogloss.core.records import Value
+from isogloss.core.runs import Positive
+from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.families import encoder_prefix
 from isogloss.encoders.language_modules import shared_parameters
+from isogloss.tasks import Task
+from isogloss.tasks.batch import EncodedRow, by_example, collate
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
+from isogloss.tasks.text_stream import TextStream
+from isogloss.training.batching import by_length
+from isogloss.training.fit import Callback
+from isogloss.training.precision import autocast
 
 CHUNK = 1 << 22
 """Numbers turned into float64 at a time: 32 MB, whatever the size of an embedding table."""
 
 FIRST, SECOND = 0, 1
 """Numbers of the two batches of a language; a language is compared with others by its first."""
+
+ROWS = 32
+"""Labelled rows computed together."""
 
 Gradient = dict[str, Tensor]
 """By the parameter's name; one that a loss does not depend on is not there."""
@@ -55,16 +72,16 @@ ALL = Part(None, "all")
 
 
 @dataclass(frozen=True)
-class Alike:
+class Similarity:
     """What the cosine of two gradients is made of: their product and their squared lengths."""
 
     product: float = 0.0
     first: float = 0.0
     second: float = 0.0
 
-    def __add__(self, other: "Alike") -> "Alike":
+    def __add__(self, other: "Similarity") -> "Similarity":
         """Return the numbers of two sets of parameters together."""
-        return Alike(self.product + other.product, self.first + other.first, self.second + other.second)
+        return Similarity(self.product + other.product, self.first + other.first, self.second + other.second)
 
     @property
     def cosine(self) -> float | None:
@@ -74,7 +91,7 @@ class Alike:
         return max(-1.0, min(1.0, self.product / sqrt(self.first) / sqrt(self.second)))
 
 
-Found = tuple[str, str, dict[Part, Alike]]
+Found = tuple[str, str, dict[Part, Similarity]]
 """First language, second one, how alike their gradients are in each part."""
 
 
@@ -92,7 +109,7 @@ def conflict_rows(
     """
     place = {language: number for number, language in enumerate(languages)}
     found = sorted(
-        alike_languages(model, languages, losses, parts), key=lambda one: (place[one[0]], place[one[1]])
+        compare_languages(model, languages, losses, parts), key=lambda one: (place[one[0]], place[one[1]])
     )
     controls = {first: alike for first, second, alike in found if first == second}
     return [
@@ -112,13 +129,13 @@ def conflict_rows(
     ]
 
 
-def _within(one: Mapping[Part, Alike], other: Mapping[Part, Alike], part: Part) -> float | None:
+def _within(one: Mapping[Part, Similarity], other: Mapping[Part, Similarity], part: Part) -> float | None:
     """Return the geometric mean of two controls; None where noise alone was measured."""
     x, y = (alike[part].cosine if part in alike else None for alike in (one, other))
     return sqrt(x * y) if x is not None and y is not None and x > 0 and y > 0 else None
 
 
-def alike_languages(
+def compare_languages(
     model: nn.Module, languages: Sequence[str], losses: Losses, parts: Mapping[str, Part]
 ) -> Iterator[Found]:
     """Compare each language with itself, and with every other one, with two gradients in memory at most.
@@ -151,7 +168,7 @@ def gradient(model: nn.Module, losses: Iterable[Tensor]) -> Gradient:
     return found
 
 
-def compared(one: Gradient, other: Gradient, parts: Mapping[str, Part]) -> dict[Part, Alike]:
+def compared(one: Gradient, other: Gradient, parts: Mapping[str, Part]) -> dict[Part, Similarity]:
     """Return how alike two gradients are in each part, in the layers, and in all.
 
     Parameters that are in no part, or that only one of the two depends on (modules of one language), are
@@ -161,10 +178,10 @@ def compared(one: Gradient, other: Gradient, parts: Mapping[str, Part]) -> dict[
     if not names:
         return {}
     sums = torch.stack([_sums(one[name], other[name]) for name in names]).tolist()
-    found: dict[Part, Alike] = {}
+    found: dict[Part, Similarity] = {}
     for name, (product, first, second) in zip(names, sums, strict=True):
         for part in _containing(parts[name]):
-            found[part] = found.get(part, Alike()) + Alike(product, first, second)
+            found[part] = found.get(part, Similarity()) + Similarity(product, first, second)
     return found
 
 
@@ -205,3 +222,185 @@ def parts_of(model: Any) -> dict[str, Part]:
         else sites.get(name, Part(None, "other" if name.startswith(inside) else "head"))
         for name, weight in shared_parameters(model).items()
     }
+
+
+WATCHES = {"watches": True}
+"""Metadata of a method's field that changes nothing of what is trained, and so is no part of its label."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """How gradient conflict is watched while a model trains; the training stays as it is, to the bit."""
+
+    every: Positive = 10
+    """Steps between two measurements; there is one more after the last step."""
+
+    batch: Positive = 4096
+    """Rows each gradient is accumulated over: blocks of text, or labelled examples; half of them where there
+    are fewer than twice as many. A measurement of two languages takes four gradients: large batches take
+    longer than the training."""
+
+    layers: bool = False
+    """Whether each layer is kept too, not only the kinds of modules and the whole."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What batches of each language are drawn from."""
+
+    counts: Mapping[str, int]
+    """Rows of each language."""
+    losses: Callable[[str, Sequence[int], int], Iterable[Tensor]]
+    """From a language, the numbers of the rows in a batch, and a seed, to the batch's loss in parts."""
+
+    def size(self, wanted: int) -> int:
+        """Return the size of all batches: the same in each language, so that noise is; DataError if none."""
+        size = min(wanted, *(count // 2 for count in self.counts.values()))
+        if not size:
+            least = min(self.counts, key=self.counts.__getitem__)
+            raise DataError(
+                f"gradient conflict: the text or examples of {least} come to {self.counts[least]}, and a "
+                f"gradient is compared with another one; two or more are needed, and thousands are better. "
+                f"Choose another split or corpus."
+            )
+        return size
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictSampling:
+    """How batches are drawn."""
+
+    batch: int
+    count: int = 1
+    seed: int
+    layers: bool = True
+
+
+def sampled_conflict(
+    model: Any, pool: Pool, how: ConflictSampling, *, tell: Tell = silent
+) -> list[dict[str, Value]]:
+    """Return the rows of ``conflict_rows`` for each draw, with its number and the size of its batches."""
+    size, languages, parts = pool.size(how.batch), tuple(pool.counts), parts_of(model)
+    drawn = {
+        language: sample_apart(count, size, how.count, seed=derive(how.seed, language))
+        for language, count in pool.counts.items()
+    }
+    rows: list[dict[str, Value]] = []
+    for draw in range(how.count):
+
+        def losses(language: str, number: int, draw: int = draw) -> Iterable[Tensor]:
+            tell(Progress("gradients", draw, how.count, language))
+            numbers = drawn[language][draw][number].tolist()
+            return pool.losses(language, numbers, derive(how.seed, language, draw, number))
+
+        found = conflict_rows(model, languages, losses, parts, layers=how.layers)
+        rows += [{"draw": draw, "batch": size, **row} for row in found]
+    tell(Progress("gradients", how.count, how.count))
+    return rows
+
+
+def conflict_callback(conflict: Conflict, model: Any, pool: Pool, *, seed: int) -> Callback:
+    """Return a callback that measures conflict; batches follow from the seed and the step alone."""
+
+    def rows(step: int) -> list[dict[str, Value]]:
+        how = ConflictSampling(
+            batch=conflict.batch, seed=derive(seed, "conflict", step), layers=conflict.layers
+        )
+        return [{"step": step, **row} for row in sampled_conflict(model, pool, how)]
+
+    return Callback(rows=rows, every=conflict.every)
+
+
+def block_pool(
+    model: Any,
+    streams: Mapping[str, TextStream],
+    masking: Masking,
+    *,
+    block: int,
+    budget: int,
+    precision: str,
+) -> Pool:
+    """Draw blocks of each language's text, some subwords of which are hidden.
+
+    Blocks begin at different lines; where lines are short, the end of one may be the beginning of another.
+    """
+
+    def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
+        rows = [streams[language].block(number, block - 2) for number in numbers]
+        parts = masked_parts(rows, masking, seed=seed, budget=budget, language=language)
+        return text_losses(model, parts, precision=precision)
+
+    return Pool({language: len(stream.starts) for language, stream in streams.items()}, losses)
+
+
+def example_pool(
+    model: Any, rows: Mapping[str, Sequence[EncodedRow]], task: Task, *, padding: int, precision: str
+) -> Pool:
+    """Draw labelled examples of each language; those of several rows are drawn whole."""
+    whole = {language: list(by_example(own).values()) for language, own in rows.items()}
+
+    def losses(language: str, numbers: Sequence[int], _: int) -> Iterable[Tensor]:
+        drawn = [row for number in numbers for row in whole[language][number]]
+        return task_losses(model, language, drawn, task, padding=padding, precision=precision)
+
+    return Pool({language: len(own) for language, own in whole.items()}, losses)
+
+
+def sample_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Draw, several times, the numbers below ``count`` of two batches of a size that share none.
+
+    Where there are enough, no two draws share any either.
+    """
+    rng = np.random.Generator(np.random.PCG64(derive(seed, "apart")))
+    whole = 2 * size * draws <= count
+    orders = (
+        rng.choice(count, size=2 * size * draws, replace=False).reshape(draws, 2 * size)
+        if whole
+        else [rng.choice(count, size=2 * size, replace=False) for _ in range(draws)]
+    )
+    return [(order[:size], order[size:]) for order in orders]
+
+
+def masked_parts(
+    rows: Sequence[np.ndarray], masking: Masking, *, seed: int, budget: int, language: str
+) -> list[MaskedBatch]:
+    """Cut rows of text into batches of at most ``budget`` subwords; the seed alone says what is hidden."""
+    groups = by_length([len(row) + 2 for row in rows], budget)
+    return [
+        masking.batch(
+            [[rows[row]] for row in group], seed=derive(seed, "part", number), languages=(language,)
+        )
+        for number, group in enumerate(groups)
+    ]
+
+
+def text_losses(model: Any, batches: Sequence[MaskedBatch], *, precision: str) -> Iterator[Tensor]:
+    """Give the mean cross entropy at the hidden places of all batches, in a part for each.
+
+    A part is computed when it is asked for.
+    """
+    device = next(model.parameters()).device
+    hidden = sum(len(batch.gold) for batch in batches)
+    for batch in batches:
+        with autocast(device, precision):
+            loss = masked_lm_loss(model, batch.to(device))
+        yield loss * (len(batch.gold) / hidden)
+
+
+def task_losses(
+    model: Any,
+    language: str,
+    rows: Sequence[EncodedRow],
+    task: Task,
+    *,
+    padding: int,
+    precision: str,
+) -> Iterator[Tensor]:
+    """Give a task's loss over labelled rows, the mean over batches as training sees it, batch by batch."""
+    device = next(model.parameters()).device
+    for start in range(0, len(rows), ROWS):
+        part = rows[start : start + ROWS]
+        batch = collate(part, padding=padding, languages=(language,)).to(device)
+        with autocast(device, precision):
+            loss = task.loss(model, batch)
+        yield loss * (len(part) / len(rows))

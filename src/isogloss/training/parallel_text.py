@@ -16,11 +16,25 @@ from torch import Tensor
 
 from isogloss.data.examples import Example, Translation
 from isogloss.data.parallel_examples import matched
+from isogloss.encoders import family_of
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task
-from isogloss.training.example_states import Beside, StatesWanted, example_rows, row_states
-from isogloss.training.sentence_states import sentence_states
+from isogloss.tasks.batch import EncodedRow, forward
+from isogloss.training.evaluation import ScoredBatch, mixing_translations, scored_batches
+from isogloss.training.precision import release_memory, scoring
+from isogloss.training.states import sentence_states
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatesWanted:
+    """Which states of texts are wanted."""
+
+    layers: tuple[int, ...]
+    """0 is the embeddings, -1 the last."""
+    limit: int
+    """Longest text in subwords; what is longer is cut."""
+    precision: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,32 +115,74 @@ class ParallelExamples:
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector an example, read beside its translation where it has one to be mixed with."""
         encode = partial(example_rows, self.task, loaded=loaded, limit=wanted.limit)
-        rows, there = encode(examples=texts), self._beside(language)
+        rows, there = encode(examples=texts), self._translations(language)
         paired = [number for number, text in enumerate(texts) if text.id in there]
-        alone = [number for number, text in enumerate(texts) if text.id not in there]
-        if not paired or self.mixup is None:
-            return row_states(loaded, rows, language, wanted)
-        beside = Beside(
-            rows=encode(examples=[there[texts[number].id] for number in paired]),
-            mixup=self.mixup,
-            source=self.source,
+        translated = encode(examples=[there[texts[number].id] for number in paired])
+        batches = scored_batches(
+            rows,
+            dict(zip(paired, translated, strict=True)),
+            padding=loaded[1].pad_token_id,
+            languages=(self.source, language),
         )
-        mixed = row_states(loaded, [rows[one] for one in paired], language, wanted, beside=beside)
-        if not alone:
-            return mixed
-        rest = row_states(loaded, [rows[one] for one in alone], language, wanted)
-        return torch.cat([mixed, rest], dim=1)[:, torch.tensor([*paired, *alone]).argsort()]
+        return row_states(loaded, batches, wanted, self.mixup or Mixup(layer=1, largest=0.0))
 
-    def _beside(self, language: str) -> dict[str, Example]:
+    def _translations(self, language: str) -> dict[str, Example]:
         """Return by id the translations that examples are read beside; none where nothing would be mixed."""
         if self.mixup is None or self.mixup.largest == 0 or self.translations is None:
             return {}
         return {one.id: one for one in self.translations(language)}
 
     def _warn_of_unmixed(self, language: str, ids: set[str]) -> None:
-        there = self._beside(language)
+        there = self._translations(language)
         if there and (alone := len(ids - there.keys())):
             self.warn(
                 f"{self.name} {language}: {alone} of {len(ids)} examples have no translation into "
                 f"{self.source}; they are read alone, unmixed."
             )
+
+
+def example_rows(
+    task: Task, examples: Sequence[Example], loaded: tuple[Any, Any], limit: int
+) -> list[EncodedRow]:
+    """Encode examples as their task does, a row each: of a long one what fits, without labels."""
+    model, tokenizer = loaded
+    limit = min(limit, family_of(model).longest_text(model.config))
+    found: dict[int, EncodedRow] = {}
+    for row in task.encode(examples, tokenizer, limit=limit, overlap=0):
+        bare = EncodedRow(example=row.example, subwords=row.subwords, segments=row.segments)
+        found.setdefault(row.example, bare)
+    return [found[number] for number in range(len(examples))]
+
+
+def row_states(
+    loaded: tuple[Any, Any], batches: Sequence[ScoredBatch], wanted: StatesWanted, mixup: Mixup
+) -> Float[Tensor, "layer row dim"]:
+    """Return the mean of each row's states in some layers, special subwords left out, on the CPU.
+
+    A row of nothing else is all zeros. Beside its translation a row has the states that a model of X-Mixup
+    computes for it at inference: the translation stands in the source's half of the batch, and one layer
+    mixes (``encoders.mixup``).
+    """
+    model, tokenizer = loaded
+    special = torch.tensor(sorted({*tokenizer.all_special_ids} - {tokenizer.unk_token_id}))
+    found: dict[int, Tensor] = {}
+    model.eval()
+    with scoring(model, wanted.precision) as device:
+        for each in batches:
+            own = slice(-len(each.numbers), None)  # Of pairs the second half are the examples.
+            real = ~torch.isin(each.batch.subwords[own], special)
+            if each.batch.mask is not None:
+                real &= each.batch.mask[own].bool()
+            batch = each.batch.to(device)
+            with mixing_translations(model, mixup, each, batch):
+                states = forward(model.base_model, batch, output_hidden_states=True).hidden_states
+            chosen = torch.stack([states[layer].float() for layer in wanted.layers])[:, own]
+            pooled = _mean(chosen, real.to(device)).cpu()
+            found |= dict(zip(each.numbers, pooled.unbind(dim=1), strict=True))
+    release_memory()
+    return torch.stack([found[number] for number in range(len(found))], dim=1)
+
+
+def _mean(states: Float[Tensor, "layer row subword dim"], real: Tensor) -> Float[Tensor, "layer row dim"]:
+    weights = real.to(states.dtype).unsqueeze(2)
+    return (states * weights).sum(dim=2) / weights.sum(dim=1).clamp(min=1)

@@ -1,9 +1,10 @@
-"""Where this machine computes, and in which precision.
+"""Where this machine computes, in which precision, and giving freed memory back to it.
 
 Which precision pays is found by multiplying once, not by asking for a processor's name.
 """
 
-from collections.abc import Iterator
+import ctypes
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
@@ -35,7 +36,7 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def settled_precision(name: str, device: torch.device) -> str:
+def resolved_precision(name: str, device: torch.device) -> str:
     """Return what "auto" comes to on a device; any other name as it is."""
     return measured_precision(device.type) if name == "auto" else name
 
@@ -53,7 +54,7 @@ def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
     device = next(model.parameters()).device
     with ExitStack() as contexts:
         contexts.enter_context(torch.inference_mode())
-        if settled_precision(precision, device) == "bfloat16":
+        if resolved_precision(precision, device) == "bfloat16":
             contexts.enter_context(matrices_converted(model, torch.bfloat16))
         contexts.enter_context(autocast(device, precision))
         yield device
@@ -81,7 +82,7 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Return the context in which a model is trained or scored: in bfloat16 where that was chosen."""
-    half = settled_precision(precision, device) == "bfloat16"
+    half = resolved_precision(precision, device) == "bfloat16"
     return torch.autocast(device.type, torch.bfloat16, enabled=half)
 
 
@@ -99,3 +100,17 @@ def matrix_speed(device: str, dtype: torch.dtype, *, rounds: int = 7) -> float:
                 torch.cuda.synchronize()
             best = min(best, perf_counter() - start)
     return 2 * rows * wide * out / best
+
+
+def release_memory() -> None:
+    """Return what was freed and is not in use to the system, where the C library can."""
+    _trim()(0)
+
+
+@cache
+def _trim() -> Callable[[int], int]:
+    try:
+        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # Another C library, or another system.
+        return lambda _: 0
+    return found

@@ -1,41 +1,200 @@
-"""What every way of pretraining begins with: text read once, a new encoder, and who measures perplexity."""
+"""Pretraining by masked language modelling: text read once, batches of it, a new encoder, and perplexity.
 
-from collections.abc import Iterator, Mapping
+Languages are drawn in proportion to size^(1/T) (Devlin et al.'s multilingual sampling; paper 4, Section 3.2).
+Perplexity is e to the mean cross entropy per hidden subword of held-out text, under the same masks whenever
+it is asked, so only models with one vocabulary can be compared.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.encoders.language_modules import add_modules
-from isogloss.tasks.masked_lm import Masking, Vocabulary
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
-from isogloss.training.fit import Observer
-from isogloss.training.perplexity import HeldOut, held_out_batches
+from isogloss.training.fit import Callback
+from isogloss.training.optimizer import Schedule
+from isogloss.training.precision import scoring
 from isogloss.training.processes import first_alone
 from isogloss.training.setting import TextSetting
-from isogloss.training.text_batches import Drawing
+
+CANDIDATES = 8
+"""Translations drawn for each one used: a slice of similar length among them wastes little padding."""
+
+Parallel = dict[str, np.ndarray]
+"""One text in several languages, as subwords."""
+
+Rows = list[list[np.ndarray]]
+Languages = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSampling:
+    """How batches are drawn."""
+
+    steps: int
+    """Batches there are."""
+    batch_subwords: int
+    """Subwords of one batch, padding included."""
+    block: int
+    """Subwords of one row of text, special ones included."""
+    temperature: float = 1.0
+    """T in size^(1/T)."""
+    mixed: bool = False
+    """True: rows of one batch come from all languages; False: a batch holds one language."""
+    translation: float = 0.0
+    """Share of the batches that are translations."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of a batch of text."""
+        return max(1, self.batch_subwords // self.block)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextBatches:
+    """Batch i: translations or text, drawn from (seed, i) alone; each knows the language of its rows."""
+
+    sampling: BatchSampling
+    streams: Mapping[str, TextStream]
+    """By language."""
+    translations: Sequence[Parallel] = ()
+    masking: Masking
+    seed: int
+
+    def __len__(self) -> int:
+        return self.sampling.steps
+
+    def __getitem__(self, step: int) -> MaskedBatch:
+        seed = derive(self.seed, step)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        parallel = bool(self.translations) and rng.random() < self.sampling.translation
+        languages, rows = self._pairs(rng) if parallel else self._blocks(rng)
+        return self.masking.batch(rows, seed=seed, languages=languages)
+
+    def _blocks(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
+        how, codes = self.sampling, list(self.streams)
+        sizes = np.array([len(stream) for stream in self.streams.values()], dtype=np.float64)
+        weights = sizes ** (1 / how.temperature)
+        drawn = rng.choice(len(codes), size=how.rows if how.mixed else 1, p=weights / weights.sum())
+        languages = tuple(codes[number] for number in np.resize(drawn, how.rows))
+        streams = [self.streams[code] for code in languages]
+        places = [int(rng.integers(len(stream.starts))) for stream in streams]
+        length = how.block - 2
+        rows = [[stream.block(place, length)] for stream, place in zip(streams, places, strict=True)]
+        return languages if how.mixed else languages[:1], rows
+
+    def _pairs(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
+        wanted = max(2, self.sampling.batch_subwords // 32)
+        drawn = [self._pair(rng) for _ in range(CANDIDATES * wanted // 2)]
+        drawn.sort(key=lambda pair: sum(map(len, pair[1])))
+        start = int(rng.integers(len(drawn)))
+        languages: list[str] = []
+        rows: Rows = []
+        widest = 0
+        for language, pair in chain(drawn[start:], reversed(drawn[:start])):
+            widest = max(widest, sum(map(len, pair)) + 3)
+            if rows and (len(rows) + 1) * widest > self.sampling.batch_subwords:
+                break
+            languages.append(language)
+            rows.append(pair)
+        return tuple(languages), rows
+
+    def _pair(self, rng: np.random.Generator) -> tuple[str, list[np.ndarray]]:
+        text = self.translations[int(rng.integers(len(self.translations)))]
+        first, second = rng.choice(len(text), size=2, replace=False)
+        codes, sides = list(text), list(text.values())
+        return f"{codes[first]}+{codes[second]}", [sides[first], sides[second]]
+
+
+MOST_SUBWORDS = 65536
+"""Held-out subwords of a language that are read: some 10,000 predictions, a standard error of 0.03 nats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """Held-out text of several languages, its masks drawn once."""
+
+    batches: Mapping[str, Sequence[MaskedBatch]]
+    """By language."""
+    every: int
+    """Steps of an epoch."""
+    precision: str = "auto"
+
+    def notes(self, model: Any, done: int) -> list[dict[str, Value]]:
+        """Return a row for each language."""
+        return [
+            {
+                "step": done,
+                "epoch": -(-done // self.every),
+                "language": language,
+                "split": "dev",
+                "metric": "perplexity",
+                "score": round(perplexity(model, batches, precision=self.precision), 6),
+            }
+            for language, batches in self.batches.items()
+        ]
+
+
+def perplexity(model: Any, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
+    """Return the perplexity of the hidden subwords of all batches, infinite where it is too large to say."""
+    total = hidden = 0.0
+    with scoring(model, precision) as device:
+        for batch in batches:
+            total += float(masked_lm_loss(model, batch.to(device))) * len(batch.gold)
+            hidden += len(batch.gold)
+    mean = total / hidden
+    return math.exp(mean) if mean < math.log(np.finfo(np.float64).max) else math.inf
+
+
+def held_out_batches(
+    stream: TextStream, sampling: BatchSampling, masking: Masking, *, seed: int, language: str
+) -> list[MaskedBatch]:
+    """Cut a text into blocks that begin as those of training do, none over another, and mask them.
+
+    Of a long text, evenly spread blocks of ``MOST_SUBWORDS`` in all.
+    """
+    length = sampling.block - 2
+    places = _apart(stream, length)
+    most = max(1, MOST_SUBWORDS // length)
+    if len(places) > most:
+        places = [places[int(number)] for number in np.linspace(0, len(places) - 1, most)]
+    rows = [[stream.block(place, length)] for place in places]
+    groups = [rows[first : first + sampling.rows] for first in range(0, len(rows), sampling.rows)]
+    return [
+        masking.batch(group, seed=derive(seed, language, number), languages=(language,))
+        for number, group in enumerate(groups)
+    ]
+
+
+def _apart(stream: TextStream, length: int) -> list[int]:
+    """Return starts that are at least a block apart, by their number; the first one in any text."""
+    last = max(0, len(stream) - length)
+    places, at = [0], length
+    while at <= last:
+        place = int(np.searchsorted(stream.starts, at))
+        if place == len(stream.starts) or stream.starts[place] > last:
+            break
+        places.append(place)
+        at = int(stream.starts[place]) + length
+    return places
+
 
 SHORTEST = 8
 """Subwords of the shortest rows that make sense: six of text, two special."""
 
 Streams = dict[str, TextStream]
 """By language."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """What is made of the text."""
-
-    masked: float
-    """Share of the subwords that are predicted."""
-    vocabulary_lines: int
-    evaluate_every: int | None
-    """Steps of an epoch, after each of which perplexity on held-out text is measured; None when it is not."""
-    precision: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,31 +207,55 @@ class Start:
     masking: Masking
     streams: Streams
     """The text that is trained on."""
-    observers: tuple[Observer, ...]
+    periodic: tuple[Callback, ...]
     """Who measures the perplexity after each epoch."""
 
 
-def begin(setting: TextSetting, drawing: Drawing, reading: Reading, *, attention: str = "eager") -> Start:
-    """Read the text, train the vocabulary, and make the encoder.
+def sampling_of(method: Any, **more: Any) -> BatchSampling:
+    """Return how a method's fields say that batches are drawn."""
+    return BatchSampling(
+        steps=method.steps,
+        batch_subwords=method.batch_subwords,
+        block=method.block,
+        temperature=method.temperature,
+        **more,
+    )
+
+
+def schedule_of(method: Any, **more: Any) -> Schedule:
+    """Return how a method's fields say that weights are updated."""
+    return Schedule(
+        learning_rate=method.learning_rate,
+        warmup=method.warmup,
+        weight_decay=method.weight_decay,
+        beta2=0.98,
+        epsilon=1e-6,
+        precision=method.precision,
+        **more,
+    )
+
+
+def begin(setting: TextSetting, method: Any, sampling: BatchSampling, *, attention: str = "eager") -> Start:
+    """Read the text, train the vocabulary, and make the encoder, as a method's fields say.
 
     ``attention`` is one of transformers' names; only the explicit ones have second derivatives.
     ConfigError for rows longer than the encoder's positions, DataError without text to hold out.
     """
-    _check(setting, drawing, reading)
+    _check(setting, method)
     with first_alone():
-        tokenizer, streams, held_out = _read(setting, drawing.block, reading)
+        tokenizer, streams, held_out = _read(setting, method)
     seed = derive(setting.seed, "encoder")
     model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention)
     if setting.modules is not None:
         add_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     masking = Masking(
         vocabulary=Vocabulary.of(tokenizer),
-        share=reading.masked,
+        share=method.masked,
         first_position=FAMILIES[setting.architecture.family].first_position,
     )
     batches = {
         language: held_out_batches(
-            stream, drawing, masking, seed=derive(setting.seed, "held out"), language=language
+            stream, sampling, masking, seed=derive(setting.seed, "held out"), language=language
         )
         for language, stream in held_out.items()
     }
@@ -81,7 +264,7 @@ def begin(setting: TextSetting, drawing: Drawing, reading: Reading, *, attention
         tokenizer=tokenizer,
         masking=masking,
         streams=streams,
-        observers=_observers(model, batches, reading),
+        periodic=_perplexity_callbacks(model, batches, method),
     )
 
 
@@ -105,25 +288,25 @@ def check_fields(method: Any, also: Mapping[str, bool]) -> None:
             )
 
 
-def _check(setting: TextSetting, drawing: Drawing, reading: Reading) -> None:
-    if reading.evaluate_every is not None and setting.held_out is None:
+def _check(setting: TextSetting, method: Any) -> None:
+    if method.evaluate_every is not None and setting.held_out is None:
         raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
     positions = setting.architecture.positions
-    if drawing.block > positions:
+    if method.block > positions:
         raise ConfigError(
-            f"pretraining: rows of {drawing.block} subwords (block), but the architecture has only "
+            f"pretraining: rows of {method.block} subwords (block), but the architecture has only "
             f"{positions} positions. Raise positions or lower block."
         )
 
 
-def _observers(model: Any, batches: Mapping[str, Any], reading: Reading) -> tuple[Observer, ...]:
-    if reading.evaluate_every is None:
+def _perplexity_callbacks(model: Any, batches: Mapping[str, Any], method: Any) -> tuple[Callback, ...]:
+    if method.evaluate_every is None:
         return ()
-    held_out = HeldOut(batches=batches, every=reading.evaluate_every, precision=reading.precision)
-    return (Observer(look=partial(held_out.notes, model), every=reading.evaluate_every),)
+    held_out = HeldOut(batches=batches, every=method.evaluate_every, precision=method.precision)
+    return (Callback(rows=partial(held_out.notes, model), every=method.evaluate_every),)
 
 
-def _read(setting: TextSetting, block: int, reading: Reading) -> tuple[Any, Streams, Streams]:
+def _read(setting: TextSetting, method: Any) -> tuple[Any, Streams, Streams]:
     """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
 
     Gives the tokenizer, and the text that is trained on and that is held out. What an interrupted run has
@@ -134,16 +317,16 @@ def _read(setting: TextSetting, block: int, reading: Reading) -> tuple[Any, Stre
     if kept.exists():
         tokenizer = read_tokenizer(kept, family=family)
     else:
-        share = max(1, reading.vocabulary_lines // len(lines))
+        share = max(1, method.vocabulary_lines // len(lines))
         first = {language: list(islice(text, share)) for language, text in lines.items()}
         lines = {language: chain(first[language], text) for language, text in lines.items()}
         every = chain.from_iterable(first.values())
         tokenizer = train_tokenizer(every, family=family, size=setting.architecture.vocabulary)
         write_tokenizer(tokenizer, kept)
-    held_out = {} if reading.evaluate_every is None else _held_out(setting)
+    held_out = {} if method.evaluate_every is None else _held_out(setting)
 
     def streams(texts: Mapping[str, Iterator[str]], folder: Path) -> Streams:
-        return {code: _stream(folder / code, text, tokenizer, block) for code, text in texts.items()}
+        return {code: _stream(folder / code, text, tokenizer, method.block) for code, text in texts.items()}
 
     return tokenizer, streams(lines, setting.folder / "text"), streams(held_out, setting.folder / "held-out")
 

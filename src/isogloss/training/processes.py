@@ -29,14 +29,14 @@ def processes() -> int:
     return int(_state().num_processes)
 
 
-def place() -> int:
+def rank() -> int:
     """Return which of them this one is, counted from 0."""
     return int(_state().process_index)
 
 
 def is_first() -> bool:
     """Tell whether this is the one that writes files and tells of progress."""
-    return place() == 0
+    return rank() == 0
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def wait_for_all() -> None:
     _state().wait_for_everyone()
 
 
-def summed(values: Tensor) -> Tensor:
+def all_reduced(values: Tensor) -> Tensor:
     """Return the sum over all processes."""
     if processes() > 1:
         values = values.clone()
@@ -59,20 +59,20 @@ def summed(values: Tensor) -> Tensor:
     return values
 
 
-def share_weights(model: nn.Module) -> None:
+def broadcast_weights(model: nn.Module) -> None:
     """Give every process the first one's weights."""
     if processes() > 1:
         for weight in model.parameters():
             torch.distributed.broadcast(weight.detach(), 0)
 
 
-def sum_gradients(model: nn.Module) -> None:
+def all_reduce_gradients(model: nn.Module) -> None:
     """Give every process the sum of all gradients; what got none anywhere keeps none."""
     if processes() == 1:
         return
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     on = weights[0].device
-    found = summed(torch.tensor([float(weight.grad is not None) for weight in weights], device=on))
+    found = all_reduced(torch.tensor([float(weight.grad is not None) for weight in weights], device=on))
     for weight, somewhere in zip(weights, found.tolist(), strict=True):
         if somewhere:
             weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad

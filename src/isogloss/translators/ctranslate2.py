@@ -17,7 +17,7 @@ from isogloss.core.whole_files import whole_folder
 from isogloss.data.translated_text import Translated
 from isogloss.encoders.loading import quiet
 from isogloss.encoders.seq2seq import TranslationSubwords, limit_of, load_subwords, seq2seq_folder, trimmed
-from isogloss.training.precision import device, settled_precision
+from isogloss.training.precision import device, resolved_precision
 from isogloss.translators.chunks import in_chunks
 from isogloss.translators.sentence_batches import SentenceBatches, prompt_for, refuse_too_small
 from isogloss.translators.setting import TranslateSetting
@@ -82,7 +82,7 @@ class CTranslate2:
 
     def _engine(self, folder: Path, setting: TranslateSetting) -> Any:
         place = device()
-        precision = settled_precision(setting.precision, place)
+        precision = resolved_precision(setting.precision, place)
         kind = ("int8_" if self.eight_bits else "") + precision
         return import_ctranslate2().Translator(
             str(folder),

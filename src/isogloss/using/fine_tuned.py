@@ -14,8 +14,7 @@ from isogloss.core.records import MADE, RECORD, Record, Row, read_record
 from isogloss.data.examples import Example
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import Task
-from isogloss.training.evaluation import Scorer
-from isogloss.training.paired_evaluation import PairedEvaluation
+from isogloss.training.evaluation import Evaluation
 from isogloss.using.formats import Kind
 
 CONFIG = "config.json"
@@ -101,12 +100,12 @@ class FineTuned(Protocol):
 
     def prepared(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
-    ) -> Scorer:
+    ) -> Evaluation:
         """Encode and batch examples."""
 
     def prepared_by_id(
         self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
-    ) -> PairedEvaluation:
+    ) -> Evaluation:
         """Encode and batch examples, each beside the translation of its id."""
 
 

@@ -19,8 +19,7 @@ from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.encoders.speaking import check_languages
 from isogloss.tasks import TASKS, Task
-from isogloss.training.evaluation import Evaluation, Scorer, evaluation
-from isogloss.training.paired_evaluation import PairedEvaluation, beside_translations
+from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.precision import device
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import Provenance, Translations, provenance_of
@@ -209,7 +208,7 @@ class Model:
 
     def prepared(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
-    ) -> Scorer:
+    ) -> Evaluation:
         """Encode and batch examples, each beside its translation where the model mixes the two."""
         if self.mixup is None or translations is None:
             return self._alone(examples, language)
@@ -223,7 +222,7 @@ class Model:
 
     def prepared_by_id(
         self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
-    ) -> PairedEvaluation:
+    ) -> Evaluation:
         """Encode and batch examples of a corpus, each beside the translation of its id, if there is one.
 
         ConfigError where the model does not mix the two.
@@ -233,7 +232,7 @@ class Model:
     def _alone(self, examples: Sequence[Example], language: str) -> Evaluation:
         return evaluation(self.task, examples, self.tokenizer, self._how, language=language)
 
-    def _beside(self, alone: Evaluation, translations: Sequence[Example], mixup: Mixup) -> PairedEvaluation:
+    def _beside(self, alone: Evaluation, translations: Sequence[Example], mixup: Mixup) -> Evaluation:
         return beside_translations(
             alone,
             translations,

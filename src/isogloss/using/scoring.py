@@ -14,7 +14,7 @@ from isogloss.core.whole_files import whole_file
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.training.evaluation import Scorer
+from isogloss.training.evaluation import Evaluation
 from isogloss.training.inputs import (
     AS_THEY_ARE,
     PAIRED,
@@ -108,7 +108,7 @@ def _warn_of_unmixed(model: FineTuned, options: EvaluateOptions, warn: Warn) -> 
 
 def _prepared(
     model: FineTuned, options: EvaluateOptions, sources: Sources, language: str
-) -> tuple[Scorer, tuple[str, ...]]:
+) -> tuple[Evaluation, tuple[str, ...]]:
     """Encode a language's examples, with their inputs as they are wanted; warn of what these lack."""
     source = model.provenance.source
     read = partial(_examples, sources, options)

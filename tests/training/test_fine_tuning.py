@@ -1,21 +1,13 @@
 import pytest
-import torch
 from torch import nn
 
 from isogloss.core.progress import Progress
 from isogloss.encoders import load_tokenizer
-from isogloss.training import supervised
+from isogloss.training import fine_tuning
 from isogloss.training.evaluation import evaluation
-from isogloss.training.supervised import fine_tune
+from isogloss.training.fine_tuning import fine_tune
 from made_up import on, tagged
-
-
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def equal(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+from trained import equal, weights
 
 
 def first_heads(setting, languages, monkeypatch):
@@ -27,7 +19,7 @@ def first_heads(setting, languages, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(supervised, "fit", look)
+        patch.setattr(fine_tuning, "fit", look)
         with pytest.raises(KeyboardInterrupt):
             fine_tune(setting, on(*languages))
     return seen[0]
@@ -51,15 +43,6 @@ def test_heads_begin_the_same_for_one_seed_whatever_the_languages(make_setting, 
     assert not equal(one[0], third[0])
 
 
-def test_the_same_seed_gives_the_same_model_and_another_seed_another(make_setting, tmp_path):
-    def trained(seed, folder):
-        return weights(fine_tune(make_setting(seed=seed, folder=tmp_path / folder), on("en")).model)
-
-    one = trained(0, "a")
-    assert equal(one, trained(0, "b"))
-    assert not equal(one, trained(1, "c"))
-
-
 def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatch):
     seen = []
 
@@ -67,7 +50,7 @@ def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatc
         seen.extend(part.p for part in model.modules() if isinstance(part, nn.Dropout))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(supervised, "fit", look)
+    monkeypatch.setattr(fine_tuning, "fit", look)
     with pytest.raises(KeyboardInterrupt):
         fine_tune(make_setting(), on("en"))
     assert seen
@@ -77,13 +60,14 @@ def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatc
 def test_dropout_changes_the_loss_from_step_to_step(make_setting, monkeypatch):
     """The same batch twice, at a rate of 0: only dropout can make the losses differ."""
     losses = []
-    loss = supervised._loss
+    task = type(make_setting().task)
+    loss = task.loss
 
-    def noted(task, model, batch):
-        losses.append(loss(task, model, batch).item())
-        return loss(task, model, batch)
+    def noted(self, model, batch):
+        losses.append(loss(self, model, batch).item())
+        return loss(self, model, batch)
 
-    monkeypatch.setattr(supervised, "_loss", noted)
+    monkeypatch.setattr(task, "loss", noted)
     fine_tune(make_setting(learning_rate=0.0, batch_size=64, epochs=3), on("en"))
     assert len(set(losses)) == 3
 
@@ -121,25 +105,6 @@ def test_only_the_language_that_was_not_learned_is_warned_of(make_setting, monke
     monkeypatch.setattr(type(make_setting().task), "majority", lambda _, __, dev: float("de" in dev[0].id))
     trained = fine_tune(make_setting(("en",), ("de",), epochs=6, learning_rate=3e-3), on("en", "de"))
     assert ["on de dev" in warning for warning in trained.warnings] == [True]
-
-
-@pytest.mark.parametrize("stop", [1, 4, 7])
-def test_a_fine_tuning_that_was_interrupted_ends_as_if_it_was_not(make_setting, tmp_path, monkeypatch, stop):
-    whole = fine_tune(make_setting(folder=tmp_path / "whole"), on("en"))
-    loss, calls = supervised._loss, []
-
-    def stopping(*args):
-        calls.append(1)
-        if len(calls) == stop + 1:
-            raise KeyboardInterrupt
-        return loss(*args)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(supervised, "_loss", stopping)
-        fine_tune(make_setting(folder=tmp_path / "x"), on("en"))
-    again = fine_tune(make_setting(folder=tmp_path / "x"), on("en"))
-    assert equal(weights(again.model), weights(whole.model))
-    assert again.rows == whole.rows
 
 
 def test_the_tokenizer_is_the_encoders_and_progress_names_the_languages(make_setting, bert_folder):

@@ -1,11 +1,12 @@
 from dataclasses import replace
 
 import torch
-from toys import SCHEDULE, Drawn, equal, loss, toy, weights
+from toys import SCHEDULE, Drawn, loss, toy
 
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.kept_adamw import KeptAdamW
+from isogloss.training.meta_learning import CheckpointedAdamW
 from isogloss.training.optimizer import adamw
+from trained import equal, weights
 
 CLIPPED = replace(SCHEDULE, clip=0.5, weight_decay=0.1)
 
@@ -22,7 +23,7 @@ def gradients(model, step):
 def test_updates_are_those_of_adamw_to_the_bit():
     ours, theirs = toy(), toy()
     theirs[2].p = 0.0
-    kept, optimizer = KeptAdamW(ours.parameters(), CLIPPED), adamw(theirs, CLIPPED)
+    kept, optimizer = CheckpointedAdamW(ours.parameters(), CLIPPED), adamw(theirs, CLIPPED)
     for step in range(5):
         kept.update(gradients(ours, step), rate=0.05)
         loss(theirs, Drawn()[step]).backward()
@@ -34,7 +35,7 @@ def test_updates_are_those_of_adamw_to_the_bit():
 
 def test_only_what_is_given_a_gradient_moves_and_counts():
     model = toy()
-    kept, before = KeptAdamW(model.parameters(), SCHEDULE), weights(model)
+    kept, before = CheckpointedAdamW(model.parameters(), SCHEDULE), weights(model)
     first = gradients(model, 0)[0]
     kept.update([first], rate=0.05)
     moved = {name for name, one in model.named_parameters() if not torch.equal(one, before[name])}
@@ -44,12 +45,12 @@ def test_only_what_is_given_a_gradient_moves_and_counts():
 
 def test_its_parameters_belong_to_no_other_optimizer_until_they_are_given_back():
     model = toy()
-    kept = KeptAdamW(model[0].parameters(), SCHEDULE)
+    kept = CheckpointedAdamW(model[0].parameters(), SCHEDULE)
     kept.update([(one, torch.ones_like(one)) for one in model[0].parameters()], rate=0.05)
     others = {id(one) for group in adamw(model, SCHEDULE).param_groups for one in group["params"]}
     assert not others & {id(one) for one in model[0].parameters()}
     assert all(one.grad is None for one in model.parameters())
-    kept.give_back()
+    kept.restore_requires_grad()
     assert all(one.requires_grad for one in model.parameters())
 
 
@@ -58,7 +59,7 @@ def test_a_checkpoint_holds_its_moments(tmp_path):
 
     def started():
         model = toy()
-        whole = torch.nn.ModuleDict({"model": model, "kept": KeptAdamW(model.parameters(), SCHEDULE)})
+        whole = torch.nn.ModuleDict({"model": model, "kept": CheckpointedAdamW(model.parameters(), SCHEDULE)})
         return whole, torch.optim.SGD([torch.zeros(1, requires_grad=True)])
 
     def move(whole, steps):

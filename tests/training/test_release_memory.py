@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.training.memory import _trim, give_back
+from isogloss.training.precision import _trim, release_memory
 
 KIBIBYTE = 1024
 
@@ -21,7 +21,7 @@ def test_memory_that_was_freed_is_given_back():
     blocks = [bytearray(b"x") * (64 * KIBIBYTE) for _ in range(3000)]
     blocks, behind = [], blocks[-1]  # what lies behind keeps the heap from shrinking by itself
     full = resident()
-    give_back()
+    release_memory()
     assert full - resident() > 100 * KIBIBYTE
     assert len(behind) == 64 * KIBIBYTE
 
@@ -29,5 +29,5 @@ def test_memory_that_was_freed_is_given_back():
 def test_another_c_library_is_no_error(monkeypatch):
     monkeypatch.setattr("ctypes.CDLL", lambda name: object())
     _trim.cache_clear()
-    give_back()
+    release_memory()
     _trim.cache_clear()

@@ -8,21 +8,12 @@ import torch
 from in_translation import sentences, setting, without_tags
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import save_model
-from isogloss.methods.source_only import SourceOnly
-from isogloss.methods.translate_train import TranslateTrain
-from isogloss.training import taught
+from isogloss.methods.plain import SourceOnly, TranslateTrain
+from isogloss.training import pseudo_labels as module
 from isogloss.training.pseudo_labels import pseudo_labels
-from isogloss.training.taught import fine_tune_taught
+from trained import equal, weights
 
 TAUGHT = TranslateTrain(labels="teacher")
-
-
-def weights(trained):
-    return list(trained.model.parameters())
-
-
-def equal(one, other):
-    return all(torch.equal(a, b) for a, b in zip(weights(one), weights(other), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +46,11 @@ def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monke
         return [torch.nn.functional.one_hot(torch.tensor(row), len(numbers)).half() for row in gold]
 
     by_id = {one.id: one.tags for one in sentences("en-de")}
-    monkeypatch.setattr(taught, "pseudo_labels", sure)
+    monkeypatch.setattr(module, "pseudo_labels", sure)
     given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)
     found = TAUGHT.train(given)
     gold = TranslateTrain().train(replace(given, folder=tmp_path / "b"))
-    for one, other in zip(weights(found), weights(gold), strict=True):
+    for one, other in zip(weights(found).values(), weights(gold).values(), strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
 
 
@@ -70,7 +61,7 @@ def test_the_probabilities_are_those_of_the_teacher(bert_folder, teacher, tmp_pa
         asked.append((folder, list(examples), language))
         return pseudo_labels(task, folder, examples, how, language=language)
 
-    monkeypatch.setattr(taught, "pseudo_labels", noted)
+    monkeypatch.setattr(module, "pseudo_labels", noted)
     TAUGHT.train(setting("upos", bert_folder, tmp_path, teacher=teacher))
     assert asked == [(str(teacher), without_tags(sentences("en-de")), "de")]
 
@@ -81,28 +72,6 @@ def test_without_translations_it_is_source_only_to_the_bit(bert_folder, tmp_path
     found = TAUGHT.train(given)
     assert equal(found, plain)
     assert found.rows == plain.rows
-
-
-def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(
-    bert_folder, teacher, tmp_path, monkeypatch
-):
-    from isogloss.training.checkpoints import Checkpoints
-
-    given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)
-    whole = TAUGHT.train(given)
-    kept = Checkpoints.save
-
-    def stop(self, *state):
-        kept(self, *state)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Checkpoints, "save", stop)
-    with pytest.raises(KeyboardInterrupt):
-        TAUGHT.train(replace(given, folder=tmp_path / "b"))
-    monkeypatch.undo()
-    again = TAUGHT.train(replace(given, folder=tmp_path / "b"))
-    assert equal(again, whole)
-    assert again.rows == whole.rows
 
 
 def test_only_tagging_has_a_teacher(bert_folder, tmp_path):
@@ -118,6 +87,5 @@ def test_only_tagging_has_a_teacher(bert_folder, tmp_path):
 
 
 def test_without_a_teacher_it_says_what_to_do(bert_folder, tmp_path):
-    given = setting("upos", bert_folder, tmp_path)
-    with pytest.raises(ConfigError, match=r"translate-train: upos needs a model trained on the source alone"):
-        fine_tune_taught(given, TAUGHT.reads(("en",), ("de",)), TAUGHT.name)
+    with pytest.raises(ConfigError, match="pseudo-labels: upos needs a model trained on the source alone"):
+        TAUGHT.train(setting("upos", bert_folder, tmp_path))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.training.scheduled_sampling import share_of_real, takes_real
+from isogloss.methods.x_mixup import SourceSchedule, share_of_real
 
 
 @given(st.integers(0, 20_000), st.integers(30, 5000))
@@ -29,7 +29,7 @@ def test_the_share_never_rises_and_is_a_probability(step, k):
 @pytest.mark.parametrize("sampling", ["batch", "example"])
 def test_what_a_step_takes_follows_from_seed_and_step_alone(sampling):
     def draws(seed, steps):
-        return [takes_real(step, 6, k=50, seed=seed, sampling=sampling) for step in steps]
+        return [SourceSchedule(k=50, seed=seed, sampling=sampling).takes_real(step, 6) for step in steps]
 
     assert draws(0, range(300)) == list(reversed(draws(0, reversed(range(300)))))
     assert draws(0, range(300)) != draws(1, range(300))
@@ -37,8 +37,8 @@ def test_what_a_step_takes_follows_from_seed_and_step_alone(sampling):
 
 def test_a_batch_draws_once_and_examples_each_for_themselves():
     steps = range(100, 300)
-    batches = [takes_real(step, 6, k=50, seed=0, sampling="batch") for step in steps]
-    each = [takes_real(step, 6, k=50, seed=0, sampling="example") for step in steps]
+    batches = [SourceSchedule(k=50, seed=0, sampling="batch").takes_real(step, 6) for step in steps]
+    each = [SourceSchedule(k=50, seed=0, sampling="example").takes_real(step, 6) for step in steps]
     assert all(len(set(one)) == 1 for one in batches)
     assert any(len(set(one)) == 2 for one in each)
     assert {one[0] for one in batches} == {True, False}
@@ -47,6 +47,6 @@ def test_a_batch_draws_once_and_examples_each_for_themselves():
 @pytest.mark.parametrize("sampling", ["batch", "example"])
 @pytest.mark.parametrize("step", [0, 196, 300])
 def test_real_sources_are_as_frequent_as_the_share_says(sampling, step):
-    drawn = [takes_real(step, 4, k=50, seed=seed, sampling=sampling) for seed in range(1000)]
+    drawn = [SourceSchedule(k=50, seed=seed, sampling=sampling).takes_real(step, 4) for seed in range(1000)]
     frequency = sum(map(sum, drawn)) / 4000
     assert frequency == pytest.approx(share_of_real(step, 50), abs=0.05)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.tasks.text_stream import TextStream
-from isogloss.training.text_apart import BLOCKS, set_apart
+from isogloss.training.meta_learning import BLOCKS, split_text
 
 
 def text(total, line):
@@ -19,14 +19,14 @@ def read(view, length):
 @given(st.integers(60, 4000), st.integers(3, 40), st.integers(4, 20), st.floats(0.02, 0.5))
 def test_no_subword_is_in_both(total, line, length, share):
     try:
-        kept, apart = set_apart(text(total, line), share=share, length=length, language="en")
+        kept, apart = split_text(text(total, line), share=share, length=length, language="en")
     except DataError:
         return
     assert not read(kept, length) & read(apart, length)
 
 
 def test_about_the_share_is_set_apart_in_stretches_from_the_whole_text():
-    kept, apart = set_apart(text(100_000, 7), share=0.05, length=10, language="en")
+    kept, apart = split_text(text(100_000, 7), share=0.05, length=10, language="en")
     found = sorted(read(apart, 10))
     assert 0.045 < len(found) / 100_000 < 0.05
     assert 0.9 < len(read(kept, 10)) / 100_000 < 0.95
@@ -36,7 +36,7 @@ def test_about_the_share_is_set_apart_in_stretches_from_the_whole_text():
 
 
 def test_a_short_text_gives_its_end():
-    kept, apart = set_apart(text(100, 10), share=0.01, length=20, language="en")
+    kept, apart = split_text(text(100, 10), share=0.01, length=20, language="en")
     assert read(kept, 20) == set(range(80))
     assert read(apart, 20) == set(range(80, 100))
 
@@ -44,4 +44,4 @@ def test_a_short_text_gives_its_end():
 @pytest.mark.parametrize("total", [1, 20, 39])
 def test_a_text_too_short_for_both_is_refused(total):
     with pytest.raises(DataError, match=rf"en: its text of {total} subwords is too short .* lower block"):
-        set_apart(text(total, 10), share=0.05, length=20, language="en")
+        split_text(text(total, 10), share=0.05, length=20, language="en")

@@ -1,6 +1,6 @@
-"""One vector a word: its subwords' states, averaged, or those of its first or last subword."""
+"""An encoder's states: of texts that are subwords already, one vector a sentence, one vector a word."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,10 +8,95 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from isogloss.core.errors import unknown_name
+from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.encoders import family_of
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
-from isogloss.training.encoder_states import encoder_states
+from isogloss.training.evaluation import in_batches
+from isogloss.training.precision import release_memory, scoring
+
+Take = Callable[[list[int], Float[Tensor, "layer batch subword dim"]], None]
+"""What becomes of a batch: the numbers of its texts and their states; those of padding mean nothing."""
+
+
+def encoder_states(
+    model: Any,
+    texts: Sequence[Sequence[int]],
+    take: Take,
+    *,
+    layers: Sequence[int],
+    padding: int,
+    precision: str,
+) -> None:
+    """Hand the states of texts over, batch by batch, in float32 where the encoder is.
+
+    Layer 0 is the embeddings, -1 the last. ``padding`` is the number of the subword that fills up a batch.
+    """
+    check_layers(model, layers)
+    model.eval()
+    encoder: Any = model.base_model
+    with scoring(encoder, precision) as device:
+        for numbers in in_batches([len(text) for text in texts]):
+            longest = max(len(texts[number]) for number in numbers)
+            ids = torch.full((len(numbers), longest), padding)
+            real = torch.zeros_like(ids)
+            for row, number in enumerate(numbers):
+                ids[row, : len(texts[number])] = torch.tensor(texts[number])
+                real[row, : len(texts[number])] = 1
+            given = {"input_ids": ids.to(device), "attention_mask": real.to(device)}
+            states = encoder(**given, output_hidden_states=True).hidden_states
+            take(numbers, torch.stack([states[layer].float() for layer in layers]))
+    release_memory()
+
+
+def check_layers(model: Any, layers: Sequence[int]) -> None:
+    """Raise ConfigError for a layer that the encoder has not."""
+    last = model.config.num_hidden_layers
+    for layer in layers:
+        if not -last - 1 <= layer <= last:
+            raise ConfigError(
+                f"no layer {layer}: this encoder has {last} layers: use 0 (the embeddings) to {last}, "
+                f"or -1 (the last)."
+            )
+
+
+def sentence_states(
+    model: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    *,
+    layers: Sequence[int] = (-1,),
+    limit: int = 128,
+    precision: str = "auto",
+) -> Float[Tensor, "layer sentence dim"]:
+    """Return the mean of each text's states in some layers, special subwords left out, on the CPU.
+
+    Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or where the encoder has
+    no more positions; one without subwords is all zeros.
+    """
+    limit = min(limit, family_of(model).longest_text(model.config))
+    ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
+    words = [[1 - special for special in mask] for mask in ids["special_tokens_mask"]]
+    found: list[Tensor] = [torch.empty(0)] * len(texts)
+
+    def pool(numbers: list[int], states: Float[Tensor, "layer batch subword dim"]) -> None:
+        real = torch.zeros(states.shape[1:3])
+        for row, number in enumerate(numbers):
+            real[row, : len(words[number])] = torch.tensor(words[number], dtype=real.dtype)
+        weights = real.to(states.device).unsqueeze(2)
+        pooled = (states * weights).sum(dim=2) / weights.sum(dim=1).clamp(min=1)
+        for number, vectors in zip(numbers, pooled.cpu().unbind(dim=1), strict=True):
+            found[number] = vectors
+
+    encoder_states(
+        model,
+        ids["input_ids"],
+        pool,
+        layers=layers,
+        padding=tokenizer.pad_token_id,
+        precision=precision,
+    )
+    return torch.stack(found, dim=1)
+
 
 WORDS = ("average", "first", "last")
 """Which of its subwords stand for a word."""

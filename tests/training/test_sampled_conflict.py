@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
@@ -11,26 +10,18 @@ from isogloss.core.runs import Architecture
 from isogloss.experiments.execute import method_label
 from isogloss.experiments.running import plan_recipe
 from isogloss.methods import METHODS
-from isogloss.methods.bilingual import Bilingual
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
-from isogloss.methods.translate_train import TranslateTrain
-from isogloss.training.drawn_conflict import Conflict, Draws, Pool, drawn_conflict
+from isogloss.methods.plain import Bilingual, TranslateTrain
+from isogloss.training.gradient_conflict import Conflict, ConflictSampling, Pool, sampled_conflict
 from isogloss.training.setting import TextSetting
 from made_up import SPANS
 from tiny import changed, tiny
+from trained import equal, weights
 
 WATCHED = Conflict(every=2, batch=4)
 METHOD = MaskedLanguageModelling(
     steps=8, batch_subwords=64, block=16, learning_rate=5e-3, precision="float32", checkpoint_every=3
 )
-
-
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
-def equal(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 def pairs(rows):
@@ -157,6 +148,6 @@ def test_batches_are_of_one_size_in_all_languages():
 
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
     model = BertForMaskedLM(BertConfig(**sizes, vocab_size=9))
-    rows = drawn_conflict(model, Pool({"en": 100, "de": 7}, losses), Draws(batch=32, seed=0))
+    rows = sampled_conflict(model, Pool({"en": 100, "de": 7}, losses), ConflictSampling(batch=32, seed=0))
     assert asked == {"en": [3, 3], "de": [3, 3]}
     assert {row["batch"] for row in rows} == {3}

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import TextStream
-from isogloss.training.text_batches import Drawing, TextBatches
+from isogloss.training.pretraining import BatchSampling, TextBatches
 
 CODES = ("en", "de", "sw")
 VOCABULARY = Vocabulary(size=100, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))
-DRAWING = Drawing(steps=8, batch_subwords=96, block=16, temperature=1.43)
+DRAWING = BatchSampling(steps=8, batch_subwords=96, block=16, temperature=1.43)
 
 
 def same_batch(one, other):
@@ -39,12 +39,14 @@ def parallel(count, languages=("en", "de"), longest=12):
     ]
 
 
-def batches(drawing=DRAWING, *, sizes=(1000, 1000), translated=(), seed=0):
+def batches(sampling=DRAWING, *, sizes=(1000, 1000), translated=(), seed=0):
     streams = {
         code: stream(size, 10 * n + 10) for n, (code, size) in enumerate(zip(CODES, sizes, strict=False))
     }
     masking = Masking(vocabulary=VOCABULARY)
-    return TextBatches(drawing=drawing, streams=streams, translations=translated, masking=masking, seed=seed)
+    return TextBatches(
+        sampling=sampling, streams=streams, translations=translated, masking=masking, seed=seed
+    )
 
 
 def languages_of(batch):
@@ -55,13 +57,13 @@ def languages_of(batch):
 @settings(deadline=None, max_examples=20)
 @given(st.permutations(range(12)), st.booleans())
 def test_a_batch_follows_from_seed_and_step_alone(order, mixed):
-    drawing = replace(DRAWING, steps=12, translation=0.4, mixed=mixed)
-    made = batches(drawing, translated=parallel(30))
+    sampling = replace(DRAWING, steps=12, translation=0.4, mixed=mixed)
+    made = batches(sampling, translated=parallel(30))
     whole = [made[step] for step in range(len(made))]
-    again = batches(drawing, translated=parallel(30))
+    again = batches(sampling, translated=parallel(30))
     for step in order:
         assert same_batch(again[step], whole[step])
-    other = batches(drawing, translated=parallel(30), seed=1)
+    other = batches(sampling, translated=parallel(30), seed=1)
     assert not all(same_batch(one, other[step]) for step, one in enumerate(whole))
 
 
@@ -74,8 +76,8 @@ def test_a_batch_of_text_fills_its_budget_without_padding():
 @pytest.mark.parametrize("temperature", [1.0, 1.43, 5.0])
 def test_languages_are_drawn_by_the_power_of_their_size(temperature):
     sizes = (8000, 2000, 500)
-    drawing = replace(DRAWING, steps=3000, temperature=temperature)
-    made = batches(drawing, sizes=sizes)
+    sampling = replace(DRAWING, steps=3000, temperature=temperature)
+    made = batches(sampling, sizes=sizes)
     drawn = [languages_of(made[step]) for step in range(3000)]
     assert all(len(one) == 1 for one in drawn)
     counts = np.bincount([next(iter(one)) - 1 for one in drawn], minlength=3) / 3000
@@ -84,8 +86,8 @@ def test_languages_are_drawn_by_the_power_of_their_size(temperature):
 
 
 def test_mixed_batches_hold_rows_of_all_languages_in_the_same_proportions():
-    drawing = replace(DRAWING, steps=300, batch_subwords=16 * 8, mixed=True, temperature=1.0)
-    made = batches(drawing, sizes=(6000, 2000))
+    sampling = replace(DRAWING, steps=300, batch_subwords=16 * 8, mixed=True, temperature=1.0)
+    made = batches(sampling, sizes=(6000, 2000))
     drawn = [made[step] for step in range(300)]
     assert sum(len(languages_of(one)) == 2 for one in drawn) > 200
     firsts = np.concatenate([(one.gold // 10).numpy() for one in drawn])
@@ -94,15 +96,15 @@ def test_mixed_batches_hold_rows_of_all_languages_in_the_same_proportions():
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_a_share_of_the_updates_is_translation(share):
-    drawing = replace(DRAWING, steps=400, translation=share)
-    made = batches(drawing, translated=parallel(30))
+    sampling = replace(DRAWING, steps=400, translation=share)
+    made = batches(sampling, translated=parallel(30))
     found = sum(made[step].positions is not None for step in range(400)) / 400
     assert found == pytest.approx(share, abs=4 * (share * (1 - share) / 400) ** 0.5)
 
 
 def test_a_pair_is_a_text_and_its_translation_in_either_order():
-    drawing = replace(DRAWING, steps=60, translation=1.0)
-    made = batches(drawing, translated=parallel(50, languages=("en", "de", "sw")))
+    sampling = replace(DRAWING, steps=60, translation=1.0)
+    made = batches(sampling, translated=parallel(50, languages=("en", "de", "sw")))
     orders = set()
     for step in range(60):
         batch = made[step]
@@ -120,22 +122,22 @@ def test_a_pair_is_a_text_and_its_translation_in_either_order():
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 999), st.sampled_from([64, 128, 512]), st.integers(3, 25))
 def test_a_batch_of_pairs_stays_in_its_budget(seed, budget, longest):
-    drawing = replace(DRAWING, translation=1.0, batch_subwords=budget)
-    batch = batches(drawing, translated=parallel(20, longest=longest), seed=seed)[0]
+    sampling = replace(DRAWING, translation=1.0, batch_subwords=budget)
+    batch = batches(sampling, translated=parallel(20, longest=longest), seed=seed)[0]
     rows, width = batch.subwords.shape
     assert rows == 1 or rows * width <= budget
 
 
 def test_pairs_of_similar_length_waste_little_padding():
-    drawing = replace(DRAWING, steps=60, translation=1.0, batch_subwords=1024)
-    made = batches(drawing, translated=parallel(400, longest=40))
+    sampling = replace(DRAWING, steps=60, translation=1.0, batch_subwords=1024)
+    made = batches(sampling, translated=parallel(400, longest=40))
     masks = [made[step].mask for step in range(60)]
     assert np.mean([1.0 if mask is None else float(mask.float().mean()) for mask in masks]) > 0.9
 
 
 def test_batches_of_pairs_use_their_budget():
-    drawing = replace(DRAWING, steps=60, translation=1.0, batch_subwords=1024)
-    made = batches(drawing, translated=parallel(400, longest=40))
+    sampling = replace(DRAWING, steps=60, translation=1.0, batch_subwords=1024)
+    made = batches(sampling, translated=parallel(400, longest=40))
     assert np.mean([made[step].subwords.numel() for step in range(60)]) > 0.85 * 1024
 
 
@@ -148,7 +150,7 @@ def test_a_batch_of_one_language_says_which(seed):
     made = batches(sizes=(1000, 800, 600), seed=seed)
     for step in range(len(made)):
         (tens,) = languages_of(made[step])
-        assert made[step].language == CODES[tens - 1]
+        assert made[step].languages == (CODES[tens - 1],)
 
 
 @settings(deadline=None, max_examples=20)
@@ -157,17 +159,17 @@ def test_a_mixed_batch_says_the_language_of_each_row(seed):
     batch = batches(replace(DRAWING, mixed=True), sizes=(1000, 800, 600), seed=seed)[0]
     rows = batch.subwords.flatten().clone()
     rows[batch.places] = batch.gold
-    assert len(batch.language) == len(batch.subwords) == 6
-    for language, row in zip(batch.language, rows.view_as(batch.subwords), strict=True):
+    assert len(batch.languages) == len(batch.subwords) == 6
+    for language, row in zip(batch.languages, rows.view_as(batch.subwords), strict=True):
         assert set((row[row > 9] // 10).tolist()) == {CODES.index(language) + 1}
 
 
 def test_a_row_of_translations_is_in_both_its_languages():
-    drawing = replace(DRAWING, translation=1.0)
-    batch = batches(drawing, translated=parallel(30, CODES))[0]
+    sampling = replace(DRAWING, translation=1.0)
+    batch = batches(sampling, translated=parallel(30, CODES))[0]
     rows = batch.subwords.flatten().clone()
     rows[batch.places] = batch.gold
-    for language, row in zip(batch.language, rows.view_as(batch.subwords), strict=True):
+    for language, row in zip(batch.languages, rows.view_as(batch.subwords), strict=True):
         tens = [int(one) // 10 for one in row if one > 9]
         assert language == "+".join(CODES[number - 1] for number in dict.fromkeys(tens))
 
@@ -178,8 +180,8 @@ def test_a_row_of_translations_is_in_both_its_languages():
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 999), st.integers(1, 9), st.booleans(), st.booleans())
 def test_parts_are_the_whole_batch(seed, count, mixed, translated):
-    drawing = replace(DRAWING, mixed=mixed, translation=float(translated))
-    whole = batches(drawing, translated=parallel(30) if translated else (), seed=seed)[0]
+    sampling = replace(DRAWING, mixed=mixed, translation=float(translated))
+    whole = batches(sampling, translated=parallel(30) if translated else (), seed=seed)[0]
     parts = [part for part, _ in whole.parts(count)]
     shares = [share for _, share in whole.parts(count)]
     assert len(parts) == min(count, len(whole.subwords))
@@ -195,7 +197,7 @@ def test_parts_are_the_whole_batch(seed, count, mixed, translated):
         places += (part.places + rows_before * width).tolist()
         rows_before += len(part.subwords)
     assert places == whole.places.tolist()
-    said = [part.language for part in parts]
-    assert set(said) == {whole.language} or sum(said, ()) == whole.language
+    said = [part.languages for part in parts]
+    assert set(said) == {whole.languages} or sum(said, ()) == whole.languages
     sizes = {len(part.subwords) for part in parts}
     assert max(sizes) - min(sizes) <= 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from isogloss.training.kept_states import keep_states
+from isogloss.training.aligned_batches import cache_states
 
 COUNTS = np.array([2, 0, 3, 1])
 
@@ -17,7 +17,7 @@ def kept(path, groups=((2, 0), (1, 3)), compute=None, kind="float32"):
     def every(group):
         return torch.cat([states_of_row(row) for row in group])
 
-    return keep_states(path, groups, COUNTS, compute or every, dim=4, kept=kind)
+    return cache_states(path, groups, COUNTS, compute or every, dim=4, kept=kind)
 
 
 @pytest.mark.parametrize("kind", ["float16", "float32"])

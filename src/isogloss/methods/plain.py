@@ -1,0 +1,159 @@
+"""The plain methods: one training, and which labels it reads.
+
+With one seed they start from the very same head. Bilingual without a second language, translate-train without
+a target and few-shot with all shots are the others, to the bit.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from typing import ClassVar, Literal
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.runs import Count, Whole
+from isogloss.data.shots import Per
+from isogloss.tasks import TASKS
+from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune
+from isogloss.training.gradient_conflict import WATCHES, Conflict
+from isogloss.training.pseudo_labels import untagged, uses_teacher
+from isogloss.training.setting import Reads, Setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOnly:
+    """Train on the source languages, test anywhere (zero-shot transfer; paper 1's θ_S)."""
+
+    name: ClassVar[str] = "source-only"
+    sides: ClassVar[tuple[str, ...]] = ("source",)
+    goes_on: ClassVar[bool] = False
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
+        """Read the source languages alone."""
+        return Reads(train=source, dev=source)
+
+    def train(self, setting: Setting) -> Trained:
+        """Fine-tune on the source languages; their dev sets choose the epoch."""
+        return fine_tune(setting, self.reads(setting.source, setting.target))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetOnly:
+    """Train on the target language's own labels (paper 1's θ_T)."""
+
+    name: ClassVar[str] = "target-only"
+    sides: ClassVar[tuple[str, ...]] = ("target",)
+    goes_on: ClassVar[bool] = False
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
+        """Read the target languages alone."""
+        return Reads(train=target, dev=target)
+
+    def train(self, setting: Setting) -> Trained:
+        """Fine-tune on the target languages; their dev sets choose the epoch."""
+        return fine_tune(setting, self.reads(setting.source, setting.target))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bilingual:
+    """Train on source and target labels together (paper 1's θ_ST), one language a batch."""
+
+    name: ClassVar[str] = "bilingual"
+    sides: ClassVar[tuple[str, ...]] = ("source", "target")
+    goes_on: ClassVar[bool] = False
+
+    conflict: Conflict | None = field(default=None, metadata=WATCHES)
+    """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read both; the mean of their dev scores chooses the epoch."""
+        return Reads(train=(*source, *target), dev=(*source, *target))
+
+    def train(self, setting: Setting) -> Trained:
+        """Fine-tune on both; the mean of their dev scores chooses the epoch."""
+        reads = self.reads(setting.source, setting.target)
+        return fine_tune(setting, reads, conflict=self.conflict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewShot:
+    """Go on from a model (``start``, usually source-only) with a few examples of each target language.
+
+    Under-specified optimization, Section 6, asks for it: which shots are chosen is a part of the run, so runs
+    that differ in ``draw`` alone show how much the choice matters. Lauscher et al. (2020), "From Zero to
+    Hero", introduced the setting.
+    """
+
+    name: ClassVar[str] = "few-shot"
+    sides: ClassVar[tuple[str, ...]] = ("source", "target")
+    goes_on: ClassVar[bool] = True
+
+    shots: Count = 10
+    """Examples of each target language."""
+
+    per: Per = "all"
+    """What shots are counted for: all examples, or each label (tasks with one label an example)."""
+
+    draw: Whole = 0
+    """Seed of the choice of shots; with one draw, fewer shots are the first of more."""
+
+    dev: Literal["target", "source"] = "target"
+    """Whose dev set chooses the epoch: the training language's, as in the paper, or one without target
+    labels."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read the targets; the dev sets of one side choose the epoch."""
+        return Reads(train=target, dev=target if self.dev == "target" else source)
+
+    def train(self, setting: Setting) -> Trained:
+        """Train on the chosen examples alone; without any the model stays as it was, to the bit."""
+        few = few_examples(setting, self.shots, draw=self.draw, per=self.per)
+        return fine_tune(few, self.reads(setting.source, setting.target))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslateTrain:
+    """Train on the source languages and their translations together.
+
+    The strongest plain baseline of X-Mixup and of XTREME (Hu et al., 2020). Translations come as examples of
+    a pair: en-sw is what was written in en and translated into sw, labels carried over. Labels of words
+    (tagging) do not outlive translation; there a source-only model may label the translations, as it does for
+    X-Mixup: a baseline that knows no more than X-Mixup.
+    """
+
+    name: ClassVar[str] = "translate-train"
+    sides: ClassVar[tuple[str, ...]] = ("source", "target")
+    goes_on: ClassVar[bool] = False
+
+    with_source: bool = True
+    """Whether the source examples themselves are trained on too."""
+
+    labels: Literal["teacher"] | None = None
+    """teacher: in tagging a source-only model labels the translations, and tags they come with are not looked
+    at; none said: translations carry their labels, in tagging those of files that have some."""
+
+    conflict: Conflict | None = field(default=None, metadata=WATCHES)
+    """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
+
+    def __post_init__(self) -> None:
+        """Refuse to watch gradients of labels that are a teacher's."""
+        if self.labels and self.conflict:
+            raise ConfigError(
+                f"{self.name}: conflict is watched on labelled examples, and labels = {self.labels!r} has "
+                f"translations without. Leave one of the two out."
+            )
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Read the source and its translations; target labels choose nothing: they are thought unknown."""
+        translated = tuple(f"{one}-{other}" for one, other in product(source, target))
+        return Reads(train=(*(source if self.with_source else ()), *translated), dev=source)
+
+    def needs_teacher(self, task: str) -> bool:
+        """Tell whether translations of a task are labelled by a source-only model."""
+        return self.labels == "teacher" and uses_teacher(TASKS[task])
+
+    def train(self, setting: Setting) -> Trained:
+        """Fine-tune on all of them, one language a batch."""
+        reads = self.reads(setting.source, setting.target)
+        if self.needs_teacher(setting.task.name):
+            return fine_tune(untagged(setting), reads, prepare=partial(examples_alone, pseudo=True))
+        return fine_tune(setting, reads, conflict=self.conflict)

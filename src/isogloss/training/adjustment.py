@@ -1,0 +1,164 @@
+"""Adjusting an encoder with aligned sentence pairs: by training it, or by maps in closed form.
+
+The states of the encoder as it was (f⁰) are computed once for each sentence, without dropout, and kept.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.records import Value
+from isogloss.core.seeds import derive
+from isogloss.encoders import load_tokenizer, load_whole
+from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders.speaking import LanguageMaps, check_languages, keep_language_maps, language_maps_of
+from isogloss.nn.language_map import Kind, LanguageMap, Moments, language_map
+from isogloss.training.aligned_batches import (
+    AlignedBatch,
+    CachedStates,
+    CacheType,
+    Caching,
+    collate_pairs,
+    reference_states,
+    states_of,
+)
+from isogloss.training.aligned_pairs import AlignedPairs, PairEncoding, encode_pairs
+from isogloss.training.batching import Bucketed, by_length
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.evaluation import BUDGET
+from isogloss.training.fit import Callbacks, fit, precision_of
+from isogloss.training.optimizer import Schedule
+from isogloss.training.precision import device, scoring
+from isogloss.training.setting import AdjustSetting
+from isogloss.training.states import check_layers
+
+PairLoss = Callable[[Any, AlignedBatch], Tensor]
+"""From the model and a batch to one number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTraining:
+    """How long and how fast an encoder is adjusted."""
+
+    epochs: int
+    batch_size: int
+    schedule: Schedule
+    dropout: bool
+    checkpoint_every: int
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """An encoder, its tokenizer, the rows its adjustment left, and what there is to warn of."""
+
+    model: Any
+    tokenizer: Any
+    rows: list[dict[str, Value]]
+    warnings: tuple[str, ...] = ()
+
+
+def adjust(
+    setting: AdjustSetting,
+    loss: PairLoss,
+    *,
+    encoding: PairEncoding,
+    training: PairTraining,
+    kept: CacheType | None,
+) -> Adjusted:
+    """Train an encoder on aligned sentence pairs; without a step it stays as it is, to the bit.
+
+    ``kept`` says in what f⁰ is kept, None that the loss does not look at it. A batch holds one pair of
+    languages.
+    """
+    tokenizer = load_tokenizer(setting.start)
+    model = load_whole(setting.start, attention=fastest_attention())
+    refuse_mapped(model, setting.start)
+    check_layers(model, [encoding.layer])
+    check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
+    pairs = encode_pairs(setting.bitext, tokenizer, encoding)
+    checkpoints = Checkpoints(setting.folder, training.checkpoint_every)
+    schedule = replace(training.schedule, precision=precision_of(training.schedule.precision, checkpoints))
+    before: CachedStates | None = None
+    if kept and training.epochs:
+        keeping = Caching(folder=setting.folder, kept=kept, precision=schedule.precision, tell=setting.tell)
+        before = reference_states(model, pairs, range(len(pairs)), keeping)
+    batches = Bucketed(
+        groups=pairs.groups,
+        length=pairs.length,
+        size=training.batch_size,
+        epochs=training.epochs,
+        seed=derive(setting.seed, "order"),
+        make=lambda rows, _, __: collate_pairs([pairs[row] for row in rows], before, padding=pairs.padding),
+    )
+    rows: list[dict[str, Value]] = list(pairs.rows)
+    if len(batches):
+        callbacks = Callbacks(checkpoints=checkpoints, tell=setting.tell, what="adjusting")
+        run = partial(_loss, loss, training.dropout)
+        rows += fit(model, batches, run, schedule=schedule, seed=setting.seed, callbacks=callbacks).rows
+    return Adjusted(model.eval(), tokenizer, rows, pairs.warnings())
+
+
+def refuse_mapped(model: Any, start: str) -> None:
+    """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
+    if language_maps_of(model) is not None:
+        raise ConfigError(
+            f"{start}: this encoder maps each language's states already, and its maps would not fit it any "
+            f"more. Start from the encoder without maps; map last, all pairs of languages at once."
+        )
+
+
+def _loss(loss: PairLoss, dropout: bool, model: Any, batch: AlignedBatch) -> Tensor:
+    model.train(dropout)  # fit has switched it on.
+    return loss(model, batch)
+
+
+def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding, precision: str) -> Adjusted:
+    """Leave an encoder as it is, to the bit, and let it carry the maps that ``language_maps`` finds."""
+    tokenizer, model = load_tokenizer(setting.start), load_whole(setting.start)
+    refuse_mapped(model, setting.start)
+    check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
+    pairs = encode_pairs(setting.bitext, tokenizer, encoding)
+    keep_language_maps(model, language_maps(model, pairs, kind, precision=precision))
+    return Adjusted(model, tokenizer, list(pairs.rows), pairs.warnings())
+
+
+def language_maps(model: Any, pairs: AlignedPairs, kind: Kind, *, precision: str = "auto") -> LanguageMaps:
+    """Find the map of each target language onto the source, from the last states of what is matched.
+
+    All pairs of languages (en-es, en-ru) have one source. ConfigError when they do not, DataError when a pair
+    has nothing that is matched.
+    """
+    sources = {languages.partition("-")[0] for languages in pairs.groups}
+    if len(sources) != 1:
+        raise ConfigError(
+            f"language maps lead from each target language to one source: found the pairs "
+            f"{', '.join(pairs.groups) or '(none)'}. Give pairs of one source (en-es, en-ru)."
+        )
+    model.to(device()).eval()
+    with scoring(model.base_model, precision):
+        maps = {
+            languages.partition("-")[2]: _map(model, pairs, languages, rows, kind)
+            for languages, rows in pairs.groups.items()
+        }
+    return LanguageMaps(sources.pop(), maps)
+
+
+def _map(model: Any, pairs: AlignedPairs, languages: str, rows: range, kind: Kind) -> LanguageMap:
+    moments = Moments(model.config.hidden_size)
+    where = next(model.parameters()).device
+    for group in by_length([pairs.length(row) for row in rows], BUDGET):
+        batch = collate_pairs([pairs[rows[place]] for place in group], None, padding=pairs.padding)
+        batch = batch.to(where)
+        states = states_of(model, batch.passes, layer=-1)
+        moments.add(batch.source.of(states), batch.target.of(states))
+    if not moments.count:
+        raise DataError(
+            f"{languages}: no word is linked in any sentence pair that was read, so there is nothing to map "
+            f"by. Align the bitext, or read whole sentences."
+        )
+    return language_map(moments, kind)

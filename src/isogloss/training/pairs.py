@@ -1,0 +1,173 @@
+"""Examples beside their translations: rows of both sides that belong together, and batches of such pairs.
+
+Both sides of a batch run through an encoder in one pass, the source's rows first.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from isogloss.core.seeds import derive
+from isogloss.data.examples import Example
+from isogloss.data.parallel_examples import matched
+from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate
+from isogloss.training.batching import Bucketed
+from isogloss.training.pseudo_labels import encode, encode_pseudo_labelled
+from isogloss.training.setting import Setting
+
+TakesReal = Callable[[int, int], list[bool]]
+"""From a step and the number of its pairs: whether each has the real source, not its back-translation."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRow:
+    """A source row and its translation; ``back`` is what may take the source's place."""
+
+    source: EncodedRow
+    target: EncodedRow
+    back: EncodedRow | None = None
+
+    def __len__(self) -> int:
+        """Return the subwords of the longer side."""
+        return max(len(self.source.subwords), len(self.target.subwords))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedBatch:
+    """Rows of both sides, the source's first, and the labels of each side.
+
+    The places of ``both`` are those of the source, then those of the target.
+    """
+
+    both: Batch
+    source: Batch
+    target: Batch
+
+    def to(self, device: torch.device | str) -> "PairedBatch":
+        """Return the batch on a device."""
+        return PairedBatch(
+            both=self.both.to(device), source=self.source.to(device), target=self.target.to(device)
+        )
+
+    def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """Split scores [label class] of ``both`` into those of source and target."""
+        places = len(self.source.columns)
+        return scores[:places], scores[places:]
+
+
+def paired_batches(
+    setting: Setting,
+    tokenizer: Any,
+    train: Mapping[str, Sequence[Example]],
+    *,
+    takes_real: TakesReal | None = None,
+    pseudo_labels: bool = False,
+) -> tuple[Bucketed[PairedRow, PairedBatch], tuple[str, ...]]:
+    """Give batches of ``batch_size`` pairs, each of one pair of languages, every pair once an epoch.
+
+    Examples without a translation are left out, with a warning; DataError where too many labels differ for
+    the two to be the same examples. With ``takes_real`` back-translations take the source's place now and
+    then; with ``pseudo_labels`` the setting's teacher labels whatever was translated.
+    """
+    translated = partial(encode_pseudo_labelled if pseudo_labels else _encode_any, setting, tokenizer)
+    groups, warnings = {}, []
+    for source, target in product(setting.source, setting.target):
+        name, back = f"{source}-{target}", f"{source}-{target}-{source}"
+        both = matched(train[source], train[name], names=(source, name), partial=True)
+        originals = [original for original, _ in both]
+        groups[name] = paired_rows(
+            encode(setting, tokenizer, originals),
+            translated([translation for _, translation in both], name),
+            _back_rows(translated, originals, train[back], back) if takes_real else (),
+        )
+        if left_out := len(train[source]) - len(both):
+            warnings.append(
+                f"{left_out} of {len(train[source])} examples of {source} have no translation with the same "
+                f"label in {name} and were left out."
+            )
+
+    def make(pairs: list[PairedRow], name: str, step: int) -> PairedBatch:
+        source, _, target = name.partition("-")
+        languages = (source,) * len(pairs) + (target,) * len(pairs)
+        real = takes_real(step, len(pairs)) if takes_real else [True] * len(pairs)
+        sources = [
+            pair.source if is_real or pair.back is None else pair.back
+            for pair, is_real in zip(pairs, real, strict=True)
+        ]
+        targets = [pair.target for pair in pairs]
+        return collate_sides(sources, targets, padding=tokenizer.pad_token_id, languages=languages)
+
+    batches = Bucketed(
+        groups=groups,
+        length=len,
+        size=setting.optimization.batch_size,
+        epochs=setting.optimization.epochs,
+        seed=derive(setting.seed, "order"),
+        make=make,
+    )
+    return batches, tuple(warnings)
+
+
+def _encode_any(
+    setting: Setting, tokenizer: Any, examples: Sequence[Example], _language: str
+) -> list[EncodedRow]:
+    return encode(setting, tokenizer, examples)
+
+
+def _back_rows(
+    translated: Callable[[Sequence[Example], str], list[EncodedRow]],
+    originals: Sequence[Example],
+    translations: Sequence[Example],
+    name: str,
+) -> list[EncodedRow]:
+    """Encode the back-translations that are there, under the numbers of their originals."""
+    numbers = {example.id: number for number, example in enumerate(originals)}
+    both = matched(originals, translations, names=(name.partition("-")[0], name), partial=True)
+    rows = translated([back for _, back in both], name)
+    return [replace(row, example=numbers[both[row.example][0].id]) for row in rows]
+
+
+def paired_rows(
+    sources: Iterable[EncodedRow], targets: Iterable[EncodedRow], backs: Iterable[EncodedRow] = ()
+) -> list[PairedRow]:
+    """Pair the rows of examples that have equal numbers, in their order.
+
+    A long text has several windows, and its translation may have more or fewer: the side with fewer gives
+    some of them twice, so that neighbours meet and none is left out.
+    """
+    there, others, again = by_example(sources), by_example(targets), by_example(backs)
+    found: list[PairedRow] = []
+    for example, rows in there.items():
+        translated, back = others.get(example, []), again.get(example, [])
+        if not translated:
+            continue
+        count = max(len(rows), len(translated))
+        backs_of = repeated(back, count) if back else [None] * count
+        found += map(PairedRow, repeated(rows, count), repeated(translated, count), backs_of)
+    return found
+
+
+def repeated(rows: Sequence[EncodedRow], count: int) -> list[EncodedRow]:
+    """Give ``count`` of these rows in their order, each as often as the others or once more."""
+    return [rows[place * len(rows) // count] for place in range(count)]
+
+
+def collate_sides(
+    sources: Sequence[EncodedRow],
+    targets: Sequence[EncodedRow],
+    *,
+    padding: int,
+    languages: tuple[str, ...] = (),
+) -> PairedBatch:
+    """Put as many rows of each side into one batch; ``languages`` are those of the rows of both."""
+    unlabelled = [replace(row, gold=(), heads=(), soft=None) for row in (*sources, *targets)]
+    return PairedBatch(
+        both=collate(unlabelled, padding=padding, languages=languages),
+        source=collate(sources, padding=padding),
+        target=collate(targets, padding=padding),
+    )

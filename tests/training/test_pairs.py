@@ -1,0 +1,147 @@
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.core.errors import DataError
+from isogloss.data.examples import SentencePair
+from isogloss.encoders import load_tokenizer
+from isogloss.tasks import TASKS
+from isogloss.tasks.batch import EncodedRow
+from isogloss.training.pairs import collate_sides, paired_batches, paired_rows, repeated
+
+LABELS = TASKS["nli"].labels
+WORDS = ("cat", "mat", "dog", "hills", "Rome", "things")
+
+
+def row(example, length, gold=(0,)):
+    return EncodedRow(example=example, subwords=tuple(range(10, 10 + length)), gold=gold)
+
+
+def rows(counts, longer=0):
+    """Rows of as many examples, so many rows each; a row's length says which of its example it is."""
+    return [
+        row(example, 1 + number + longer) for example, count in enumerate(counts) for number in range(count)
+    ]
+
+
+@given(st.integers(1, 9), st.integers(0, 9))
+def test_repeating_keeps_the_order_leaves_none_out_and_repeats_evenly(few, more):
+    found = repeated([row(number, 1) for number in range(few)], few + more)
+    numbers = [one.example for one in found]
+    assert numbers == sorted(numbers)
+    times = [numbers.count(number) for number in range(few)]
+    assert max(times) - min(times) <= 1
+    assert min(times) >= 1
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4)), min_size=1, max_size=5))
+def test_rows_of_the_same_example_are_paired_and_examples_without_one_left_out(counts):
+    found = paired_rows(rows([one for one, _ in counts]), rows([other for _, other in counts]))
+    assert all(pair.source.example == pair.target.example for pair in found)
+    for example, (one, other) in enumerate(counts):
+        own = [pair for pair in found if pair.source.example == example]
+        assert len(own) == (max(one, other) if other else 0)
+        if other:
+            assert {len(pair.source.subwords) for pair in own} == set(range(1, one + 1))
+            assert {len(pair.target.subwords) for pair in own} == set(range(1, other + 1))
+
+
+def test_back_translations_stand_beside_their_example_where_there_are_some():
+    found = paired_rows(rows([1, 2]), rows([1, 1]), rows([0, 1], longer=5))
+    assert [pair.back is None for pair in found] == [True, False, False]
+    assert [len(pair) for pair in found] == [1, 1, 2]
+
+
+def test_a_batch_holds_the_sources_first_and_its_places_in_that_order():
+    sources, targets = [row(0, 3, gold=(1,)), row(1, 2)], [row(0, 2, gold=(1,)), row(1, 5)]
+    batch = collate_sides(sources, targets, padding=0, languages=("en", "en", "de", "de"))
+    assert batch.both.mask.sum(dim=1).tolist() == [3, 2, 2, 5]
+    assert batch.source.gold.tolist() == batch.target.gold.tolist() == [1, 0]
+    source, target = batch.split(torch.arange(4))
+    assert (source.tolist(), target.tolist()) == ([0, 1], [2, 3])
+    assert batch.source.soft is None
+    assert torch.equal(batch.to("cpu").both.subwords, batch.both.subwords)
+    assert batch.to("cpu").both.languages == ("en", "en", "de", "de")
+
+
+def test_where_some_rows_have_probabilities_gold_labels_become_such():
+    soft = torch.tensor([[0.25, 0.75, 0.0]], dtype=torch.float16)
+    batch = collate_sides(
+        [row(0, 3, gold=(2,)), replace(row(1, 2, gold=()), soft=soft)],
+        [row(0, 3, gold=()), row(1, 2, gold=())],
+        padding=0,
+    )
+    assert batch.source.soft.tolist() == [[0.0, 0.0, 1.0], [0.25, 0.75, 0.0]]
+    assert not len(batch.source.gold)
+    assert batch.both.soft is None and batch.target.soft is None
+
+
+def test_rows_of_which_only_some_have_labels_are_refused():
+    with pytest.raises(ValueError, match="a batch has all labels or none"):
+        collate_sides([row(0, 3), row(1, 2, gold=())], rows([1, 1]), padding=0)
+
+
+# Examples and their translations
+
+
+def examples(count, mark=""):
+    return [
+        SentencePair(
+            id=f"p{n}",
+            first=" ".join([WORDS[n % 6]] * (1 + n % 4)),
+            second=mark or "the",
+            label=LABELS[n % 3],
+        )
+        for n in range(count)
+    ]
+
+
+@pytest.fixture
+def paired(make_setting, bert_folder):
+    """Pair examples with their translations, as a training reads them."""
+    setting = replace(make_setting(("en",), ("de",), batch_size=4), task=TASKS["nli"])
+
+    def made(first, second, **how):
+        train = {"en": first, "en-de": second, "en-de-en": first[:3]}
+        return paired_batches(setting, load_tokenizer(bert_folder), train, **how)
+
+    return made
+
+
+def test_an_example_without_translation_is_left_out_and_told_of(paired):
+    batches, warnings = paired(examples(9), examples(7))
+    assert len(batches.groups["en-de"]) == 7
+    assert warnings == (
+        "2 of 9 examples of en have no translation with the same label in en-de and were left out.",
+    )
+
+
+def test_translations_of_other_examples_are_an_error(paired):
+    turned = [replace(one, label=LABELS[(n + 1) % 3]) for n, one in enumerate(examples(9))]
+    with pytest.raises(DataError, match="en and en-de: 9 of 9 examples have another label"):
+        paired(examples(9), turned)
+
+
+def test_a_batch_holds_examples_and_then_their_translations(paired):
+    batches, warnings = paired(examples(10), examples(10, "on")[::-1])
+    assert (warnings, batches.steps_per_epoch) == ((), 3)
+    of = {tuple(one.source.subwords): tuple(one.target.subwords) for one in batches.groups["en-de"]}
+    seen = Counter()
+    for step in range(3):
+        batch = batches[step]
+        half = len(batch.source.subwords)
+        assert batch.both.languages == ("en",) * half + ("de",) * half
+        found = [tuple(one[one != 0].tolist()) for one in batch.both.subwords]
+        assert [of[one] for one in found[:half]] == found[half:]
+        assert batch.source.gold.tolist() == batch.target.gold.tolist()
+        seen.update(found[:half])
+    assert seen == Counter(tuple(one.source.subwords) for one in batches.groups["en-de"])
+
+
+def test_back_translations_take_the_sources_place_when_they_are_asked_for(paired):
+    batches, _ = paired(examples(4), examples(4, "on"), takes_real=lambda step, count: [step == 0] * count)
+    assert [one.back is None for one in batches.groups["en-de"]] == [False, False, False, True]
