@@ -12,7 +12,7 @@ from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.data.word_links import read_pharaoh
 from isogloss.experiments.aligning import AlignmentWanted, align_bitext
-from isogloss.experiments.bitext_runs import LINKS
+from isogloss.experiments.alignments import LINKS
 
 RECIPE = """
 title = "Adjust"

@@ -11,8 +11,7 @@ from isogloss.core.runs import Architecture, FineTune, Measure, Modules, Pretrai
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders.language_modules import modules_of
-from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.languages_read import mapped_languages, module_languages, reads
+from isogloss.experiments.encoders import encoder_label, mapped_languages, module_languages, reads
 from isogloss.experiments.running import plan_recipe
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.using import load_model

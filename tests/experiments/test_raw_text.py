@@ -15,7 +15,7 @@ from isogloss.core.runs import FineTune, Measure, Pretrained
 from isogloss.data.sources import Sources
 from isogloss.data.tensor_file import read_tensors
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.experiments.raw_text import masked_lm_of, text_of
+from isogloss.experiments.pretraining_text import masked_lm_of, text_of
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.running import plan_recipe
 from isogloss.experiments.store import Store

@@ -233,7 +233,7 @@ def test_an_interrupted_translation_goes_on_where_it_was(shop, trained, monkeypa
 
 
 def test_a_model_that_is_there_is_known_by_its_files(shop, trained, tmp_path):
-    from isogloss.experiments.translation_models import translation_model, translator_places
+    from isogloss.experiments.translations import translation_model, translator_places
 
     folder = shop.store.folder(TRANSLATOR)
     named = translation_model(str(folder))

@@ -128,7 +128,7 @@ def pretrain_in_all_processes(
 
 def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
     """Print every run of a recipe: its id, whether it is done, and how many others need it."""
-    from isogloss.experiments.fewer_examples import fewer_in_plan
+    from isogloss.experiments.reading import fewer_in_plan
 
     planned = request.plan()
     for warning in fewer_in_plan(planned.runs):

@@ -11,8 +11,7 @@ from isogloss.core.records import Record, Row
 from isogloss.core.runs import Align, Run
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.sources import Sources
-from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.bitext_runs import LINKS
+from isogloss.experiments.alignments import LINKS, Asked, alignments
 from isogloss.experiments.encoders import places, pretrained
 from isogloss.experiments.recipe import Recipe, located, refuse_empty_or_twice
 from isogloss.experiments.running import Planned, make

@@ -11,8 +11,7 @@ from isogloss.data.sources import Sources, joined
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.language_modules import check_modules
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, pretrained
-from isogloss.experiments.languages_read import check_read, mapped_languages
+from isogloss.experiments.encoders import check_read, encoder_label, mapped_languages, pretrained
 from isogloss.experiments.pretraining_text import has_dev
 from isogloss.experiments.recipe import (
     AdjustTable,

@@ -35,12 +35,11 @@ from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_modules import parameter_counts
 from isogloss.encoders.mixup import load_mixup
-from isogloss.experiments.bitext_runs import adjust, align, bitext_of
+from isogloss.experiments.alignments import adjust, align, bitext_of
 from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.fewer_examples import fewer_than_asked
 from isogloss.experiments.labels import described, translation_model_label, translator_label
-from isogloss.experiments.pretraining_text import PretrainingText
-from isogloss.experiments.raw_text import keep_tensors, masked_lm_of, text_of
+from isogloss.experiments.pretraining_text import PretrainingText, keep_tensors, masked_lm_of, text_of
+from isogloss.experiments.reading import fewer_than_asked
 from isogloss.experiments.run_examples import parallel_text, run_bitext, run_examples
 from isogloss.experiments.translation_runs import train_translator, translate
 from isogloss.experiments.workshop import WORK, Made, Workshop, device

@@ -11,9 +11,8 @@ from isogloss.data.layouts import is_translation
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import encoder_label, most_subwords, place_of
+from isogloss.experiments.encoders import check_read, encoder_label, most_subwords, place_of
 from isogloss.experiments.grid_lists import check_lists, check_tasks, many, seeds_for, tasks_of, treebanks_of
-from isogloss.experiments.languages_read import check_read
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,

@@ -9,11 +9,15 @@ from isogloss.data.layouts import is_translation
 from isogloss.data.parallel_examples import check_parallel
 from isogloss.data.sources import Sources, Treebanks, joined
 from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.chosen import Chosen, models_chosen, refuse_unread
-from isogloss.experiments.encoders import encoder_label, has_masked_lm
+from isogloss.experiments.encoders import encoder_label, has_masked_lm, reads
 from isogloss.experiments.grid import Cell
-from isogloss.experiments.languages_read import reads
-from isogloss.experiments.measured_models import named_treebanks, translations_made
+from isogloss.experiments.measured_models import (
+    Chosen,
+    models_chosen,
+    named_treebanks,
+    refuse_unread,
+    translations_made,
+)
 from isogloss.experiments.recipe import located, refuse_empty_or_twice
 from isogloss.tasks import TASKS
 from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read

@@ -8,10 +8,16 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.run_graph import in_order
 from isogloss.core.runs import Encoder, Pretrained, Run
 from isogloss.data.sources import Sources
-from isogloss.experiments.chosen import Chosen, choose
 from isogloss.experiments.grid import Cell, cells
 from isogloss.experiments.measured_encoders import over_encoders, over_parallel, over_states, over_text
-from isogloss.experiments.measured_models import over_cells, over_models, over_scores, over_seeds
+from isogloss.experiments.measured_models import (
+    Chosen,
+    choose,
+    over_cells,
+    over_models,
+    over_scores,
+    over_seeds,
+)
 from isogloss.experiments.recipe import (
     Recipe,
 )

@@ -9,7 +9,7 @@ from isogloss.core.run_graph import source_of
 from isogloss.core.runs import FineTune, Measure
 from isogloss.data.examples import Example, Translation
 from isogloss.encoders.mixup import load_mixup
-from isogloss.experiments.bitext_runs import bitext_of
+from isogloss.experiments.alignments import bitext_of
 from isogloss.experiments.translation_runs import translated_examples
 from isogloss.experiments.workshop import Workshop
 from isogloss.tasks import TASKS

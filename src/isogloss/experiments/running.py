@@ -23,7 +23,7 @@ from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe
 from isogloss.experiments.store import Outcome, Store
-from isogloss.experiments.translation_models import fetch_translators, models_named, translator_places
+from isogloss.experiments.translations import fetch_translators, models_named, translator_places
 from isogloss.experiments.workshop import Workshop
 
 

@@ -16,9 +16,14 @@ from isogloss.experiments.labels import translator_label
 from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.running import Planned, make
 from isogloss.experiments.store import Store
-from isogloss.experiments.translation_models import models_named, translator_places
 from isogloss.experiments.translation_runs import EXAMPLES
-from isogloss.experiments.translations import TranslatedBy, Wanted, translators
+from isogloss.experiments.translations import (
+    TranslatedBy,
+    Wanted,
+    models_named,
+    translator_places,
+    translators,
+)
 from isogloss.translators import TranslateSetting
 
 WHERE = "command line"

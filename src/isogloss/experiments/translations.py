@@ -1,19 +1,23 @@
 """From a recipe's [translate] table to the translations its runs read, and the models that make them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.run_graph import original
-from isogloss.core.runs import Count, Encoder, Pretrained, TrainTranslator, Translate, Whole
+from isogloss.core.runs import Count, Encoder, Pretrained, Run, TrainTranslator, Translate, Whole
 from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Corpus, Split
 from isogloss.data.label_projection import WAYS
 from isogloss.data.sources import Sources, Treebanks, joined
+from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.experiments.alignments import aligner_of
+from isogloss.experiments.encoders import fingerprint, local_folder
 from isogloss.experiments.recipe import (
     Recipe,
     Table,
@@ -22,13 +26,56 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.experiments.translation_models import check_direction, translation_model
 from isogloss.methods import TRANSLATION_TRAINING, Method, UsesTeacher
 from isogloss.tasks import TASKS
 from isogloss.tasks.pair_classification import PairClassification
 from isogloss.tasks.span_qa import SpanQA
 from isogloss.training.precision import check_precision
 from isogloss.translators import TRANSLATORS
+
+
+def translation_model(source: str) -> Pretrained:
+    """Name a translation model without the place where this machine keeps it, as encoders are named."""
+    folder = model_folder(source)
+    if folder is None:
+        return Pretrained(source=source)
+    seq2seq_folder(folder)
+    name = folder.parent.name if folder.name == "model" else folder.name
+    return Pretrained(source=name, data=fingerprint(folder))
+
+
+def models_named(table: Mapping[str, Any]) -> list[str]:
+    """List the models that a [translate] table names; one that is none is refused later, with its place."""
+    model = table.get("model") or ()
+    named = model.values() if isinstance(model, Mapping) else (model,) if isinstance(model, str) else ()
+    return [source for source in named if isinstance(source, str)]
+
+
+def model_folder(source: str) -> Path | None:
+    """Return the folder of a model, which may lie within a run's; None for a name on the hub."""
+    folder = local_folder(source)
+    inside = None if folder is None else folder / "model"
+    return inside if inside is not None and (inside / "config.json").is_file() else folder
+
+
+def translator_places(sources: Iterable[str]) -> dict[str, str]:
+    """Return where translation models are on this machine, by fingerprint."""
+    folders = [(translation_model(source).data, model_folder(source)) for source in sources]
+    return {data: str(folder) for data, folder in folders if folder is not None}
+
+
+@lru_cache(maxsize=256)
+def check_direction(folder: str, source: str, target: str) -> None:
+    """Raise ModelError unless a model that is here knows how to be told these languages."""
+    load_subwords(folder, (source, target))
+
+
+def fetch_translators(runs: Iterable[Run]) -> None:
+    """Make sure that translation models of the hub are whole on this machine."""
+    models = [run.model for run in runs if isinstance(run, Translate)]
+    for source in sorted({one.source for one in models if isinstance(one, Pretrained) and not one.data}):
+        seq2seq_folder(source)
+
 
 Model = TrainTranslator | Pretrained
 
