@@ -193,7 +193,7 @@ if __name__ == "__main__":
 MINE = """
 from dataclasses import dataclass
 from typing import ClassVar
-from isogloss.methods.source_only import SourceOnly
+from isogloss.methods.plain import SourceOnly
 
 
 @dataclass(frozen=True, kw_only=True)
