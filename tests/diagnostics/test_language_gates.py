@@ -1,5 +1,6 @@
 """Gates by language: likeness has known answers, and what a measurement leaves agrees with its masks."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from looks import look_at
 
 import isogloss
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.rows import MaskPerplexity, as_row
 from isogloss.core.runs import Modules
@@ -241,21 +242,17 @@ def test_a_penalty_may_stand_in_for_a_sparsity():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "error", "said"),
+    ("old", "new", "said"),
     [
-        ("examples = 40", "examples = 1", DataError, "the text of qaa .train. fills . rows of 16 subwords"),
-        (
-            "block = 16",
-            "block = 257",
-            ConfigError,
-            "rows of 257 subwords .block., but the encoder takes only 256",
-        ),
+        ("examples = 40", "examples = 1", r"the text of qaa \(train\) fills . rows of 16 subwords"),
+        ("block = 16", "block = 257", r"rows of 257 subwords \(block\), but the encoder takes only 256"),
     ],
 )
-def test_text_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path, old, new, error, said):
+def test_text_that_does_not_fit_is_an_error_that_says_what_to_do(tmp_path, old, new, said):
     text = RECIPE.replace("batch_subwords = 64", "batch_subwords = 512").replace(old, new)
-    with pytest.raises(error, match=said):
-        isogloss.run(tiny(tmp_path, text), out=tmp_path / "runs", jobs=1)
+    made = isogloss.run(tiny(tmp_path, text), out=tmp_path / "runs", jobs=1)
+    (why,) = made.outcome.failed.values()
+    assert re.search(said, why)
 
 
 # Encoders that read languages differently

@@ -9,7 +9,6 @@ family that computes attention in its own way does so whatever is asked for.
 """
 
 import base64
-import errno
 import json
 import os
 import shutil
@@ -261,7 +260,7 @@ def save_model(
     except OSError as error:
         raise storage_error(folder, error) from error
     except SafetensorError as error:  # Its writer has an error of its own for what the disk says.
-        raise storage_error(folder, OSError(errno.EIO, str(error))) from error
+        raise storage_error(folder, OSError(str(error))) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
