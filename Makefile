@@ -12,7 +12,7 @@ OUT := runs/quickstart
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (about five minutes)
+quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (about three minutes)
 	@$(BIN)/isogloss quickstart --out $(OUT)
 
 install: $(VENV)/.installed ## Install the package into .venv
