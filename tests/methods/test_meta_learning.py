@@ -14,7 +14,7 @@ from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import MetaBatches, Validation, meta_batches
-from isogloss.training.pretraining import begin, sampling_of, schedule_of
+from isogloss.training.pretraining import begin, pretraining_schedule, sampling_of
 from isogloss.training.setting import TextSetting
 from trained import equal, interrupted, weights
 
@@ -67,13 +67,13 @@ def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting,
         sampling_of(METHOD),
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
-        schedule=schedule_of(METHOD),
+        schedule=pretraining_schedule(METHOD),
         seed=setting.seed,
     )
     for language in setting.languages:
         for one in own_parameters(start.model, language).values():
             one.requires_grad_(False)
-    fit(start.model, batches.train, masked_lm_loss, schedule=schedule_of(METHOD), seed=setting.seed)
+    fit(start.model, batches.train, masked_lm_loss, schedule=pretraining_schedule(METHOD), seed=setting.seed)
     assert equal(weights(ours), weights(start.model))
 
 
@@ -146,7 +146,7 @@ def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting
         sampling_of(METHOD),
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
-        schedule=schedule_of(METHOD),
+        schedule=pretraining_schedule(METHOD),
         seed=derive(0, "any"),
     )
     for language, stream in batches.train.streams.items():

@@ -5,7 +5,7 @@ Section 3.3. The last weights are kept: perplexity on held-out text is noted, an
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, ClassVar
 
@@ -28,8 +28,8 @@ from isogloss.training.pretraining import (
     TextBatches,
     begin,
     check_fields,
+    pretraining_schedule,
     sampling_of,
-    schedule_of,
 )
 from isogloss.training.setting import TextSetting
 
@@ -118,7 +118,7 @@ class MaskedLanguageModelling:
         self.check(setting.architecture, setting.modules, setting.languages)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
-        sampling = sampling_of(self, mixed=self.mixed, translation=self.translation)
+        sampling = replace(sampling_of(self), mixed=self.mixed, translation=self.translation)
         start = begin(setting, self, sampling, attention=fastest_attention())
         batches = TextBatches(
             sampling=sampling,
@@ -133,7 +133,7 @@ class MaskedLanguageModelling:
             tell=setting.tell,
             what="pretraining",
         )
-        schedule = schedule_of(self, accumulation=self.accumulation or 1)
+        schedule = replace(pretraining_schedule(self), accumulation=self.accumulation or 1)
         fitted = fit(
             start.model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, callbacks=callbacks
         )

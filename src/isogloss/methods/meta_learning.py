@@ -26,7 +26,7 @@ from isogloss.training.meta_learning import (
     meta_batches,
 )
 from isogloss.training.optimizer import Schedule
-from isogloss.training.pretraining import begin, check_fields, sampling_of, schedule_of
+from isogloss.training.pretraining import begin, check_fields, pretraining_schedule, sampling_of
 from isogloss.training.processes import processes
 from isogloss.training.setting import TextSetting
 
@@ -144,7 +144,7 @@ class MetaLearning:
                 f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
                 f"{processes()} processes would each see a part. Run it in one process."
             )
-        sampling, schedule = sampling_of(self), schedule_of(self)
+        sampling, schedule = sampling_of(self), pretraining_schedule(self)
         start = begin(setting, self, sampling)
         validation = Validation(
             share=self.validation, batch_subwords=self.validation_subwords or self.batch_subwords

@@ -13,7 +13,17 @@ import pandas as pd
 
 from isogloss.reports.comparison import PLACE, alike, best_split, compare, ranked, where
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.verdicts import AS_BEFORE, HELPS, HURTS, Bounds, Check, Test, check_of, with_beside
+from isogloss.reports.verdicts import (
+    AS_BEFORE,
+    HELPS,
+    HURTS,
+    Bounds,
+    Check,
+    Test,
+    check_of,
+    not_measured,
+    with_beside,
+)
 
 HOW, PLAIN, CONTINUAL = "cross-lingual-adjustment", "source-only", "continual"
 
@@ -54,7 +64,7 @@ def sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
     means = rows[several].groupby(["task", *ADJUSTMENT, "seed", "size"])["score"].mean().reset_index()
     for (task, *_), own in means.groupby(["task", "place", "setting"]):
         rhos = ranked(own, "size", "score", ["seed"], ["encoder.pairs"])
-        found += [check_of(rhos, f"{task}: ρ of translations and score", **tasks[task])] if len(rhos) else []
+        found += [check_of(rhos, f"{task}: ρ of translations and score", tasks[task])] if len(rhos) else []
     return found if _has(m, HOW) else []
 
 
@@ -72,9 +82,9 @@ def drawn_together(m: Measurements) -> list[Check]:
             after, start = own[f"{words}_mean"], own[f"{words}_mean.before"]
             about = f"{task}: {words} words {start.mean():.2f} → {after.mean():.2f}, mean distance"
             values = (after - start).groupby(own["seed"]).mean()
-            found.setdefault(task, []).append(check_of(values, about, **HURTS))
+            found.setdefault(task, []).append(check_of(values, about, HURTS))
     beside = [one.told for task in sorted({*found} - {*TASKS}) for one in found[task]]
-    return with_beside([one for task in TASKS for one in found.get(task) or [check_of(None, task)]], beside)
+    return with_beside([one for task in TASKS for one in found.get(task) or [not_measured(task)]], beside)
 
 
 def continual(m: Measurements, tasks: Mapping[str, Bounds], apart: Iterable[str]) -> list[Check]:
@@ -101,8 +111,8 @@ def _continual(m: Measurements, role: str, tasks: Mapping[str, Bounds], apart: I
                 f"{task}: AUC {own['auc.plain'].mean():.3f} fine-tuned, {own['auc'].mean():.3f} continual, by"
             )
             values = (own["auc"] - own["auc.plain"]).groupby(own["seed"]).mean()
-            checks.append(check_of(values, about, **HELPS))
-        found += checks or [check_of(None, f"{task}, distances")]
+            checks.append(check_of(values, about, HELPS))
+        found += checks or [not_measured(f"{task}, distances")]
     rows = _scores(m)
     sides = _both(_aimed(rows[rows["inputs"] == ""], role))
     return [*found, *_held(m, sides, "continual − source-only", tasks, ("place", "encoder"))]
@@ -125,8 +135,8 @@ def mixed_gains_more(m: Measurements) -> list[Check]:
                 means = [100 * gain[one].mean(axis=None) for one in (how, "")]
                 about = f"{_told(own, ours)}: gain {means[0]:+.1f} {how}, {means[1]:+.1f} plain, difference"
                 values = (gain[how] - gain[""]).mean(axis=1)
-                checks.append(check_of(values, about, **HELPS, scale=100, digits=1))
-        found += checks or [check_of(None, f"{task}, {how}")]
+                checks.append(check_of(values, about, {**HELPS, "scale": 100, "digits": 1}))
+        found += checks or [not_measured(f"{task}, {how}")]
     return found
 
 
@@ -238,8 +248,8 @@ def _held(
             held = compare(m, own, theirs[ids == alike(own, same).iloc[0]])
             if held:
                 about = f"{_told(own[own['language'].isin(held.languages)], ours)}: {what}{_one_encoder(own)}"
-                checks.append(check_of(held, about, **bounds))
-        found += checks or [check_of(None, task)]
+                checks.append(check_of(held, about, bounds))
+        found += checks or [not_measured(task)]
     return found
 
 

@@ -15,7 +15,17 @@ import pandas as pd
 from isogloss.reports.comparison import alike, best_split, compare, ranked, where
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.similarity import corrected
-from isogloss.reports.verdicts import AS_BEFORE, HELPS, HURTS, Bounds, Check, Test, check_of, with_beside
+from isogloss.reports.verdicts import (
+    AS_BEFORE,
+    HELPS,
+    HURTS,
+    Bounds,
+    Check,
+    Test,
+    check_of,
+    not_measured,
+    with_beside,
+)
 
 MASKED, META = "masked-language-modelling", "meta-learning"
 
@@ -89,8 +99,8 @@ def gradients_conflict(m: Measurements) -> list[Check]:
     ]
     conflict = (training["cosine"] - training["within"]).groupby([training[one] for one in BY_SEED]).mean()
     found = [
-        check_seeds(conflict.dropna(), f"cosine in training: {told[1]}, difference", **HURTS),
-        check_seeds(_closer(m, training), "closer − more distant pairs, corrected cosine", **HELPS),
+        check_seeds(conflict.dropna(), f"cosine in training: {told[1]}, difference", HURTS),
+        check_seeds(_closer(m, training), "closer − more distant pairs, corrected cosine", HELPS),
     ]
     beside = [f"finished encoder: {told[0]}"] if len(finished) else []
     return with_beside(found, beside) if len(finished) or len(training) else []
@@ -132,7 +142,7 @@ def _shared(rows: pd.DataFrame) -> list[Check]:
     modules = modules.reindex(columns=["attention", "feed-forward"])
     about = "attention {:.2f}, feed-forward {:.2f}, difference".format(*modules.mean())
     apart = (modules["attention"] - modules["feed-forward"]).dropna().groupby(level=BY_SEED).mean()
-    found = check_seeds(rhos, "ρ of layer and similarity", **HURTS), check_seeds(apart, about, **HELPS)
+    found = check_seeds(rhos, "ρ of layer and similarity", HURTS), check_seeds(apart, about, HELPS)
     return [*found] if len(rows) else []
 
 
@@ -145,7 +155,7 @@ def own_modules_learn_slower(m: Measurements) -> list[Check]:
     found = []
     for one, other, bounds in (("adapter", "joint", HELPS), ("meta-adapter", "adapter", HURTS)):
         values = (logs[one] - logs[other]).dropna().groupby(level="encoder.seed").mean()
-        found.append(check_seeds(values, f"{one} − {other}, log perplexity over training", **bounds))
+        found.append(check_seeds(values, f"{one} − {other}, log perplexity over training", bounds))
     return found if any(check.values for check in found) else []
 
 
@@ -257,8 +267,8 @@ def _held(
                     about = (
                         f"{what}, {half}{_pace(own, other)}: {own['task'].iloc[0]} {' '.join(held.languages)}"
                     )
-                    checks.append(check_seeds(held, about, **bounds))
-        found += checks or [check_of(None, f"{what}, {half}")]
+                    checks.append(check_seeds(held, about, bounds))
+        found += checks or [not_measured(f"{what}, {half}")]
     return found
 
 

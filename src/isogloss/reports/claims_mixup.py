@@ -16,7 +16,7 @@ import pandas as pd
 from isogloss.metrics.correlation import bootstrap_interval, spearman
 from isogloss.reports.comparison import PLACE, best_split, boards, compare, spoken_for, unit_of, where
 from isogloss.reports.measurements import Measurements, once
-from isogloss.reports.verdicts import Check, Found, Test, check_of
+from isogloss.reports.verdicts import HELPS, HURTS, Bounds, Check, Found, Test, check_of
 
 CLASSIFICATION = ("nli", "paraphrase")
 """Tasks that one answer an input is given in: predictions are kept consistent by KL in these alone."""
@@ -76,12 +76,17 @@ class Bench:
         return self.whole[name].iloc[0]
 
     def versus(
-        self, ours: pd.DataFrame, theirs: pd.DataFrame, about: str = "", role: str = "target", **bounds: Any
+        self,
+        ours: pd.DataFrame,
+        theirs: pd.DataFrame,
+        about: str = "",
+        role: str = "target",
+        bounds: Bounds = HELPS,
     ) -> Check:
         """Check a difference on languages of one role, above 0 unless bounds say otherwise."""
         both = [self.on(rows, role) for rows in (ours, theirs)]
         found = compare(self.m, *both, unit=unit_of(*both))
-        return check_of(found, f"{self.about}: {about}", **(bounds or {"above": 0.0}))
+        return check_of(found, f"{self.about}: {about}", bounds)
 
     def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
         """Keep the rows of languages of one role; of unseen ones, every model speaks."""
@@ -101,11 +106,11 @@ def mixup_is_above(m: Measurements) -> list[Check]:
 
 def cka_rises(m: Measurements) -> list[Check]:
     """Claim 2b: X-Mixup models have more alike states than translate-train models."""
-    found, bounds = [], dict[str, Any](above=0, scale=1, digits=3)
+    found, bounds = [], {**HELPS, "scale": 1, "digits": 3}
     for one in _benches(m, _cka(m), inputs=STATES):
-        also = _beside({"− source-only": one.versus(one.whole, one.plain, "", "target", **bounds)})
+        also = _beside({"− source-only": one.versus(one.whole, one.plain, "", "target", bounds)})
         about = f"CKA, x-mixup − translate-train{also}"
-        found.append(one.versus(one.whole, one.trained, about, "target", **bounds))
+        found.append(one.versus(one.whole, one.trained, about, "target", bounds))
     return found
 
 
@@ -116,7 +121,7 @@ def cka_goes_with_transfer(m: Measurements) -> list[Check]:
     for about, own in boards(m, rows, [*PLACE, "encoder", "way"]):
         both = _by_language(_cka_of(m, own)), _by_language(own)
         least = FEWEST_LANGUAGES if own["target"].any() else 1
-        found += _correlation(f"{about}: ρ of CKA and score", *both, least=least, above=0)
+        found += _correlation(f"{about}: ρ of CKA and score", *both, HELPS, least=least)
     return found
 
 
@@ -154,7 +159,7 @@ def ratios_differ(m: Measurements) -> list[Check]:
     rows, found = best_split(rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])), []
     for about, own in boards(m, rows, [*PLACE, "encoder", "way", "inputs.translator"]):
         words = f"{about}: std of λ over examples in percent of its mean, {own['mean'].mean():.3f}"
-        found += _over_seeds(words, _tables(own).dropna(), above=LEAST_SPREAD, digits=2)
+        found += _over_seeds(words, _tables(own).dropna(), {"above": LEAST_SPREAD, "digits": 2})
     return found
 
 
@@ -167,7 +172,7 @@ def gap_shrinks(m: Measurements) -> list[Check]:
             _tables(one.on(own, role)) - _tables(one.on(one.trained, role)) for role, own in sides.items()
         ]
         target, source = (own.dropna(axis="columns", how="all").dropna().mean(axis=1) for own in gains)
-        found += _over_seeds(f"{one.about}: gap of translate-train − of x-mixup", target - source, above=0)
+        found += _over_seeds(f"{one.about}: gap of translate-train − of x-mixup", target - source, HELPS)
     return found
 
 
@@ -209,7 +214,7 @@ def centroids_come_closer(m: Measurements) -> list[Check]:
     for one in _benches(m, rows, inputs=STATES):
         name, theirs = ("translate-train", one.trained) if len(one.trained) else ("source-only", one.plain)
         about = f"variance between languages in percent, x-mixup − {name}"
-        found.append(one.versus(one.whole, theirs, about, "source", below=0))
+        found.append(one.versus(one.whole, theirs, about, "source", HURTS))
     return found
 
 
@@ -221,7 +226,7 @@ def gains_are_apart(m: Measurements) -> list[Check]:
             of_cka = _by_language(_cka_of(m, one.whole)) - _by_language(_cka_of(m, one.trained))
             score = _by_language(one.on(one.whole, "target")) - _by_language(one.on(one.trained, "target"))
             about = f"{one.about}: ρ of gains in CKA and in score"
-            found += _correlation(about, of_cka, score, above=-UNCORRELATED, below=UNCORRELATED)
+            found += _correlation(about, of_cka, score, {"above": -UNCORRELATED, "below": UNCORRELATED})
     return found
 
 
@@ -352,7 +357,7 @@ def _beside(checks: Mapping[str, Check]) -> str:
 
 
 def _correlation(
-    about: str, cka: "pd.Series[float]", score: "pd.Series[float]", *, least: int = 1, **bounds: Any
+    about: str, cka: "pd.Series[float]", score: "pd.Series[float]", bounds: Bounds, *, least: int = 1
 ) -> list[Check]:
     """Check Spearman's ρ over languages: exact p of 0 (few languages), else by Fisher's z."""
     both = pd.concat([cka, score], axis=1).dropna()
@@ -379,10 +384,10 @@ def _correlation(
     return [replace(own, **bounds)]
 
 
-def _over_seeds(about: str, values: Any, **bounds: Any) -> list[Check]:
+def _over_seeds(about: str, values: Any, bounds: Bounds) -> list[Check]:
     """Check values by seed, the mean of languages where there are several."""
     means = values.mean(axis=1) if isinstance(values, pd.DataFrame) else values.dropna()
-    return [check_of(means, about, **{"scale": 100, "digits": 1, **bounds})]
+    return [check_of(means, about, {"scale": 100, "digits": 1, **bounds})]
 
 
 TESTS: Mapping[str, Test] = {

@@ -9,7 +9,6 @@ worth the mean of all targets; seeds that lack one do not count.
 import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from isogloss.metrics.correlation import spearman
 from isogloss.metrics.crossed import LEVEL, POWER
 from isogloss.reports.comparison import PLACE, best_split, boards
 from isogloss.reports.measurements import Measurements, once
-from isogloss.reports.verdicts import Check, Found, Test, check_of
+from isogloss.reports.verdicts import HELPS, Bounds, Check, Found, Test, check_of, not_measured
 
 HARDLY = 0.03
 """A score that "hardly moves" does so by less than three points."""
@@ -39,6 +38,7 @@ WHERE = ["corpus", "treebank", "language", "split", "metric"]
 ON_PATH = [*PLACE, "encoder", "way", "start.way"]
 
 NOTHING: Mapping[str, str] = {}
+PLAIN: Bounds = {"scale": 1, "digits": 2}
 SOURCE, TARGET = {"role": "source"}, {"role": "target"}
 WHOLE = {"part": "all"}
 EQ_1, EQ_2 = ({"start.method": start, **WHOLE} for start in ("source-only", "target-only"))
@@ -68,10 +68,9 @@ def target_varies_more(m: Measurements) -> list[Check]:
 def encoder_is_the_path(m: Measurements) -> list[Check]:
     """Claim 1i: the encoder alone moves the target as the whole does, the head alone does not."""
     rows = _of(_paths(m), {"start.method": "source-only", **TARGET})
-    less = _mean(
-        "gain of the whole − of the encoder", "gain", WHOLE, {"part": "encoder"}, above=-HARDLY, below=HARDLY
-    )
-    head = _mean("gain of the head", "gain", {"part": "head"}, above=-HARDLY, below=HARDLY)
+    near = {"above": -HARDLY, "below": HARDLY}
+    less = _mean("gain of the whole − of the encoder", "gain", near, WHOLE, {"part": "encoder"})
+    head = _mean("gain of the head", "gain", near, {"part": "head"})
     return _each(m, rows, less, head) if {"all"} < {*rows["part"]} else []
 
 
@@ -169,29 +168,29 @@ def _each(m: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
 def _mean(
     words: str,
     name: str,
+    bounds: Bounds,
     of: Mapping[str, str] = NOTHING,
     minus: Mapping[str, str] = NOTHING,
-    **bounds: Any,
 ) -> Part:
     """Make the check of a column's mean over seeds: of some rows, minus that of others if they are named."""
 
     def check(about: str, own: pd.DataFrame) -> list[Check]:
         values, less = (_of(own, of).groupby(["seed", "target"])[name].mean() for of in (of, minus))
-        return _check(f"{about}: {words}", values - less if minus else values, **bounds)
+        return _check(f"{about}: {words}", values - less if minus else values, bounds)
 
     return check
 
 
-def _check(about: str, values: "pd.Series[float]", **bounds: Any) -> list[Check]:
+def _check(about: str, values: "pd.Series[float]", bounds: Bounds) -> list[Check]:
     """Check the mean over seeds of values by seed and target."""
     means = values.dropna().unstack("target").dropna().mean(axis=1)
-    return [check_of(means, about, **{"scale": 100, "digits": 1, **bounds})]
+    return [check_of(means, about, {"scale": 100, "digits": 1, **bounds})]
 
 
 def _fall(about: str, own: pd.DataFrame) -> list[Check]:
     if not own["highest"].max() > 0:
         return [Check(about=f"{about}: every score is 0, nothing was learned")]
-    return _mean("fall", "fall", below=HARDLY)(about, own)
+    return _mean("fall", "fall", {"below": HARDLY})(about, own)
 
 
 def _variances(about: str, own: pd.DataFrame) -> list[Check]:
@@ -214,8 +213,8 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
         order = first.mean().sort_values(kind="stable").index if len(first) else []
         for worse, better in pairwise(order):
             said = f"{about}: slope of {names[worse]} − of {names[better]}, which transfers better"
-            found += _check(said, slope[worse] - slope[better], above=0)
-        found += [check_of(None, f"{about}: no paths that two encoders share")] if len(order) < 2 else []
+            found += _check(said, slope[worse] - slope[better], HELPS)
+        found += [not_measured(f"{about}: no paths that two encoders share")] if len(order) < 2 else []
     return found
 
 
@@ -252,19 +251,19 @@ def _stds(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) ->
 
 
 RISES = (
-    _mean("ρ of α and score", "rho", above=SMOOTH, scale=1, digits=2),
-    _mean("gain", "gain", above=0),
+    _mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}),
+    _mean("gain", "gain", HELPS),
 )
 
-STRAIGHT = _mean("R² of a line", "straight", above=SMOOTH, scale=1, digits=2)
+STRAIGHT = _mean("R² of a line", "straight", {"above": SMOOTH, **PLAIN})
 
-RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", above=0.8, below=1.25, scale=1, digits=2)
+RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", {"above": 0.8, "below": 1.25, **PLAIN})
 """Norms that are about equal."""
 
-ANGLE = _mean("angle in degrees", "angle", above=45, below=65, scale=1, digits=0)
+ANGLE = _mean("angle in degrees", "angle", {"above": 45, "below": 65, "scale": 1, "digits": 0})
 """About 55 degrees."""
 
-STEEPER = _mean("slope, target − source", "slope", TARGET, SOURCE, above=0)
+STEEPER = _mean("slope, target − source", "slope", HELPS, TARGET, SOURCE)
 
 TESTS: Mapping[str, Test] = {
     "1a": lambda m: _each(m, _of(_paths(m), EQ_1 | SOURCE), _fall),

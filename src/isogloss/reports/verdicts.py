@@ -45,7 +45,9 @@ class Found:
         return self.test(bound)
 
 
-Bounds = Mapping[str, float]
+Bounds = Mapping[str, Any]
+"""Where a claim puts a number, above and below; and scale and digits, where it is written otherwise."""
+
 HELPS: Bounds = {"above": 0.0}
 HURTS: Bounds = {"below": 0.0}
 AS_BEFORE: Bounds = {"above": -0.01, "below": 0.01}
@@ -96,13 +98,20 @@ class Check:
         return f"{self.scale * value:.{self.digits}f}".replace("-", "−")
 
 
-def check_of(found: Comparison | Iterable[float] | None, about: str, **facts: Any) -> Check:
+def check_of(
+    found: Comparison | Iterable[float] | None, about: str, bounds: Bounds, unit: str = "seed"
+) -> Check:
     """Return the check of a comparison, of a number for each unit (two decimals), or of what is missing."""
     if isinstance(found, Comparison):
-        return Check(about=about, values=found.values, comparison=found, **facts)
-    values = [] if found is None else [float(one) for one in found]
-    facts = {"values": values, "scale": 1, "digits": 2, **facts}
-    return Check(about=about, **facts) if values else Check(about=f"{about}: not measured")
+        return Check(about=about, values=found.values, comparison=found, unit=unit, **bounds)
+    if not (values := [float(one) for one in (() if found is None else found)]):
+        return not_measured(about)
+    return Check(about=about, values=values, unit=unit, **{"scale": 1, "digits": 2, **bounds})
+
+
+def not_measured(about: str) -> Check:
+    """Return the check of what was not measured."""
+    return Check(about=f"{about}: not measured")
 
 
 def with_beside(checks: Sequence[Check], beside: Sequence[str]) -> list[Check]:

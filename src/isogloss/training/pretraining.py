@@ -211,18 +211,17 @@ class Start:
     """Who measures the perplexity after each epoch."""
 
 
-def sampling_of(method: Any, **more: Any) -> BatchSampling:
+def sampling_of(method: Any) -> BatchSampling:
     """Return how a method's fields say that batches are drawn."""
     return BatchSampling(
         steps=method.steps,
         batch_subwords=method.batch_subwords,
         block=method.block,
         temperature=method.temperature,
-        **more,
     )
 
 
-def schedule_of(method: Any, **more: Any) -> Schedule:
+def pretraining_schedule(method: Any) -> Schedule:
     """Return how a method's fields say that weights are updated."""
     return Schedule(
         learning_rate=method.learning_rate,
@@ -231,7 +230,6 @@ def schedule_of(method: Any, **more: Any) -> Schedule:
         beta2=0.98,
         epsilon=1e-6,
         precision=method.precision,
-        **more,
     )
 
 
