@@ -142,7 +142,8 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         method.check(table.architecture, table.modules, table.languages)
     refuse_empty_or_twice(table.text, f"{where}.text")
     refuse_empty_or_twice(table.languages, f"{where}.languages")
-    first, *others = [check_language(code, f"{where}.languages") for code in table.languages]
+    for code in table.languages:
+        check_language(code, f"{where}.languages")
     if table.modules is not None:
         with located(where):
             check_modules(table.modules, table.languages, dim=table.architecture.dim)
@@ -154,14 +155,6 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     for code in table.lines:
         if code not in table.languages:
             raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
-    wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
-    if table.bitext:
-        wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
-    files = [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
-    if method.evaluate_every is not None:
-        texts = [(corpus, code) for _, corpus, kind, code in wanted if kind == "text"]
-        held_out = [(corpus, code) for corpus, code in texts if has_dev(sources, corpus, code)]
-        files += [sources.fingerprint(corpus, code, "dev") for corpus, code in held_out]
     return Pretrain(
         text=table.text,
         languages=table.languages,
@@ -170,8 +163,22 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         bitext=table.bitext,
         lines=tuple(sorted(table.lines.items())) or None,
         modules=table.modules,
-        data=joined(files),
+        data=joined(_files_read(table, sources, where, held_out=method.evaluate_every is not None)),
     )
+
+
+def _files_read(table: PretrainTable, sources: Sources, where: str, *, held_out: bool) -> list[str]:
+    """Return the fingerprints of all text and bitext that a pretraining reads, held-out text too if asked."""
+    first, *others = table.languages
+    wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
+    if table.bitext:
+        wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
+    files = [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
+    if held_out:
+        texts = [(corpus, code) for _, corpus, kind, code in wanted if kind == "text"]
+        with_dev = [(corpus, code) for corpus, code in texts if has_dev(sources, corpus, code)]
+        files += [sources.fingerprint(corpus, code, "dev") for corpus, code in with_dev]
+    return files
 
 
 def _fingerprint(sources: Sources, corpus: str, kind: str, language: str, where: str) -> str:
