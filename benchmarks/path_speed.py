@@ -11,7 +11,7 @@ from foreign import trainer
 from isogloss.encoders.attention import fastest_attention
 from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.interpolation import COARSE, Interpolation
-from isogloss.diagnostics.look import Look, Subject
+from isogloss.diagnostics.setting import Look, Subject
 from isogloss.encoders import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation

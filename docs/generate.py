@@ -94,8 +94,8 @@ def diagnostic_tables() -> str:
     """Return a section for each diagnostic, with what it looks at and what chooses that."""
 
     def about(kind: Any) -> str:
-        choosing = ", ".join(f"`{name}`" for name in measured_models.CHOICE[kind.over])
-        return f"\n\nOne for each {LOOKS_AT[kind.over]}. What is looked at: {choosing}."
+        choosing = ", ".join(f"`{name}`" for name in measured_models.CHOICE[kind.subject])
+        return f"\n\nOne for each {LOOKS_AT[kind.subject]}. What is looked at: {choosing}."
 
     return _sections(dict(sorted(DIAGNOSTICS.items())), about)
 

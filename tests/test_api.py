@@ -54,7 +54,7 @@ def test_a_run_gives_records_and_a_report(tmp_path):
         scale="least",
         changes={"title": "Mine"},
         jobs=1,
-        tell=told.append,
+        on_progress=told.append,
     )
     assert result.out == tmp_path / "runs"
     assert result.report.html.exists()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
 from isogloss.experiments.asking import folder_for, recipe_text, request
 from isogloss.experiments.store import Outcome, Store
@@ -96,7 +96,7 @@ def run(
     scale: str = "",
     jobs: int = 0,
     threads: int = 1,
-    tell: Tell = silent,
+    on_progress: OnProgress = no_progress,
     announce: "Announce" = lambda *_: None,
     command: str = "",
 ) -> Result:
@@ -117,7 +117,7 @@ def run(
     planned = plan_recipe(str(recipe), out=folder, data=data, changes=changes, scale=scale)
     with planned.store.lock():
         planned.write(command or f"isogloss run {Path(recipe).name}")
-        outcome = make(planned, jobs=jobs, threads=threads, announce=announce, tell=tell)
+        outcome = make(planned, jobs=jobs, threads=threads, announce=announce, on_progress=on_progress)
         report = write_report(planned.store.root)
     return Result(planned.store.root, outcome, report, tuple(map(run_id, planned.runs)))
 
@@ -161,12 +161,12 @@ def launched() -> bool:
 
 def refuse_several_processes() -> None:
     """Raise ConfigError where several processes were started to do the work of one."""
-    from isogloss.training.processes import processes
+    from isogloss.training.distributed import world_size
 
-    if processes() > 1:
+    if world_size() > 1:
         raise ConfigError(
-            f"isogloss.run: this is one of {processes()} processes, and each would make the same runs. Start "
-            f"the script alone; encoders are pretrained in several processes by the command line: "
+            f"isogloss.run: this is one of {world_size()} processes, and each would make the same runs. "
+            f"Start the script alone; encoders are pretrained in several processes by the command line: "
             f"accelerate launch -m isogloss run RECIPE."
         )
 

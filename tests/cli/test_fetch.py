@@ -17,7 +17,7 @@ def pretended(monkeypatch):
     """Every fetch succeeds without one."""
     asked = []
 
-    def fetch(wanted, folder, *, languages, tell):
+    def fetch(wanted, folder, *, languages, on_progress):
         asked.append((wanted, folder, languages))
         for release in wanted:
             known = {"size": release.size or 7, "sha256": release.sha256 or sha256(b"").hexdigest()}

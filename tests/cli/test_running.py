@@ -126,7 +126,9 @@ def test_languages_are_exported_where_asked(command, tmp_path, monkeypatch):
     from isogloss.data.built_in import BuiltInLanguages
 
     monkeypatch.setattr(
-        BuiltInLanguages, "export", lambda self, folder, tell: (folder / self.inside()[0]).mkdir(parents=True)
+        BuiltInLanguages,
+        "export",
+        lambda self, folder, on_progress: (folder / self.inside()[0]).mkdir(parents=True),
     )
     ended = command("languages", "export", tmp_path / "x", "--quiet")
     assert (ended.status, ended.out, ended.err) == (0, f"{tmp_path / 'x'}\n", "")

@@ -55,10 +55,12 @@ def waits() -> Waits:
 
 @pytest.fixture
 def get(server: Server, tmp_path: Path, waits: Waits):
-    def get(*behaviours: Behaviour, body: bytes = BODY, name: str = "a.zip", tell=lambda _: None, **known):
+    def get(
+        *behaviours: Behaviour, body: bytes = BODY, name: str = "a.zip", on_progress=lambda _: None, **known
+    ):
         url = server.put(name, body, *behaviours)
         patience = Patience(timeout=known.pop("timeout", 5.0), sleep=waits)
-        return download(Link(url=url, **known), tmp_path / name, patience=patience, tell=tell)
+        return download(Link(url=url, **known), tmp_path / name, patience=patience, on_progress=on_progress)
 
     return get
 
@@ -169,7 +171,7 @@ def test_an_interrupted_download_keeps_its_part(get, server, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        get(send(), tell=interrupt)
+        get(send(), on_progress=interrupt)
     kept = (tmp_path / "a.zip.part").stat().st_size
     assert kept
     assert not (tmp_path / "a.zip").exists()
@@ -372,7 +374,7 @@ def test_a_folder_that_cannot_be_written_is_said(server, tmp_path):
 
 def test_progress_says_bytes_and_speed(get):
     told: list[Progress] = []
-    get(tell=told.append)
+    get(on_progress=told.append)
     assert (told[-1].done, told[-1].total) == (len(BODY), len(BODY))
     assert "1.0 MB of 1.0 MB, " in told[-1].remark
     assert told[-1].remark.endswith("/s")

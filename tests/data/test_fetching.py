@@ -279,7 +279,7 @@ def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
     patience = Patience(sleep=lambda _: time.sleep(0.01))
 
     def work() -> None:
-        list(fetch(wanted, tmp_path, patience=patience, tell=lambda one: told.append(one.remark)))
+        list(fetch(wanted, tmp_path, patience=patience, on_progress=lambda one: told.append(one.remark)))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:

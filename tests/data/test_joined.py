@@ -6,7 +6,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
 from isogloss.data.catalogue import CAD_NLI
-from isogloss.data.joined import Joined, Named, joined, parts_of
+from isogloss.data.concatenated import Concatenated, Named, joined, parts_of
 
 FILES = {
     "snli/snli_dev.tsv": "sentence1\tsentence2\tgold_label\na\tb\tneutral\nc\td\tentailment\n",
@@ -94,7 +94,7 @@ def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
 
 def test_nothing_is_written():
     whole = corpus("snli+sick")
-    assert isinstance(whole, Joined)
+    assert isinstance(whole, Concatenated)
     for write in (lambda: whole.write([], "en"), lambda: whole.path("en", "train")):
         with pytest.raises(DataError, match=r"snli\+sick.*only read. Write one of its parts"):
             write()

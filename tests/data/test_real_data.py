@@ -13,13 +13,13 @@ from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import MLQA, XNLI
+from isogloss.data.concatenated import joined
 from isogloss.data.conllu import read_conllu, text_comment, with_tree, write_conllu
 from isogloss.data.corpora import SPLITS
-from isogloss.data.joined import joined
 from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.data.questions import read_questions
 from isogloss.data.sources import Sources
-from isogloss.data.tokenization import running_text, words_in
+from isogloss.data.tokenization import detokenize, tokenize
 from isogloss.data.ud import Ud
 from isogloss.encoders import load_tokenizer
 from isogloss.metrics.attachment import universal
@@ -221,8 +221,8 @@ def test_words_of_running_text_are_mostly_those_of_the_treebank(real_data, langu
     sentences = list(Ud().read(real_data, language, "test"))
     words, texts = [one.words for one in sentences], [text_comment(one) for one in sentences]
     assert agreement([text.split() for text in texts], words) < least - 0.1
-    assert agreement([words_in(text) for text in texts], words) > least
-    assert agreement([words_in(running_text(one)) for one in words], words) > least
+    assert agreement([tokenize(text) for text in texts], words) > least
+    assert agreement([tokenize(detokenize(one)) for one in words], words) > least
 
 
 def agreement(found, words):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.tokenization import running_text, sentences_in, words_in
+from isogloss.data.tokenization import detokenize, sentences_in, tokenize
 
 WRITTEN = [
     ("en", 'He said "no" (twice), didn\'t he?', 'He said " no " ( twice ) , didn\'t he ?'),
@@ -21,27 +21,27 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("language", "text", "words"), WRITTEN)
 def test_words_of_running_text(language: str, text: str, words: str) -> None:
-    assert words_in(text) == tuple(words.split()), language
+    assert tokenize(text) == tuple(words.split()), language
 
 
 @pytest.mark.parametrize(("language", "text", "words"), WRITTEN)
 def test_words_make_the_text_again(language: str, text: str, words: str) -> None:
-    assert running_text(words.split()) == text, language
+    assert detokenize(words.split()) == text, language
 
 
 def test_english_endings_stand_with_their_word() -> None:
     words = "I do n't know what it 's for ."
-    assert running_text(words.split()) == "I don't know what it's for."
+    assert detokenize(words.split()) == "I don't know what it's for."
 
 
 def test_marks_alone_are_words() -> None:
     words = "- $ 5 10:30 5 % --- U.S. 😀"
-    assert words_in("- $5 10:30 5% --- U.S. 😀") == tuple(words.split())
+    assert tokenize("- $5 10:30 5% --- U.S. 😀") == tuple(words.split())
 
 
 def test_nothing_is_no_words() -> None:
-    assert words_in("  ") == ()
-    assert running_text(()) == ""
+    assert tokenize("  ") == ()
+    assert detokenize(()) == ""
 
 
 @given(st.text(alphabet=' .!?。！ab A"”।\n', max_size=60))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import look_at, subject
+from measuring import measure_setting, subject
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
@@ -169,7 +169,7 @@ def loaded(bert_folder):
 
 def measured(loaded, count=20, **fields):
     lines = {"de": OTHERS, "fr": LINES[1:] + LINES[:1]}
-    look = look_at(
+    setting = measure_setting(
         [loaded],
         languages=("en", "de", "fr"),
         bitext=lambda pair: [
@@ -177,7 +177,7 @@ def measured(loaded, count=20, **fields):
             for n, (a, b) in enumerate(zip(LINES, lines[pair[3:]], strict=True))
         ][:count],
     )
-    return Cka(**fields).measure(look)
+    return Cka(**fields).measure(setting)
 
 
 def test_rows_are_the_likeness_of_pooled_states(loaded, monkeypatch):

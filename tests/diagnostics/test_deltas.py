@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import Toy, look_at, subject, weights
+from measuring import Toy, measure_setting, subject, weights
 
 from isogloss.diagnostics.deltas import Deltas, norms_and_angle
 
@@ -80,7 +80,7 @@ def test_changing_sides_changes_the_norms_and_not_the_angle(o, x, y):
 
 def test_rows_are_of_all_encoder_and_head():
     models = [Toy(seed) for seed in range(3)]
-    rows = Deltas().measure(look_at(models))
+    rows = Deltas().measure(measure_setting(models))
     assert [row.part for row in rows] == ["all", "encoder", "head"]
     every, encoder, head = rows
     for norm in (attrgetter("norm_first"), attrgetter("norm_second")):
@@ -92,13 +92,13 @@ def test_rows_are_of_all_encoder_and_head():
 
 def test_a_model_that_is_the_bilingual_one_has_neither_ratio_nor_angle():
     models = [Toy(0), Toy(1), Toy(0)]
-    for row in Deltas().measure(look_at(models)):
+    for row in Deltas().measure(measure_setting(models)):
         assert (row.norm_second, row.ratio, row.angle) == (0.0, None, None)
 
 
 def test_looking_changes_no_model():
     models = [Toy(seed) for seed in range(3)]
     before = [weights(model) for model in models]
-    Deltas().measure(look_at(models))
+    Deltas().measure(measure_setting(models))
     for model, kept in zip(models, before, strict=True):
         assert all(torch.equal(weight, kept[name]) for name, weight in model.named_parameters())

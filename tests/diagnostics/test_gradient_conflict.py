@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at, subject
+from measuring import measure_setting, subject
 
 import isogloss
 from isogloss.core.errors import DataError
@@ -24,13 +24,13 @@ MEASURE = GradientConflict(batch=4, draws=2, batch_subwords=64)
 
 
 @pytest.fixture
-def look(bert_folder):
+def setting(bert_folder):
     """Give a look at a tiny BERT on lines by language."""
 
     def at(lines=LINES):
         loaded = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
         return replace(
-            look_at([None], languages=tuple(lines)),
+            measure_setting([None], languages=tuple(lines)),
             text=lambda language: iter(lines[language]),
             masked_lm=lambda _: loaded,
             precision="float32",
@@ -39,8 +39,8 @@ def look(bert_folder):
     return at
 
 
-def test_there_is_a_row_for_each_draw_pair_and_part(look):
-    rows = MEASURE.measure(look())
+def test_there_is_a_row_for_each_draw_pair_and_part(setting):
+    rows = MEASURE.measure(setting())
     pairs = set(combinations_with_replacement(LINES, 2))
     assert {(row.first, row.second) for row in rows} == pairs
     parts = {(row.layer, row.module) for row in rows}
@@ -51,13 +51,13 @@ def test_there_is_a_row_for_each_draw_pair_and_part(look):
     assert all((row.within is None) or row.first != row.second for row in rows)
 
 
-def test_the_same_seed_gives_the_same_rows_and_another_seed_others(look):
-    assert MEASURE.measure(look()) == MEASURE.measure(look())
-    assert MEASURE.measure(look()) != replace(MEASURE, seed=1).measure(look())
+def test_the_same_seed_gives_the_same_rows_and_another_seed_others(setting):
+    assert MEASURE.measure(setting()) == MEASURE.measure(setting())
+    assert MEASURE.measure(setting()) != replace(MEASURE, seed=1).measure(setting())
 
 
-def test_the_measure_leaves_the_model_as_it_was(look):
-    given = look()
+def test_the_measure_leaves_the_model_as_it_was(setting):
+    given = setting()
     model, _ = given.masked_lm(given.subjects[0])
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     MEASURE.measure(given)
@@ -66,28 +66,28 @@ def test_the_measure_leaves_the_model_as_it_was(look):
     assert not model.training
 
 
-def test_batches_are_half_of_the_text_where_it_is_short(look):
+def test_batches_are_half_of_the_text_where_it_is_short(setting):
     lines = {"en": SPANS[:12], "de": SPANS[:5]}
-    assert {row.batch for row in replace(MEASURE, batch=4096).measure(look(lines))} == {2}
+    assert {row.batch for row in replace(MEASURE, batch=4096).measure(setting(lines))} == {2}
 
 
-def test_a_language_with_one_sentence_is_refused(look):
+def test_a_language_with_one_sentence_is_refused(setting):
     with pytest.raises(DataError, match="gradient conflict: the text or examples of de come to 1, and"):
-        MEASURE.measure(look({"en": SPANS[:12], "de": SPANS[:1]}))
+        MEASURE.measure(setting({"en": SPANS[:12], "de": SPANS[:1]}))
 
 
-def test_one_language_has_its_control(look):
-    assert {(row.first, row.second) for row in MEASURE.measure(look({"en": SPANS[:12]}))} == {("en", "en")}
+def test_one_language_has_its_control(setting):
+    assert {(row.first, row.second) for row in MEASURE.measure(setting({"en": SPANS[:12]}))} == {("en", "en")}
 
 
-def test_no_more_text_is_read_than_batches_hold(look):
+def test_no_more_text_is_read_than_batches_hold(setting):
     def endless(language):
         while True:
             asked[language] += 1
             yield SPANS[asked[language] % len(SPANS)]
 
     asked = Counter()
-    MEASURE.measure(replace(look({"en": SPANS}), text=endless))
+    MEASURE.measure(replace(setting({"en": SPANS}), text=endless))
     assert asked["en"] <= 2 * 4 * 2 + 1
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import Toy, equal, look_at, subject, weights
+from measuring import Toy, equal, measure_setting, subject, weights
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Optimization
@@ -94,7 +94,7 @@ class Known:
 def known():
     """What gives looks at toys, and what scores them."""
     scorers = {"en": Known("encoder.0.weight"), "de": Known("classifier.bias")}
-    return SimpleNamespace(scorers=scorers, look=partial(look_at, evaluation=scorers.__getitem__))
+    return SimpleNamespace(scorers=scorers, setting=partial(measure_setting, evaluation=scorers.__getitem__))
 
 
 def first_of(model, name):
@@ -103,7 +103,7 @@ def first_of(model, name):
 
 def test_a_path_scores_every_point_in_every_language(known):
     a, b = Toy(0), Toy(1)
-    rows = Interpolation().measure(known.look([a, b]))
+    rows = Interpolation().measure(known.setting([a, b]))
     alphas = Interpolation().alphas
     assert [(row.alpha, row.language, row.role) for row in rows] == [
         (alpha, language, role) for alpha in alphas for language, role in (("en", "source"), ("de", "target"))
@@ -118,7 +118,7 @@ def test_a_path_scores_every_point_in_every_language(known):
 
 def test_a_plane_scores_every_point_of_the_grid(known):
     o, x, y = Toy(0), Toy(1), Toy(2)
-    rows = Plane(alphas=(-0.5, 0.0, 1.0)).measure(known.look([o, x, y]))
+    rows = Plane(alphas=(-0.5, 0.0, 1.0)).measure(known.setting([o, x, y]))
     assert len(rows) == 9 * 2
     for row in rows:
         name = known.scorers[row.language].name
@@ -129,12 +129,12 @@ def test_a_plane_scores_every_point_of_the_grid(known):
 
 def test_the_models_at_the_ends_and_corners_are_the_models(known):
     models = [Toy(0), Toy(1), Toy(2)]
-    Interpolation(alphas=(0.0, 1.0)).measure(known.look(models[:2]))
+    Interpolation(alphas=(0.0, 1.0)).measure(known.setting(models[:2]))
     start, end = known.scorers["en"].seen
     assert equal(start, weights(models[0]))
     assert equal(end, weights(models[1]))
     known.scorers["en"].seen.clear()
-    Plane(alphas=(0.0, 1.0)).measure(known.look(models))
+    Plane(alphas=(0.0, 1.0)).measure(known.setting(models))
     origin, second, first, _ = known.scorers["en"].seen
     assert equal(origin, weights(models[0]))
     assert equal(first, weights(models[1]))
@@ -148,7 +148,7 @@ def test_the_models_at_the_ends_and_corners_are_the_models(known):
 def test_moving_one_part_leaves_the_other(known, diagnostic, part):
     models = [Toy(seed) for seed in range(len(diagnostic.between))]
     home = weights(models[0])
-    replace(diagnostic, part=part).measure(known.look(models))
+    replace(diagnostic, part=part).measure(known.setting(models))
     moved = set()
     for seen in known.scorers["en"].seen:
         moved |= {name for name in home if not torch.equal(seen[name], home[name])}
@@ -160,7 +160,7 @@ def test_a_walk_changes_no_model_and_leaves_nothing(known, diagnostic):
     models = [Toy(seed) for seed in range(len(diagnostic.between))]
     before = [weights(model) for model in models]
     held = [[id(weight) for weight in model.parameters()] for model in models]
-    diagnostic.measure(known.look(models))
+    diagnostic.measure(known.setting(models))
     assert all(equal(weights(model), kept) for model, kept in zip(models, before, strict=True))
     assert [[id(weight) for weight in model.parameters()] for model in models] == held
 
@@ -173,7 +173,7 @@ def test_a_walk_that_fails_leaves_nothing(known):
     models = [Toy(0), Toy(1)]
     before, held = weights(models[0]), [id(weight) for weight in models[0].parameters()]
     with pytest.raises(KeyboardInterrupt):
-        Interpolation().measure(known.look(models))
+        Interpolation().measure(known.setting(models))
     assert equal(weights(models[0]), before)
     assert [id(weight) for weight in models[0].parameters()] == held
 
@@ -181,14 +181,14 @@ def test_a_walk_that_fails_leaves_nothing(known):
 def test_every_source_language_has_the_role_of_one(known):
     """A model may be trained on several source languages."""
     known.scorers["fr"] = Known("classifier.bias")
-    look = known.look([Toy(0), Toy(1)], languages=("en", "de", "fr"), source=("en", "fr"))
-    rows = Interpolation(alphas=(0.0,)).measure(look)
+    setting = known.setting([Toy(0), Toy(1)], languages=("en", "de", "fr"), source=("en", "fr"))
+    rows = Interpolation(alphas=(0.0,)).measure(setting)
     assert {row.language: row.role for row in rows} == {"en": "source", "fr": "source", "de": "target"}
 
 
 def test_progress_counts_points(known):
     told = []
-    Interpolation(alphas=(0.0, 0.5, 1.0)).measure(known.look([Toy(0), Toy(1)], tell=told.append))
+    Interpolation(alphas=(0.0, 0.5, 1.0)).measure(known.setting([Toy(0), Toy(1)], on_progress=told.append))
     assert [(one.done, one.total) for one in told] == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -216,18 +216,18 @@ def real(encoder_folder):
 
 def test_scores_at_the_ends_are_those_of_the_models(real):
     models, data = real
-    rows = Interpolation(alphas=(0.0, 1.0)).measure(look_at(models[:2], data))
+    rows = Interpolation(alphas=(0.0, 1.0)).measure(measure_setting(models[:2], data))
     for alpha, model in ((0.0, models[0]), (1.0, models[1])):
-        alone = Scores().measure(look_at([model], data))
+        alone = Scores().measure(measure_setting([model], data))
         here = [row.score for row in rows if row.alpha == alpha]
         assert here == [row.score for row in alone if row.main]
 
 
 def test_scores_at_the_corners_are_those_of_the_models(real):
     models, data = real
-    rows = Plane(alphas=(0.0, 1.0)).measure(look_at(models, data))
+    rows = Plane(alphas=(0.0, 1.0)).measure(measure_setting(models, data))
     for corner, model in (((0.0, 0.0), models[0]), ((1.0, 0.0), models[1]), ((0.0, 1.0), models[2])):
-        alone = Scores().measure(look_at([model], data))
+        alone = Scores().measure(measure_setting([model], data))
         here = [row.score for row in rows if (row.alpha_first, row.alpha_second) == corner]
         assert here == [row.score for row in alone if row.main]
 
@@ -244,8 +244,8 @@ def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
             seen.append(scored.scores(model))
             return 0.0
 
-    look = look_at(models[:2], lambda _: Raw(), languages=("en",))
-    Interpolation(alphas=(0.0, 1.0)).measure(look)
+    setting = measure_setting(models[:2], lambda _: Raw(), languages=("en",))
+    Interpolation(alphas=(0.0, 1.0)).measure(setting)
     for found, model in zip(seen, models[:2], strict=True):
         assert all(torch.equal(a, b) for a, b in zip(found, scored.scores(model), strict=True))
 

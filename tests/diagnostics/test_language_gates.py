@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at
+from measuring import measure_setting
 
 import isogloss
 from isogloss.core.errors import ConfigError
@@ -28,9 +28,9 @@ from isogloss.diagnostics.mask_rows import (
 )
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, prune_encoder, read_masks
+from isogloss.encoders.language_context import LanguageMaps
 from isogloss.encoders.language_files import write_language_maps
 from isogloss.encoders.language_modules import add_modules, own_parameters
-from isogloss.encoders.speaking import LanguageMaps
 from isogloss.nn.language_map import LanguageMap
 from made_up import TEXT
 from tiny import tiny
@@ -262,13 +262,13 @@ SMALL = {"draws": 1, "steps": 3, "batch_subwords": 64, "block": 16, "attention":
 
 def rows_of(folder, diagnostic=None):
     loaded = load_masked_lm(folder), load_tokenizer(folder)
-    look = replace(
-        look_at([loaded], languages=("en", "fr")),
+    setting = replace(
+        measure_setting([loaded], languages=("en", "fr")),
         text=lambda language: iter([TEXT, TEXT.upper() if language == "fr" else TEXT] * 6),
         masked_lm=lambda _: loaded,
         precision="float32",
     )
-    return (diagnostic or LanguageGates(**SMALL)).measure(look)
+    return (diagnostic or LanguageGates(**SMALL)).measure(setting)
 
 
 def numbers_of(rows):

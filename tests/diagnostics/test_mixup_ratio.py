@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at, subject
+from measuring import measure_setting, subject
 
 from isogloss.diagnostics.mixup_ratio import MixupRatio, ratio_summary
 
@@ -44,8 +44,8 @@ class Paired:
 
 
 def test_every_target_language_has_a_row():
-    look = look_at(["m"], languages=("en", "de", "fr"))
-    rows = MixupRatio().measure(replace(look, paired=Paired))
+    setting = measure_setting(["m"], languages=("en", "de", "fr"))
+    rows = MixupRatio().measure(replace(setting, paired=Paired))
     model = subject("0").id
     assert [(row.model, row.language, row.split) for row in rows] == [
         (model, "de", "dev"),
@@ -64,10 +64,10 @@ def test_a_language_without_any_translation_is_warned_of_and_has_no_row():
             return torch.full((2,), torch.nan)
 
     said = []
-    look = replace(look_at(["m"]), paired=Alone, warn=said.append)
-    assert MixupRatio().measure(look) == []
+    setting = replace(measure_setting(["m"]), paired=Alone, warn=said.append)
+    assert MixupRatio().measure(setting) == []
     assert said == ["mixup-ratio: no example of de has a translation, so none has a ratio."]
 
 
 def test_a_model_that_mixes_nothing_has_no_rows():
-    assert MixupRatio().measure(look_at(["m"])) == []
+    assert MixupRatio().measure(measure_setting(["m"])) == []

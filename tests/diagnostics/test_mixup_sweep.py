@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at, subject
+from measuring import measure_setting, subject
 
 from in_translation import READ, setting
 from isogloss.core.errors import ConfigError
@@ -48,8 +48,8 @@ def model_and_paired(request, bert_folder, tmp_path):
 
 
 def swept(model, paired, told=None, **fields):
-    look = look_at([model], languages=("en", "de", "fr"), tell=told)
-    return MixupSweep(**fields).measure(replace(look, paired=paired))
+    setting = measure_setting([model], languages=("en", "de", "fr"), on_progress=told)
+    return MixupSweep(**fields).measure(replace(setting, paired=paired))
 
 
 def test_rows_are_the_scores_of_models_that_were_told_to_mix_so(model_and_paired):
@@ -99,4 +99,4 @@ def test_a_layer_that_is_not_there_is_refused_before_anything_is_scored(model_an
 
 
 def test_a_model_that_mixes_nothing_has_no_rows():
-    assert MixupSweep().measure(look_at(["m"])) == []
+    assert MixupSweep().measure(measure_setting(["m"])) == []

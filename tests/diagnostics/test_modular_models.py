@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from looks import look_at
+from measuring import measure_setting
 
 import in_translation
 from aligned import translations
@@ -57,7 +57,7 @@ def test_states_of_each_language_are_those_of_its_modules(diagnostic, kind, bert
 
     def rows(folder):
         loaded = (load_model(folder), load_tokenizer(folder))
-        return diagnostic.measure(look_at([loaded], languages=("en", "fr"), bitext=bitext))
+        return diagnostic.measure(measure_setting([loaded], languages=("en", "fr"), bitext=bitext))
 
     plain = rows(bert_folder)
     model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
@@ -97,8 +97,8 @@ def test_a_path_between_two_models_has_them_at_its_ends_in_every_language(kind, 
         for one, model in ((0, first), (1, second))
         for code in ("en", "fr")
     }
-    look = look_at([first, second], own, languages=("en", "fr"))
-    rows = Interpolation(between=("a", "b"), alphas=(0.0, 0.5, 1.0)).measure(look)
+    setting = measure_setting([first, second], own, languages=("en", "fr"))
+    rows = Interpolation(between=("a", "b"), alphas=(0.0, 0.5, 1.0)).measure(setting)
     ends = {(row.alpha, row.language): row.score for row in rows if row.alpha != 0.5}
     assert ends == expected
     assert len(rows) == 6
@@ -106,9 +106,9 @@ def test_a_path_between_two_models_has_them_at_its_ends_in_every_language(kind, 
 
 def test_a_plane_and_deltas_see_every_parameter(heads, bert_folder):
     models = heads("adapter", 1, 2, 3)
-    look = look_at(models, scorer(bert_folder), languages=("en", "fr"))
-    assert len(Plane(between=("a", "b", "c"), alphas=(0.0, 1.0)).measure(look)) == 8
-    (whole, encoder, _) = Deltas(between=("a", "b", "c")).measure(look)
+    setting = measure_setting(models, scorer(bert_folder), languages=("en", "fr"))
+    assert len(Plane(between=("a", "b", "c"), alphas=(0.0, 1.0)).measure(setting)) == 8
+    (whole, encoder, _) = Deltas(between=("a", "b", "c")).measure(setting)
     moved = [
         sum(
             float((x - y).detach().double().square().sum())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at, subject
+from measuring import measure_setting, subject
 
 from isogloss.core.rows import Score, as_row
 from isogloss.core.runs import Optimization
@@ -35,7 +35,7 @@ def test_scores_are_those_of_the_evaluation(bert_folder):
     def data(language):
         return evaluation(task, tagged(language, 10), load_tokenizer(bert_folder), how, baseline=0.25)
 
-    rows = Scores().measure(look_at([model], data, languages=("en", "de")))
+    rows = Scores().measure(measure_setting([model], data, languages=("en", "de")))
     assert rows == [
         Score(
             model=subject("0").id,
@@ -101,13 +101,13 @@ def test_run_variance_looks_at_the_rows_of_all_subjects_by_their_own_metric():
         subject(rows=map(as_row, [row("en", score, model=model), row("en", 0, main=False, metric="f")]))
         for model, score in (("b", 0.25), ("a", 0.75))
     )
-    (one,) = RunVariance().measure(replace(look_at([]), subjects=subjects))
+    (one,) = RunVariance().measure(replace(measure_setting([]), subjects=subjects))
     assert (one.mean, one.seeds, one.models, one.metric) == (0.5, 2, "a b", "accuracy")
 
 
 def gap(rows, source=("en",)):
     return TransferGap().measure(
-        replace(look_at([], source=source), subjects=(subject(rows=map(as_row, rows)),))
+        replace(measure_setting([], source=source), subjects=(subject(rows=map(as_row, rows)),))
     )
 
 
@@ -150,8 +150,8 @@ def test_every_diagnostic_file_is_in_the_table():
     import isogloss.diagnostics as package
 
     files = {Path(inspect.getfile(one)).stem for one in DIAGNOSTICS.values()}
-    parts = {"__init__", "look", "mask_rows", "parallel_states", "trained_length", "weights"}
+    parts = {"__init__", "setting", "mask_rows", "parallel_states", "trained_length", "weights"}
     assert {path.stem for path in Path(package.__file__).parent.glob("*.py")} == files | parts
     assert all(one.name == name for name, one in DIAGNOSTICS.items())
     known = {"model", "cell", "scores", "seeds", "encoder", "states", "parallel", "words", "text"}
-    assert {one.over for one in DIAGNOSTICS.values()} <= known
+    assert {one.subject for one in DIAGNOSTICS.values()} <= known

@@ -5,7 +5,7 @@ from operator import attrgetter
 
 import pytest
 import torch
-from looks import equal, look_at, weights
+from measuring import equal, measure_setting, weights
 
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import ParsedSentence
@@ -58,7 +58,7 @@ def test_encoder_and_head_are_told_apart(models):
 def test_the_ends_of_a_path_between_parsers_are_the_parsers(models, scored, part):
     before = weights(models[0])
     rows = Interpolation(part=part, alphas=(0.0, 0.5, 1.0)).measure(
-        look_at(models[:2], lambda _: scored, languages=("en",))
+        measure_setting(models[:2], lambda _: scored, languages=("en",))
     )
     assert equal(weights(models[0]), before)
     assert {row.metric for row in rows} == {"las"}
@@ -68,14 +68,14 @@ def test_the_ends_of_a_path_between_parsers_are_the_parsers(models, scored, part
 
 
 def test_the_corners_of_a_plane_of_parsers_are_the_parsers(models, scored):
-    rows = Plane(alphas=(0.0, 1.0)).measure(look_at(models, lambda _: scored, languages=("en",)))
+    rows = Plane(alphas=(0.0, 1.0)).measure(measure_setting(models, lambda _: scored, languages=("en",)))
     found = {(row.alpha_first, row.alpha_second): row.score for row in rows}
     for corner, model in zip(((0, 0), (1, 0), (0, 1)), models, strict=True):
         assert found[corner] == scored.score(model)
 
 
 def test_deltas_of_parsers_are_those_of_their_parts(models):
-    rows = {row.part: row for row in Deltas().measure(look_at(models))}
+    rows = {row.part: row for row in Deltas().measure(measure_setting(models))}
     for norm in (attrgetter("norm_first"), attrgetter("norm_second")):
         whole, *parts = (norm(rows[part]) ** 2 for part in ("all", "encoder", "head"))
         assert whole == pytest.approx(sum(parts))

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at, subject
+from measuring import measure_setting, subject
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
@@ -96,14 +96,14 @@ def loaded(bert_folder):
 
 
 def measured(loaded, sides, **fields):
-    look = look_at(
+    setting = measure_setting(
         [loaded],
         languages=("en", *sides),
         bitext=lambda pair: [
             Translation(id=f"{n}", first=a, second=b) for n, (a, b) in enumerate(sides[pair[3:]])
         ],
     )
-    return RepresentationMap(**fields).measure(look)
+    return RepresentationMap(**fields).measure(setting)
 
 
 def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded):

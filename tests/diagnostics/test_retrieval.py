@@ -3,7 +3,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import look_at, subject
+from measuring import measure_setting, subject
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows import Retrieval as Row
@@ -148,8 +148,8 @@ def measured(loaded, pairs, **fields):
         asked.append(pair)
         return [Translation(id=str(n), first=a, second=b) for n, (a, b) in enumerate(pairs)]
 
-    look = look_at([loaded], languages=("en", "de", "fr"), bitext=bitext)
-    return Retrieval(**fields).measure(look), asked
+    setting = measure_setting([loaded], languages=("en", "de", "fr"), bitext=bitext)
+    return Retrieval(**fields).measure(setting), asked
 
 
 @pytest.mark.parametrize("layer", [-1, 0, 2])
@@ -193,11 +193,11 @@ def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded, centred):
 
 def test_the_encoder_within_a_model_is_looked_at(encoder_folder):
     model = TASKS["upos"].head(encoder_folder, seed=0)
-    look = look_at(
+    setting = measure_setting(
         [(model, load_tokenizer(encoder_folder))],
         bitext=lambda _: [Translation(id=line, first=line, second=line) for line in LINES],
     )
-    row, *_ = Retrieval().measure(look)
+    row, *_ = Retrieval().measure(setting)
     assert (row.model, row.accuracy_forward) == (subject("0").id, 1)
 
 

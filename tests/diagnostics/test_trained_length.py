@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from looks import look_at
+from measuring import measure_setting
 
 from isogloss.core.runs import Pretrain, Pretrained
 from isogloss.diagnostics.gradient_conflict import GradientConflict
-from isogloss.diagnostics.look import Subject
+from isogloss.diagnostics.setting import Subject
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
@@ -22,7 +22,7 @@ def pretrained_on(block):
 def looking(run):
     said = []
     subjects = (Subject(run=run, rows=(), folder=Path("x")),)
-    return replace(look_at([], languages=("en",)), subjects=subjects, warn=said.append), said
+    return replace(measure_setting([], languages=("en",)), subjects=subjects, warn=said.append), said
 
 
 @pytest.mark.parametrize(
@@ -35,15 +35,17 @@ def looking(run):
     ],
 )
 def test_only_rows_beyond_those_pretrained_on_are_warned_of(run, longest, warned):
-    look, said = looking(run)
-    warn_of_length(look, "gates", "block", longest)
+    setting, said = looking(run)
+    warn_of_length(setting, "gates", "block", longest)
     assert [("rows of up to 33" in one, "Set block = 32" in one) for one in said] == [(True, True)] * warned
 
 
 @pytest.mark.parametrize(("limit", "warned"), [(None, True), (8, False)])
 def test_gradient_conflict_warns_of_lines_it_does_not_cut(bert_folder, limit, warned):
     loaded = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
-    look, said = looking(pretrained_on(8))
-    look = replace(look, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded, precision="float32")
-    GradientConflict(batch=2, draws=1, **({"limit": limit} if limit else {})).measure(look)
+    setting, said = looking(pretrained_on(8))
+    setting = replace(
+        setting, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded, precision="float32"
+    )
+    GradientConflict(batch=2, draws=1, **({"limit": limit} if limit else {})).measure(setting)
     assert len(said) == warned

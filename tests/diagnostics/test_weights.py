@@ -1,6 +1,6 @@
 import pytest
 import torch
-from looks import Toy, equal, weights
+from measuring import Toy, equal, weights
 from torch import nn
 
 from isogloss.core.errors import ModelError

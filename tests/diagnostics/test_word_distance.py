@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from looks import look_at, subject
+from measuring import measure_setting, subject
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.rows import WordDistance as Row
@@ -144,8 +144,8 @@ def translations(lines=LINES, others=None, links=((0, 0), (1, 1), (3, 3))):
 
 
 def measured(loaded, pairs, *, languages=("en", "de"), **fields):
-    look = look_at([loaded], languages=languages, bitext=lambda _: pairs)
-    return WordDistance(**fields).measure(replace(look, precision="float32"))
+    setting = measure_setting([loaded], languages=languages, bitext=lambda _: pairs)
+    return WordDistance(**fields).measure(replace(setting, precision="float32"))
 
 
 def summaries(rows):

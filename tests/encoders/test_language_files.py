@@ -18,10 +18,10 @@ from isogloss.encoders import (
     load_with_new_head,
     save_model,
 )
+from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_files import MODULES_FILE, left_out, read_about
 from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
 from isogloss.encoders.own_head import load_with_own_head
-from isogloss.encoders.speaking import of_language
 
 IDS = torch.tensor([[2, 7, 9, 11, 3]])
 KINDS = ("feed-forward", "attention", "adapter", "shared-adapter")
@@ -39,7 +39,7 @@ def made(folder, kind, load=load_masked_lm, fallback=""):
 
 
 def states(model, language="sw"):
-    with torch.no_grad(), of_language(model, language):
+    with torch.no_grad(), active_language(model, language):
         return model.base_model(IDS).last_hidden_state
 
 

@@ -8,9 +8,15 @@ from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import load_model, load_tokenizer, load_whole, load_with_new_head, save_model
+from isogloss.encoders.language_context import (
+    LanguageMaps,
+    active_language,
+    check_languages,
+    language_maps_of,
+    mapped,
+)
 from isogloss.encoders.language_files import MAPS_FILE, read_language_maps, write_language_maps
 from isogloss.encoders.own_head import load_with_own_head
-from isogloss.encoders.speaking import LanguageMaps, check_languages, language_maps_of, mapped, of_language
 from isogloss.nn.language_map import LanguageMap
 
 IDS = torch.tensor([[2, 7, 9, 11, 3]])
@@ -123,16 +129,16 @@ def test_a_model_carries_its_maps_through_saving(load, mapped_folder, maps, tmp_
     assert found.source == maps.source
     assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
     assert torch.equal(found.maps["xx"].shift, maps.maps["xx"].shift)
-    with torch.no_grad(), of_language(model, "xx"):
+    with torch.no_grad(), active_language(model, "xx"):
         states = model.base_model(IDS).last_hidden_state
-    with torch.no_grad(), of_language(model, "en"):
+    with torch.no_grad(), active_language(model, "en"):
         assert torch.equal(maps.maps["xx"](model.base_model(IDS).last_hidden_state), states)
 
 
 def test_a_model_without_maps_reads_every_language_as_it_is(bert_folder):
     model = load_model(bert_folder)
     check_languages(model, ("", "xx", "xx+en"))
-    with torch.no_grad(), of_language(model, "xx"):
+    with torch.no_grad(), active_language(model, "xx"):
         assert not model._forward_hooks
 
 

@@ -18,6 +18,7 @@ from isogloss.encoders import (
     new_encoder,
     offer_explicit_attention,
 )
+from isogloss.encoders.language_context import active_language, check_languages
 from isogloss.encoders.language_modules import (
     KINDS,
     add_language,
@@ -30,7 +31,6 @@ from isogloss.encoders.language_modules import (
     shared_parameters,
     site_of,
 )
-from isogloss.encoders.speaking import check_languages, of_language
 
 LANGUAGES = ("en", "sw", "to")
 """``to`` is Tongan, and a function of every torch module."""
@@ -69,7 +69,7 @@ def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind, attention):
         plain = states(model)
         added(model, kind)
         for languages in (*LANGUAGES, "en-sw", ("en",) * 4):
-            with of_language(model, languages):
+            with active_language(model, languages):
                 assert torch.equal(states(model), plain)
 
 
@@ -77,10 +77,10 @@ def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind, attention):
 def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
     model = stirred(added(load_model(encoder_folder), kind))
     with torch.no_grad():
-        with of_language(model, ROWS):
+        with active_language(model, ROWS):
             mixed = states(model)
         for row, language in enumerate(ROWS):
-            with of_language(model, language):
+            with active_language(model, language):
                 alone = states(model, IDS[row : row + 1], MASK[row : row + 1])
                 whole = states(model)
             real = MASK[row].bool()
@@ -96,10 +96,10 @@ def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v
     languages = tuple(LANGUAGES[row % 3] for row in range(count))
     ids = IDS[:1].expand(count, -1)
     with torch.no_grad():
-        with of_language(model, languages):
+        with active_language(model, languages):
             mixed = states(model, ids, None)
         for row, language in enumerate(LANGUAGES):
-            with of_language(model, language):
+            with active_language(model, language):
                 torch.testing.assert_close(mixed[:, row], states(model, ids[:1], None)[:, 0])
 
 
@@ -107,7 +107,7 @@ def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v
 def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
     model = stirred(added(load_model(encoder_folder), kind))
     weights = torch.randn(model.config.hidden_size)
-    with of_language(model, ("sw", "en", "sw", "en")):
+    with active_language(model, ("sw", "en", "sw", "en")):
         (states(model)[-1] @ weights).sum().backward()
     for language, moved in (("en", True), ("sw", True), ("to", False)):
         found = own_parameters(model, language).values()
@@ -153,7 +153,7 @@ def test_every_family_can_be_made_with_modules(family, kind, bert_folder):
     with torch.no_grad():
         plain = model(IDS).logits
         added(model, kind)
-        with of_language(model, "sw"):
+        with active_language(model, "sw"):
             assert torch.equal(model(IDS).logits, plain)
 
 
@@ -190,13 +190,13 @@ def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
 @pytest.mark.parametrize("kind", OWN)
 def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
     model = stirred(added(load_model(encoder_folder), kind))
-    with torch.no_grad(), of_language(model, "sw"):
+    with torch.no_grad(), active_language(model, "sw"):
         before = states(model)
     copied = stirred(deepcopy(model), seed=7)
-    with torch.no_grad(), of_language(model, "sw"), of_language(copied, "en"):
+    with torch.no_grad(), active_language(model, "sw"), active_language(copied, "en"):
         assert torch.equal(states(model), before)
         assert not torch.allclose(states(copied), before)
-    with torch.no_grad(), of_language(copied, "sw"):
+    with torch.no_grad(), active_language(copied, "sw"):
         assert not torch.allclose(states(copied), before)
 
 
@@ -212,9 +212,9 @@ def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
         torch.testing.assert_close(weight, mean)
     assert all(torch.equal(dict(model.named_parameters())[name], weight) for name, weight in before.items())
     with torch.no_grad():
-        with of_language(model, "fr"):
+        with active_language(model, "fr"):
             new = states(model)
-        with of_language(model, ("fr", "en", "fr", "sw")):
+        with active_language(model, ("fr", "en", "fr", "sw")):
             torch.testing.assert_close(states(model)[:, 0], new[:, 0], atol=1e-5, rtol=1e-4)
 
 
@@ -224,7 +224,7 @@ def test_the_mean_of_equal_modules_is_these_to_the_bit(bert_folder, kind):
     with torch.no_grad():
         plain = states(model)
         add_language(added(model, kind), "fr")
-        with of_language(model, "fr"):
+        with active_language(model, "fr"):
             assert torch.equal(states(model), plain)
 
 
@@ -243,9 +243,9 @@ def test_a_language_that_is_there_cannot_be_added(bert_folder):
 def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder, kind):
     model = added(load_model(bert_folder), kind)
     message = rf"{kind} modules for each language, and none for 'ws'. Did you mean 'sw'\? Known: en, sw, to."
-    with pytest.raises(ConfigError, match=message), of_language(model, "ws"):
+    with pytest.raises(ConfigError, match=message), active_language(model, "ws"):
         pass
-    with pytest.raises(ConfigError, match="none for 'de'"), of_language(model, ("en", "de")):
+    with pytest.raises(ConfigError, match="none for 'de'"), active_language(model, ("en", "de")):
         pass
     with pytest.raises(ConfigError, match=r"not said which language it reads. Known: en, sw, to. Name it"):
         check_languages(model, ("",))
@@ -258,11 +258,11 @@ def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder,
 def test_a_fallback_reads_what_has_no_modules(bert_folder):
     model = stirred(added(load_model(bert_folder), "adapter", fallback="sw"))
     with torch.no_grad():
-        with of_language(model, "de"):
+        with active_language(model, "de"):
             found = states(model)
-        with of_language(model, "sw"):
+        with active_language(model, "sw"):
             assert torch.equal(states(model), found)
-        with of_language(model, ("de", "en", "sw", "fr")):
+        with active_language(model, ("de", "en", "sw", "fr")):
             torch.testing.assert_close(states(model)[:, 0], found[:, 0], atol=1e-5, rtol=1e-4)
     fall_back(model, "")
     with pytest.raises(ConfigError, match="none for 'de'"):
@@ -278,15 +278,15 @@ def test_one_adapter_for_all_reads_every_language_and_needs_none_said(bert_folde
     with torch.no_grad():
         plain = states(model)
         for language in ("", "fr", ("en", "fr", "de", "xx")):
-            with of_language(model, language):
+            with active_language(model, language):
                 assert torch.equal(states(model), plain)
     assert own_parameters(model, "fr") == {}
 
 
 def test_nobody_reads_any_more_when_something_fails(bert_folder):
     model = added(load_model(bert_folder), "adapter")
-    with of_language(model, "en"):
-        with pytest.raises(KeyError), of_language(model, "sw"):
+    with active_language(model, "en"):
+        with pytest.raises(KeyError), active_language(model, "sw"):
             raise KeyError
         states(model)  # Still read as en.
     with pytest.raises(ConfigError):
@@ -341,7 +341,7 @@ def test_heads_and_training_see_a_languages_modules(bert_folder):
     )
     stirred(added(model, "feed-forward"))
     model.train()
-    with of_language(model, ROWS):
+    with active_language(model, ROWS):
         model(IDS, attention_mask=MASK).logits.sum().backward()
     assert all(weight.grad is not None for weight in own_parameters(model, "sw").values())
     assert all(name.startswith("bert.") for name in own_parameters(model, "sw"))

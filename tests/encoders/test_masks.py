@@ -20,8 +20,8 @@ from isogloss.encoders.gates import (
     read_mask,
     read_masks,
 )
+from isogloss.encoders.language_context import LanguageMaps, language_maps_of
 from isogloss.encoders.language_files import write_language_maps
-from isogloss.encoders.speaking import LanguageMaps, language_maps_of
 from isogloss.methods.plain import SourceOnly
 from isogloss.nn.language_map import LanguageMap
 

@@ -8,9 +8,9 @@ from torch import nn
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.runs import Modules
 from isogloss.encoders import family_of, load_model, load_with_new_head, offer_explicit_attention, save_model
+from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_modules import add_modules, own_parameters, site_of
 from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
-from isogloss.encoders.speaking import of_language
 from isogloss.nn.mixup_ratio import MixupRatio
 
 FAMILIES = ("bert", "xlm-roberta", "distilbert")
@@ -332,7 +332,7 @@ def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind, residual):
         plain = states(load_model(folder), rows, mask, how)
         model = modular(folder, kind)
         for languages in (("en",) * 3 + ("sw",) * 3, ("sw",) * 3 + ("en",) * 3, ("sw",) * 6, "sw"):
-            with of_language(model, languages):
+            with active_language(model, languages):
                 found = states(model, rows, mask, how)
             torch.testing.assert_close(real(found, mask), real(plain, mask), atol=1e-5, rtol=1e-4)
     assert hooks(model) == 0
@@ -362,7 +362,7 @@ def test_the_target_mixes_with_its_own_languages_attention(folder, languages, re
         """Run some rows in a language; give the attention sub-layer's state before and after its norm."""
         noted.clear()
         handle = site_of(model, site, language).module(model, "attention_norm").register_forward_hook(note)
-        with of_language(model, language):
+        with active_language(model, language):
             states(model, some, None)
         handle.remove()
         return noted["summed"], noted["normed"]
@@ -385,7 +385,7 @@ def test_the_target_mixes_with_its_own_languages_attention(folder, languages, re
         entered = []
         last = site.module(model, "feed_forward_in")
         handle = last.register_forward_pre_hook(lambda _, inputs: entered.append(inputs[0]))
-        with of_language(model, (source,) * 2 + (target,) * 2):
+        with active_language(model, (source,) * 2 + (target,) * 2):
             states(model, rows, mask, how)
         handle.remove()
     torch.testing.assert_close(entered[0][:2], h_source, atol=1e-5, rtol=1e-4)
@@ -397,5 +397,5 @@ def test_a_side_in_two_languages_is_not_mixed(folder):
     model = modular(folder, "attention", ("en", "sw", "fr"))
     rows, mask = pairs()
     found = r"each side of a batch is in one language; found en beside fr\+sw"
-    with pytest.raises(ConfigError, match=found), of_language(model, ("en",) * 3 + ("sw", "sw", "fr")):
+    with pytest.raises(ConfigError, match=found), active_language(model, ("en",) * 3 + ("sw", "sw", "fr")):
         states(model, rows, mask, mixup())

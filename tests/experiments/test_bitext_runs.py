@@ -117,7 +117,7 @@ def test_bitext_is_aligned_by_itself_once(tmp_path):
         bitext="bitext", pairs=("qaa-qab", "qab-qaa"), aligner={"name": "given"}, split="dev", examples=5
     )
     told = []
-    first, back = align_bitext(wanted, out=tmp_path, tell=told.append)
+    first, back = align_bitext(wanted, out=tmp_path, on_progress=told.append)
     assert (first.row["pairs"], first.row["aer"]) == (5, 0)
     there = [sorted(line.split()) for line in first.links.read_text().splitlines()]
     turned = [

@@ -93,7 +93,7 @@ def test_a_second_call_tries_the_failed_ones_again_and_only_those(failed):
 def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     recipe, right = tiny(tmp_path), execute._MAKERS["fine-tune"]
 
-    def wrong(shop, run):
+    def wrong(context, run):
         raise DivergedError("not today")
 
     monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
@@ -108,10 +108,10 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
 def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypatch, kind):
     right = engine.make
 
-    def wrong(shop, run):
+    def wrong(context, run):
         if run.name == "fine-tune" and run.method.name == "bilingual":
             raise kind("not this one")
-        right(shop, run)
+        right(context, run)
 
     monkeypatch.setattr(engine, "make", wrong)
     outcome = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1).outcome
@@ -121,7 +121,7 @@ def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypat
 
 
 def test_an_error_that_is_every_runs_ends_everything(tmp_path, monkeypatch):
-    def wrong(shop, run):
+    def wrong(context, run):
         raise StorageError("the disk was unplugged")
 
     monkeypatch.setitem(execute._MAKERS, "fine-tune", wrong)
@@ -258,12 +258,12 @@ def test_the_number_of_threads_is_given_back(tmp_path):
 def test_a_process_that_dies_ends_everything_at_once(tmp_path, monkeypatch, which):
     collect, killed = engine._collect, []
 
-    def kill_one(shop, running, outcome):
+    def kill_one(context, running, outcome):
         children = sorted(multiprocessing.active_children(), key=lambda child: child.pid)
         if not killed and len(list(tmp_path.glob("runs/*/"))) == 2:
             killed.append((children[which].pid, time.monotonic()))
             os.kill(children[which].pid, signal.SIGKILL)
-        collect(shop, running, outcome)
+        collect(context, running, outcome)
 
     monkeypatch.setattr(engine, "_collect", kill_one)
     recipe = tiny(tmp_path, TINY.replace("epochs = 1", "epochs = 2000"))

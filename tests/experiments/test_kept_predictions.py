@@ -59,9 +59,9 @@ def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, t
     (folder / RECORD).unlink()
     trained_on, read = execute._trained_on, []
 
-    def noted(shop, run):
+    def noted(context, run):
         read.append(run)
-        return trained_on(shop, run)
+        return trained_on(context, run)
 
     monkeypatch.setattr(execute, "_trained_on", noted)
     isogloss.run(tiny(tmp_path), out=again, jobs=1)

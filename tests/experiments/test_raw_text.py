@@ -17,9 +17,9 @@ from isogloss.data.tensor_file import read_tensors
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments.pretraining_text import masked_lm_of, text_of
 from isogloss.experiments.reading import splits_read
+from isogloss.experiments.run_context import RunContext
 from isogloss.experiments.running import plan_recipe
 from isogloss.experiments.store import Store
-from isogloss.experiments.workshop import Workshop
 from tiny import changed, tiny
 
 RECIPE = """
@@ -45,7 +45,7 @@ class CountsWords:
     """Counts words, and keeps a tensor."""
 
     name: ClassVar[str] = "counts-words"
-    over: ClassVar[str] = "text"
+    subject: ClassVar[str] = "text"
 
     def measure(self, look):
         model, tokenizer = look.masked_lm(look.subjects[0])
@@ -139,19 +139,19 @@ def test_an_encoder_without_head_is_refused_before_anything_runs(plan, bert_fold
 
 
 def test_a_fine_tuned_model_has_no_masked_lm_head(tmp_path):
-    shop = Workshop(store=Store(tmp_path), sources=Sources())
+    context = RunContext(store=Store(tmp_path), sources=Sources())
     model = FineTune(
         encoder=Pretrained(source="shipped"), corpus="ud", task="upos", method=CountsWords(), source=()
     )
     with pytest.raises(ModelError, match=r"source-only: this leaves no masked-LM head. Look at the encoder"):
-        masked_lm_of(shop, model, "source-only")
+        masked_lm_of(context, model, "source-only")
 
 
 def test_text_is_what_the_corpus_holds_and_each_call_begins_anew(plan, tmp_path):
-    shop, (run,) = Workshop(store=Store(tmp_path), sources=Sources()), plan()
+    context, (run,) = RunContext(store=Store(tmp_path), sources=Sources()), plan()
     lines = [one.text for one in Sources().examples("rawtext", "qaa", "dev", examples=4)]
-    assert list(text_of(shop, run, "qaa")) == list(text_of(shop, run, "qaa")) == lines
-    assert len(list(text_of(shop, replace(run, examples=0), "qaa"))) > len(lines)
+    assert list(text_of(context, run, "qaa")) == list(text_of(context, run, "qaa")) == lines
+    assert len(list(text_of(context, replace(run, examples=0), "qaa"))) > len(lines)
 
 
 def test_text_on_disk_is_read_once_before_anything_runs(plan):

@@ -13,7 +13,6 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.experiments.running import plan_recipe
 from isogloss.experiments.together import pretrain_together
-from isogloss.training import processes
 from tiny import tiny
 
 RECIPE = """

@@ -12,9 +12,9 @@ from isogloss.core.runs import Pretrained, TrainTranslator, Translate
 from isogloss.data.examples import read_examples
 from isogloss.data.sources import Sources
 from isogloss.experiments.execute import make
+from isogloss.experiments.run_context import RunContext
 from isogloss.experiments.store import Store
 from isogloss.experiments.translation_runs import EXAMPLES, translated_examples
-from isogloss.experiments.workshop import Workshop
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.translators import chunks
 from isogloss.translators.built_in import BuiltIn
@@ -88,28 +88,28 @@ examples = 6
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    return Workshop(store=Store(tmp_path_factory.mktemp("runs")), sources=Sources(), precision="float32")
+def context(tmp_path_factory):
+    return RunContext(store=Store(tmp_path_factory.mktemp("runs")), sources=Sources(), precision="float32")
 
 
 @pytest.fixture(scope="module")
-def trained(shop):
-    return make(shop, TRANSLATOR)
+def trained(context):
+    return make(context, TRANSLATOR)
 
 
-def made(shop, **fields):
+def made(context, **fields):
     """Translate, with the built-in translator unless told otherwise; give run, record and examples."""
     run = Translate(
         **{"corpus": "xnli", "languages": "qaa-qad", "translator": BuiltIn(), "examples": 30, **fields}
     )
-    record = make(shop, run)
-    return run, record, translated_examples(shop, run)
+    record = make(context, run)
+    return run, record, translated_examples(context, run)
 
 
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])
-def test_the_built_in_translator_makes_what_the_built_in_files_hold(shop, corpus):
+def test_the_built_in_translator_makes_what_the_built_in_files_hold(context, corpus):
     answers = ("links",) if corpus == "squad" else None
-    _, record, found = made(shop, corpus=corpus, split="dev", answers=answers)
+    _, record, found = made(context, corpus=corpus, split="dev", answers=answers)
     ids = {one.id for one in Sources().examples(corpus, "qaa", "dev", examples=30)}
     files = [one for one in Sources().examples(corpus, "qaa-qad", "dev") if one.id in ids]
     assert found == files
@@ -117,49 +117,49 @@ def test_the_built_in_translator_makes_what_the_built_in_files_hold(shop, corpus
     assert (row["examples"], row["translated"], row["lost"]) == (30, len(files), 30 - len(files))
 
 
-def test_there_and_back_are_the_translations_of_translations(shop):
-    there, _, _ = made(shop)
-    _, _, found = made(shop, languages="qaa-qad-qaa", start=there, examples=0)
+def test_there_and_back_are_the_translations_of_translations(context):
+    there, _, _ = made(context)
+    _, _, found = made(context, languages="qaa-qad-qaa", start=there, examples=0)
     assert found == Sources().examples("xnli", "qaa-qad-qaa", "train", examples=30)
 
 
-def test_tags_are_left_behind(shop):
-    _, _, found = made(shop, corpus="wikiann")
+def test_tags_are_left_behind(context):
+    _, _, found = made(context, corpus="wikiann")
     files = Sources().examples("wikiann", "qaa-qad", "train", examples=30)
     assert [one.words for one in found] == [one.words for one in files]
     assert not any(one.tags for one in found)
 
 
-def test_questions_whose_answer_is_lost_are_counted_and_told_of(shop):
+def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
     noisy = {"corpus": "squad", "translator": BuiltIn(noise=0.4), "answers": ("links",)}
-    _, record, found = made(shop, **noisy)
+    _, record, found = made(context, **noisy)
     (row,) = record.rows
     assert row["lost"] == 30 - len(found) > 0
     (warning,) = record.warnings
     assert f"answers to {row['lost']} of 30 questions were not found again" in warning
-    _, record, kept = made(shop, **{**noisy, "answers": ()})
+    _, record, kept = made(context, **{**noisy, "answers": ()})
     assert (len(kept), record.warnings) == (30, ())
     assert not any(one.answers for one in kept)
 
 
-def test_answers_are_found_by_a_word_aligner(shop):
+def test_answers_are_found_by_a_word_aligner(context):
     from isogloss.aligners.fast_align import FastAlign
 
-    _, record, found = made(shop, corpus="squad", answers=("alignment",), aligner=FastAlign())
+    _, record, found = made(context, corpus="squad", answers=("alignment",), aligner=FastAlign())
     assert 0 < len(found) == 30 - record.rows[0]["lost"]
     assert all(one.passage[start:].startswith(text) for one in found for start, text in one.answers)
 
 
-def test_nothing_found_at_all_is_said_with_what_to_do(shop):
+def test_nothing_found_at_all_is_said_with_what_to_do(context):
     run = Translate(
         corpus="squad", languages="qaa-qad", translator=BuiltIn(noise=1.0), answers=("alone",), examples=3
     )
     with pytest.raises(RunError, match=r"of 3 questions no answer was found again .*translate\.answers"):
-        make(shop, run)
-    assert not shop.store.is_finished(run)
+        make(context, run)
+    assert not context.store.is_finished(run)
 
 
-def test_texts_that_are_cut_are_counted_and_told_of(shop, trained):
+def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
     run = Translate(
         corpus="squad",
         languages="qaa-qab",
@@ -168,35 +168,35 @@ def test_texts_that_are_cut_are_counted_and_told_of(shop, trained):
         answers=(),
         examples=1,
     )
-    record = make(shop, run)
+    record = make(context, run)
     assert record.rows[0]["cuts"] > 0
     assert f"texts were cut at {record.rows[0]['cuts']} places" in record.warnings[0]
 
 
-def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(shop, trained):
+def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, trained):
     from transformers import AutoModelForSeq2SeqLM
 
     scores = [row["language"] for row in trained.rows if row.get("metric") == "chrf"]
     assert scores == ["qaa-qab", "qab-qaa"]
     assert [row["pairs"] for row in trained.rows if "pairs" in row] == [60 - trained.rows[0]["left_out"]]
-    model = AutoModelForSeq2SeqLM.from_pretrained(shop.store.model(TRANSLATOR))
+    model = AutoModelForSeq2SeqLM.from_pretrained(context.store.model(TRANSLATOR))
     assert model.config.model_type == "marian"
 
 
-def test_bitext_is_scored_by_its_own_translations(shop, trained):
+def test_bitext_is_scored_by_its_own_translations(context, trained):
     from isogloss.metrics.translation import chrf
 
     fields = {"corpus": "bitext", "split": "test", "examples": 12}
     learned = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}
-    _, poor, written = made(shop, **fields, **learned)
+    _, poor, written = made(context, **fields, **learned)
     originals = Sources().examples("bitext", "qab-qaa", "test", examples=12)
     assert [one.first for one in written] == [one.first for one in originals]
     assert poor.rows[0]["score"] == chrf([one.second for one in originals], [one.second for one in written])
-    _, good, _ = made(shop, **fields, languages="qab-qaa", translator=BuiltIn(noise=0.0))
+    _, good, _ = made(context, **fields, languages="qab-qaa", translator=BuiltIn(noise=0.0))
     assert good.rows[0]["score"] > 0.8 > 0.3 > poor.rows[0]["score"]
 
 
-def test_an_interrupted_translation_goes_on_where_it_was(shop, trained, monkeypatch, tmp_path):
+def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monkeypatch, tmp_path):
     monkeypatch.setattr(chunks, "CHUNK", 4)
     run = Translate(
         corpus="xnli", languages="qaa-qab", translator=Seq2Seq(longest=24), model=TRANSLATOR, examples=6
@@ -212,39 +212,39 @@ def test_an_interrupted_translation_goes_on_where_it_was(shop, trained, monkeypa
 
     monkeypatch.setattr(chunks, "_write", stop)
     with pytest.raises(KeyboardInterrupt):
-        make(shop, run)
-    assert not shop.store.is_finished(run)
-    assert not (shop.store.folder(run) / EXAMPLES).exists()
+        make(context, run)
+    assert not context.store.is_finished(run)
+    assert not (context.store.folder(run) / EXAMPLES).exists()
     before = list(written)
-    make(shop, run)
+    make(context, run)
     assert written[:2] == before
     assert len(written) == len(set(written)) == 3  # Twelve texts; the first eight were not translated again.
-    other = Workshop(store=Store(tmp_path), sources=shop.sources, precision="float32")
-    (tmp_path / shop.store.folder(TRANSLATOR).name).symlink_to(shop.store.folder(TRANSLATOR))
+    other = RunContext(store=Store(tmp_path), sources=context.sources, precision="float32")
+    (tmp_path / context.store.folder(TRANSLATOR).name).symlink_to(context.store.folder(TRANSLATOR))
     make(other, run)
-    assert (shop.store.folder(run) / EXAMPLES).read_bytes() == (
+    assert (context.store.folder(run) / EXAMPLES).read_bytes() == (
         other.store.folder(run) / EXAMPLES
     ).read_bytes()
-    assert sorted(path.name for path in shop.store.folder(run).iterdir()) == [
+    assert sorted(path.name for path in context.store.folder(run).iterdir()) == [
         EXAMPLES,
         "made.json",
         "record.json",
     ]
 
 
-def test_a_model_that_is_there_is_known_by_its_files(shop, trained, tmp_path):
+def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path):
     from isogloss.experiments.translations import translation_model, translator_places
 
-    folder = shop.store.folder(TRANSLATOR)
+    folder = context.store.folder(TRANSLATOR)
     named = translation_model(str(folder))
     assert named == translation_model(str(folder / "model"))
     assert named.source == folder.name
     assert str(tmp_path) not in json.dumps([named.source, named.data])
     there = Sources("", translator_places([str(folder)]))
     fields = {"corpus": "xnli", "languages": "qaa-qab", "translator": Seq2Seq(longest=24), "examples": 2}
-    other = Workshop(store=Store(tmp_path), sources=there, precision="float32")
+    other = RunContext(store=Store(tmp_path), sources=there, precision="float32")
     _, _, found = made(other, **fields, model=Pretrained(source=named.source, data=named.data))
-    _, _, theirs = made(shop, **fields, model=TRANSLATOR)
+    _, _, theirs = made(context, **fields, model=TRANSLATOR)
     assert found == theirs
 
 

@@ -108,7 +108,7 @@ def _source(method):
 
 
 def test_sides_say_whose_labels_are_used():
-    assert {name: method.sides for name, method in METHODS.items()} == {
+    assert {name: method.uses for name, method in METHODS.items()} == {
         "source-only": ("source",),
         "target-only": ("target",),
         "bilingual": ("source", "target"),

@@ -8,7 +8,7 @@ import torch
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
-from isogloss.encoders.speaking import language_maps_of, of_language
+from isogloss.encoders.language_context import active_language, language_maps_of
 from isogloss.methods import ADJUSTMENTS
 from isogloss.methods.centring import Centring
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
@@ -63,7 +63,7 @@ def test_the_means_of_sentences_become_the_source_s(method, setting, bert_folder
     for language, translated in (("xx", pairs["en-xx"]), ("yy", pairs["en-yy"])):
         means = []
         for code, side in (("en", "first"), (language, "second")):
-            with of_language(model, code):
+            with active_language(model, code):
                 texts = [getattr(one, side) for one in translated]
                 means.append(sentence_states(model, tokenizer, texts, precision="float32")[0].mean(dim=0))
         torch.testing.assert_close(*means, rtol=1e-3, atol=1e-3)
@@ -86,6 +86,6 @@ def test_methods_say_whether_they_map(setting):
 def test_the_states_of_the_source_are_those_of_the_encoder_to_the_bit(setting, bert_folder):
     model, tokenizer = EVERY[0].train(setting).model, load_tokenizer(bert_folder)
     texts = [one.first for one in setting.bitext["en-xx"]]
-    with of_language(model, "en"):
+    with active_language(model, "en"):
         found = sentence_states(model, tokenizer, texts, precision="float32")
     assert torch.equal(found, sentence_states(load_model(bert_folder), tokenizer, texts, precision="float32"))

@@ -10,8 +10,8 @@ from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Modules
 from isogloss.encoders import load_tokenizer, load_whole, save_model
+from isogloss.encoders.language_context import language_maps_of
 from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
-from isogloss.encoders.speaking import language_maps_of
 from isogloss.methods import ADJUSTMENTS, METHODS
 from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency

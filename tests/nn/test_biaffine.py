@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from isogloss.nn.biaffine import BiaffineParser, Look
+from isogloss.nn.biaffine import BiaffineParser, Perceptron
 from isogloss.nn.dropout import quick_dropout
 
 DIM, RELATIONS = 6, 3
@@ -83,7 +83,7 @@ def test_every_weight_is_learned_the_root_too(parser, words):
 
 
 def test_dropout_is_alike_for_all_words_of_a_row_and_only_in_training():
-    part = Look(8, 64, dropout=0.5)
+    part = Perceptron(8, 64, dropout=0.5)
     nn.init.zeros_(part.layer.weight)
     nn.init.ones_(part.layer.bias)
     words = torch.randn(3, 5, 8)

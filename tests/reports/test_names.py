@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from made_up_runs import Content, adjust, measure, model, pretrain, scores, write
 
 from isogloss.reports.measurements import read_measurements
-from isogloss.reports.names import count, joined, language, name_systems, percent, plus_minus, slug
+from isogloss.reports.names import and_list, count, language, name_systems, percent, plus_minus, slug
 
 
 def frame_of(out: Path, *models: Content) -> pd.DataFrame:
@@ -96,7 +96,7 @@ def test_numbers_are_written_for_people() -> None:
         "1,200 seeds",
         "2 boxes",
     ]
-    assert [joined("abc"[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert [and_list("abc"[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
     assert [language("en"), language("qaa")] == ["English (en)", "qaa"]
 
 

@@ -239,7 +239,9 @@ def test_a_part_where_nothing_is_hidden_has_no_loss_but_a_gradient(model, maskin
 
 def test_a_batch_is_read_in_its_languages_where_it_says_some(model, masking, monkeypatch):
     read = []
-    monkeypatch.setattr(batches, "of_language", lambda _, languages: read.append(languages) or nullcontext())
+    monkeypatch.setattr(
+        batches, "active_language", lambda _, languages: read.append(languages) or nullcontext()
+    )
     texts = texts_of(masking, [[9], [9]])
     for languages in (("sw",), ("sw", "en"), ()):
         masked_lm_loss(model, masking.batch(texts, seed=0, languages=languages))

@@ -226,7 +226,9 @@ def test_observers_choose_nothing_and_change_nothing():
 
 def test_rows_tell_the_mean_loss_and_the_rate():
     told = []
-    fitted = fit(toy(), Drawn(45), loss, schedule=SCHEDULE, seed=0, callbacks=Callbacks(tell=told.append))
+    fitted = fit(
+        toy(), Drawn(45), loss, schedule=SCHEDULE, seed=0, callbacks=Callbacks(on_progress=told.append)
+    )
     assert [row["step"] for row in fitted.rows] == [20, 40, 45]
     assert all(0 < row["loss"] < 2 and 0 < row["rate"] <= 0.05 for row in fitted.rows)
     assert [(one.what, one.done, one.total) for one in told] == [("training", n, 45) for n in (20, 40, 45)]

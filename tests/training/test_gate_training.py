@@ -35,10 +35,12 @@ def loaded(folder):
     return model, masking
 
 
-def learned(folder, blocks, kinds=UNITS, *, seed=0, tell=lambda _: None, **changes):
+def learned(folder, blocks, kinds=UNITS, *, seed=0, on_progress=lambda _: None, **changes):
     model, masking = loaded(folder)
     groups = gate_groups(model, kinds)
-    found = learn_gates((model, masking), groups, ("en", blocks), how(**changes), seed=seed, tell=tell)
+    found = learn_gates(
+        (model, masking), groups, ("en", blocks), how(**changes), seed=seed, on_progress=on_progress
+    )
     return found, groups
 
 
@@ -140,7 +142,7 @@ def test_what_does_harm_is_pruned(bert_folder, blocks):
 
 def test_progress_is_told(bert_folder, blocks):
     told = []
-    learned(bert_folder, blocks, steps=3, tell=told.append)
+    learned(bert_folder, blocks, steps=3, on_progress=told.append)
     assert (told[-1].what, told[-1].done, told[-1].total) == ("gates of en", 3, 3)
 
 

@@ -11,8 +11,8 @@ from torch import nn
 
 from isogloss.core.runs import Architecture, Modules
 from isogloss.encoders import FAMILIES, family_of, new_encoder
+from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_modules import add_modules, own_parameters
-from isogloss.encoders.speaking import of_language
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.training.hypergradient import exact, finite_difference, first_order, hypergradient, norm
 from isogloss.training.meta_learning import functional_loss, plain_step, preconditioned_step
@@ -35,7 +35,7 @@ def loss_in(language):
     """Masked LM in the precision of the weights: small differences are lost in the library's float32."""
 
     def loss(model, batch):
-        with of_language(model, language):
+        with active_language(model, language):
             states = model.base_model(input_ids=batch.subwords).last_hidden_state
         scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.places])
         return nn.functional.cross_entropy(scores.to(next(model.parameters()).dtype), batch.gold)

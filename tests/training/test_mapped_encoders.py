@@ -10,8 +10,8 @@ import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.language_context import LanguageMaps, active_language, language_maps_of
 from isogloss.encoders.language_files import write_language_maps
-from isogloss.encoders.speaking import LanguageMaps, language_maps_of, of_language
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.continual import Continual
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
@@ -97,7 +97,7 @@ def test_evaluation_reads_a_language_through_its_map(make_setting, mapped):
     source, target, pair = (scores(code) for code in ("en", "xx", "en-xx"))
     assert torch.equal(target, pair)
     assert not torch.allclose(source, target)
-    with of_language(model, "xx"):
+    with active_language(model, "xx"):
         assert torch.equal(scores("en"), target)
     with pytest.raises(ConfigError, match="it is not said which language it reads"):
         scores("")

@@ -33,7 +33,7 @@ def steps(rows):
 
 
 def text_setting(folder, stop=-1):
-    def tell(progress):
+    def on_progress(progress):
         if progress.what == "pretraining" and progress.done >= stop > 0:
             raise KeyboardInterrupt
 
@@ -45,7 +45,7 @@ def text_setting(folder, stop=-1):
         architecture=Architecture(family="bert", **sizes, dropout=0.1),
         folder=folder,
         seed=0,
-        tell=tell,
+        on_progress=on_progress,
     )
 
 

@@ -150,7 +150,7 @@ def test_what_cannot_be_scored_is_refused(model, tmp_path):
 
 def test_progress_names_the_languages(model):
     told = []
-    model.evaluate("wikiann", ["qaa", "qab"], split="dev", tell=told.append)
+    model.evaluate("wikiann", ["qaa", "qab"], split="dev", on_progress=told.append)
     assert [(one.done, one.remark) for one in told] == [(0, "qaa"), (1, "qab"), (2, "")]
 
 

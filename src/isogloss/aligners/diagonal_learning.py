@@ -43,18 +43,20 @@ class Training:
 
 
 def learned(
-    pairs: Sequence[tuple[Words, Words]], training: Training, tell: Callable[[int], None]
+    pairs: Sequence[tuple[Words, Words]], training: Training, on_progress: Callable[[int], None]
 ) -> tuple[Lexicon, Lexicon]:
     """Learn the lexicon of second words given first ones, and that of first words given second ones.
 
-    No side may be without words. ``tell`` hears the rounds done, of both directions together.
+    No side may be without words. ``on_progress`` hears the rounds done, of both directions together.
     """
     keys, blocks = _seen_together(pairs)
     first, second = words_of_pairs(keys)
     turned = [block.transpose(0, 2, 1) for block in blocks]
     return (
-        _direction(_Entries(first, second), blocks, training, tell),
-        _direction(_Entries(second, first), turned, training, lambda done: tell(training.rounds + done)),
+        _direction(_Entries(first, second), blocks, training, on_progress),
+        _direction(
+            _Entries(second, first), turned, training, lambda done: on_progress(training.rounds + done)
+        ),
     )
 
 
@@ -73,14 +75,14 @@ class _Table(NamedTuple):
 
 
 def _direction(
-    entries: _Entries, blocks: Sequence[Block], training: Training, tell: Callable[[int], None]
+    entries: _Entries, blocks: Sequence[Block], training: Training, on_progress: Callable[[int], None]
 ) -> Lexicon:
     words = int(entries.made.max(initial=NONE)) + 1
     table = _Table(np.full(len(entries.made), UNSEEN), np.full(words, UNSEEN))
     for done in range(training.rounds):
         counts = _expected(table, entries.made, blocks, training)
         table = _maximised(counts, entries, training.prior)
-        tell(done + 1)
+        on_progress(done + 1)
     return _kept(table, entries)
 
 

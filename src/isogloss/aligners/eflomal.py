@@ -104,7 +104,7 @@ class Eflomal:
         """Run the program, and return the links of both directions."""
         program = _program()
         words = self._words(setting.pairs)
-        setting.tell(Progress(what="eflomal", done=0, total=1, remark=f"{len(words)} pairs"))
+        setting.on_progress(Progress(what="eflomal", done=0, total=1, remark=f"{len(words)} pairs"))
         with TemporaryDirectory(prefix="eflomal-") as place:
             first, second, forward, backward = (
                 Path(place, name) for name in ("first", "second", "fwd", "rev")
@@ -119,7 +119,7 @@ class Eflomal:
                 options += ["-p", str(Path(place, "priors"))]
             _run([program, *options, *self._options(len(words))])
             made = [list(read_pharaoh(disk_file(path), setting.pairs)) for path in (forward, backward)]
-        setting.tell(Progress(what="eflomal", done=1, total=1))
+        setting.on_progress(Progress(what="eflomal", done=1, total=1))
         return made[0], made[1]
 
     def _options(self, pairs: int) -> list[str]:

@@ -76,7 +76,7 @@ class EncoderSimilarity:
                 languages=setting.languages * len(block),
             )
             found += self._block(splits, states)
-            setting.tell(Progress(what="alignment", done=len(found), total=len(setting.pairs)))
+            setting.on_progress(Progress(what="alignment", done=len(found), total=len(setting.pairs)))
         return found
 
     def align_new(self, setting: AlignSetting) -> list[Aligned]:

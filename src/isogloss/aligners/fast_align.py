@@ -91,21 +91,21 @@ class FastAlign:
     def _learned(self, numbered: Sentences, setting: AlignSetting) -> tuple[Lexicon, Lexicon]:
         rounds, remark = max(0, self.iterations - 1), f"{len(setting.pairs)} pairs"
 
-        def tell(done: int) -> None:
-            setting.tell(Progress(what="lexicon", done=done, total=2 * rounds, remark=remark))
+        def on_progress(done: int) -> None:
+            setting.on_progress(Progress(what="lexicon", done=done, total=2 * rounds, remark=remark))
 
-        tell(0)
+        on_progress(0)
         # A side without words teaches nothing.
         pairs = [pair for pair in zip(*numbered, strict=True) if len(pair[0]) and len(pair[1])]
         if not pairs:
             return NOTHING, NOTHING
         training = Training(rounds=rounds, tension=self.tension, prior=self.prior, none=self.none)
-        return learned(pairs, training, tell)
+        return learned(pairs, training, on_progress)
 
     def _linked(
         self, numbered: Sentences, lexicons: tuple[Lexicon, Lexicon], setting: AlignSetting
     ) -> list[Aligned]:
-        setting.tell(Progress(what="links", done=0, total=1))
+        setting.on_progress(Progress(what="links", done=0, total=1))
         forward, backward = (
             self._directed(list(zip(*sides, strict=True)), lexicon)
             for sides, lexicon in zip((numbered, numbered[::-1]), lexicons, strict=True)
@@ -114,7 +114,7 @@ class FastAlign:
             _aligned(one, {(i, j): score for (j, i), score in other.items()}, self.symmetrization)
             for one, other in zip(forward, backward, strict=True)
         ]
-        setting.tell(Progress(what="links", done=1, total=1))
+        setting.on_progress(Progress(what="links", done=1, total=1))
         return made
 
     def _directed(self, pairs: Sequence[tuple[Words, Words]], lexicon: Lexicon) -> list[Links]:

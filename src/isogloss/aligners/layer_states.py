@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.encoders import family_of
-from isogloss.encoders.speaking import of_language
+from isogloss.encoders.language_context import active_language
 from isogloss.encoders.subwords import SplitWords, Window, special_subwords, windows
 from isogloss.training.evaluation import in_batches
 from isogloss.training.precision import scoring
@@ -61,7 +61,7 @@ def subword_states(
                 for number, window in (places[place] for place in group)
             ]
             own = [languages[number] for number, _ in (places[place] for place in group)] if languages else ""
-            with of_language(model, own):
+            with active_language(model, own):
                 states = _states(model, rows, tokenizer.pad_token_id, layer, device)
             for place, state in zip(group, states, strict=True):
                 window = places[place][1]

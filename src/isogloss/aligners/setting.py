@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.data.examples import Translation
 
 
@@ -25,4 +25,4 @@ class AlignSetting:
     """A folder of its own, in which it keeps what it learns from the pairs."""
 
     seed: int = 0
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from isogloss.cli.display import Display, show_line
+from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import writing
-from isogloss.core.whole_files import whole_file
 from isogloss.data import CORPORA
 from isogloss.data.downloading import megabytes
 from isogloss.data.fetching import Result, fetch, is_there
@@ -44,7 +44,7 @@ def print_alignments(
     from isogloss.experiments.aligning import align_bitext
 
     with Display(quiet=quiet or as_json) as display:
-        found = align_bitext(wanted, out=out, data=data or "", tell=display.tell)
+        found = align_bitext(wanted, out=out, data=data or "", on_progress=display.on_progress)
     if as_json:
         for one in found:
             Display(as_json=True).emit({**one.row, "file": str(one.links)})
@@ -73,7 +73,7 @@ def print_split(
     from isogloss.experiments.translating import translate_split
 
     with Display(quiet=quiet or as_json) as display:
-        found = translate_split(direction, wanted, out=out, data=data or "", tell=display.tell)
+        found = translate_split(direction, wanted, out=out, data=data or "", on_progress=display.on_progress)
         for warning in found.warnings:
             display.say(f"isogloss: {warning}")
     if as_json:
@@ -92,13 +92,13 @@ def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: b
 
     file = opened(name)
     with _work(out) as folder, Display(quiet=quiet or out is None) as display:
-        translate = line_translator(direction, folder, tell=display.tell)
+        translate = line_translator(direction, folder, on_progress=display.on_progress)
         lines = (line.rstrip("\r\n") for line in file.read())
         if out is None:
             for line in translate(lines):
                 Display(as_json=True).emit({"text": line}) if as_json else show_line(line)
             return
-        with whole_file(out) as written:
+        with atomic_file(out) as written:
             for line in translate(lines):
                 with writing(out):
                     written.write(f"{line}\n")
@@ -151,7 +151,7 @@ def fetch_corpora(
         for line in licences(wanted):
             display.say(line)
         results = []
-        for result in fetch(wanted, folder, languages=languages, tell=display.tell):
+        for result in fetch(wanted, folder, languages=languages, on_progress=display.on_progress):
             results.append(result)
             display.say(_done(result))
             if as_json:

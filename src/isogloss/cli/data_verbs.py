@@ -152,5 +152,5 @@ def export(
     from isogloss.data.built_in import BuiltInLanguages
 
     with Display(quiet=quiet) as display:
-        BuiltInLanguages().export(folder, display.tell)
+        BuiltInLanguages().export(folder, display.on_progress)
     show_line(folder)

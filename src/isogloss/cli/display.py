@@ -55,7 +55,7 @@ class Display:
         if self._bars:
             self._bars.stop()
 
-    def tell(self, progress: Progress) -> None:
+    def on_progress(self, progress: Progress) -> None:
         """Show how far something is."""
         if self.as_json:
             self.emit({"event": "progress", **asdict(progress)})

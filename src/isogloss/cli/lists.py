@@ -71,7 +71,7 @@ def _translators(_: Path) -> Listing:
 def _diagnostics(_: Path) -> Listing:
     from isogloss.diagnostics import DIAGNOSTICS
 
-    rows = [(name, kind.over, _first_line(kind)) for name, kind in sorted(DIAGNOSTICS.items())]
+    rows = [(name, kind.subject, _first_line(kind)) for name, kind in sorted(DIAGNOSTICS.items())]
     return ("diagnostic", "looks at", "what"), rows
 
 

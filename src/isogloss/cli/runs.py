@@ -68,7 +68,7 @@ def run_and_report(
             changes=request.changes,
             jobs=jobs,
             threads=threads,
-            tell=display.tell,
+            on_progress=display.on_progress,
             announce=announce,
             command=command,
         )
@@ -91,9 +91,9 @@ def were_started_together() -> bool:
 
     if not launched():
         return False
-    from isogloss.training.processes import processes
+    from isogloss.training.distributed import world_size
 
-    return processes() > 1
+    return world_size() > 1
 
 
 def pretrain_in_all_processes(
@@ -101,26 +101,26 @@ def pretrain_in_all_processes(
 ) -> None:
     """Make a recipe's encoders as one of several processes; the first says what is left to be made alone."""
     from isogloss.experiments.together import pretrain_together
-    from isogloss.training.processes import is_first, processes
+    from isogloss.training.distributed import is_main_process, world_size
 
     planned = request.plan()
-    with Display(quiet=quiet or not is_first(), as_json=as_json and is_first()) as display:
+    with Display(quiet=quiet or not is_main_process(), as_json=as_json and is_main_process()) as display:
         found = pretrain_together(
             planned,
             command=command,
             announce=lambda run, number, total: display.say(f"[{number}/{total}] {planned.title(run)}"),
-            tell=display.tell,
+            on_progress=display.on_progress,
             threads=threads,
         )
         display.say(
-            f"{len(found.outcome.made)} encoders made in {processes()} processes, "
+            f"{len(found.outcome.made)} encoders made in {world_size()} processes, "
             f"{len(found.outcome.failed)} failed. {found.left} runs have no record yet"
             f"{': the same command, started alone, makes them' if found.left else ''}."
         )
-        if as_json and is_first():
+        if as_json and is_main_process():
             display.emit({"made": found.outcome.made, "failed": found.outcome.failed, "left": found.left})
     if found.outcome.failed:
-        if is_first():
+        if is_main_process():
             for key, message in found.outcome.failed.items():
                 print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
         raise typer.Exit(1)

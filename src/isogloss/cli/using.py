@@ -8,9 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from isogloss.cli.display import Display, show_line
+from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.records import Row, Value, writing
-from isogloss.core.whole_files import whole_file
 from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
@@ -55,12 +55,12 @@ def print_predictions(
         if STANDARD_INPUT not in (name, translating.translations):
             check_translations(model, file, options)
         total = sum(1 for _ in file.read()) if shows else 0
-        lines = predict_file(model, file, options, tell=display.tell, lines=total)
+        lines = predict_file(model, file, options, on_progress=display.on_progress, lines=total)
         if out is None:
             for line in lines:
                 show_line(line)
             return
-        with whole_file(out) as written:
+        with atomic_file(out) as written:
             for line in lines:
                 with writing(out):
                     written.write(f"{line}\n")
@@ -96,7 +96,7 @@ def print_scores(
         check_evaluation(model, options, sources)
     with Display(quiet=quiet or as_json) as display:
         warn = _warner(Display(quiet=quiet))
-        score = partial(evaluate_model, predictions=predictions, tell=display.tell, warn=warn)
+        score = partial(evaluate_model, predictions=predictions, on_progress=display.on_progress, warn=warn)
         rows = [row for model in models for row in score(model, options, sources)]
     if as_json:
         for row in rows:

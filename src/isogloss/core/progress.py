@@ -14,8 +14,8 @@ class Progress:
     remark: str = ""
 
 
-Tell = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
-def silent(_: Progress) -> None:
+def no_progress(_: Progress) -> None:
     """Tell nobody."""

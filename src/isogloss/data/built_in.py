@@ -10,11 +10,11 @@ from functools import partial
 from itertools import combinations, permutations, product
 from pathlib import Path
 
+from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import DataError
 from isogloss.core.languages import is_built_in, language_name
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
-from isogloss.core.whole_files import whole_file
 from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split
@@ -100,17 +100,19 @@ class BuiltInLanguages:
         """Give the corpora."""
         return sorted({path.partition("/")[0] for path in self._exported()})
 
-    def export(self, folder: Path, tell: Tell = silent) -> None:
+    def export(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
         """Write every file; DiskFolder(folder) then reads the very same examples.
 
         Translations of examples and the large bitext are left out: there is a file for every pair.
         """
         files = self._exported()
         for done, (path, file) in enumerate(files.items()):
-            tell(Progress(what="export of the built-in languages", done=done, total=len(files), remark=path))
-            with whole_file(folder / path) as stream, writing(folder / path):
+            on_progress(
+                Progress(what="export of the built-in languages", done=done, total=len(files), remark=path)
+            )
+            with atomic_file(folder / path) as stream, writing(folder / path):
                 stream.writelines(file.read())
-        tell(Progress(what="export of the built-in languages", done=len(files), total=len(files)))
+        on_progress(Progress(what="export of the built-in languages", done=len(files), total=len(files)))
 
     def _languages(self, corpus: Corpus) -> set[str]:
         """Give the languages, and the pairs of them, that a corpus is there in."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isogloss.core.errors import DataError, StorageError
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -86,12 +86,14 @@ class TryAgainError(Exception):
         """Whether what is there already must not be gone on with."""
 
 
-def download(link: Link, path: Path, *, patience: Patience | None = None, tell: Tell = silent) -> Downloaded:
+def download(
+    link: Link, path: Path, *, patience: Patience | None = None, on_progress: OnProgress = no_progress
+) -> Downloaded:
     """Bring a file to its place; DataError or StorageError, and nothing in its place, where that fails."""
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return _download(link, path, patience or Patience(), tell)
+        return _download(link, path, patience or Patience(), on_progress)
     except DataError as error:
         raise DataError(f"{error} {link.by_hand}".strip()) from error
 
@@ -119,13 +121,13 @@ def megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
 
 
-def _download(link: Link, path: Path, patience: Patience, tell: Tell) -> Downloaded:
+def _download(link: Link, path: Path, patience: Patience, on_progress: OnProgress) -> Downloaded:
     part = _Part(path.with_name(path.name + ".part"))
     failed = 0
     while True:
         before = part.size()
         try:
-            _attempt(link, part, patience.timeout, _Meter(path.name, tell))
+            _attempt(link, part, patience.timeout, _Meter(path.name, on_progress))
             return _finished(link, part, path, resumed=before > 0)
         except TryAgainError as trouble:
             if trouble.restart:
@@ -134,7 +136,7 @@ def _download(link: Link, path: Path, patience: Patience, tell: Tell) -> Downloa
             wait = max(trouble.wait, min(patience.first_wait * 2 ** (failed - 1), patience.longest_wait))
             if failed >= patience.attempts or wait > patience.longest_wait:
                 raise _given_up(link, part, trouble, failed) from trouble
-            tell(Progress(path.name, part.size(), link.size or 0, f"{trouble}; again in {wait:.0f} s"))
+            on_progress(Progress(path.name, part.size(), link.size or 0, f"{trouble}; again in {wait:.0f} s"))
             patience.sleep(wait)
 
 
@@ -361,9 +363,9 @@ class _Part:
 class _Meter:
     """How far a download is and how fast, told a few times a second."""
 
-    def __init__(self, what: str, tell: Tell) -> None:
+    def __init__(self, what: str, on_progress: OnProgress) -> None:
         self.what = what
-        self.tell = tell
+        self.on_progress = on_progress
 
     def begin(self, start: int, most: int | None) -> None:
         self.done = self.first = start
@@ -381,4 +383,4 @@ class _Meter:
             speed = megabytes(int((self.done - self.first) / max(now - self.began, 1e-6)))
             of = f" of {megabytes(self.most)}" if self.most else ""
             remark = f"{megabytes(self.done)}{of}, {speed}/s"
-            self.tell(Progress(self.what, self.done, self.most or self.done + 1, remark))
+            self.on_progress(Progress(self.what, self.done, self.most or self.done + 1, remark))

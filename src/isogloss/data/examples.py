@@ -14,8 +14,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
+from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import StorageError
-from isogloss.core.whole_files import whole_file
 from isogloss.data.files import is_unicode
 
 
@@ -107,7 +107,7 @@ KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Examp
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
     """Write a file of examples, whole or not at all."""
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.writelines(f"{line}\n" for line in map(example_line, examples))
 
 

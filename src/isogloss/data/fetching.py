@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.locking import locked
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.downloading import Link, Patience, checksum, download, storing
 from isogloss.data.releases import Release
 from isogloss.data.unpacking import not_ours, unpack
@@ -71,7 +71,7 @@ def fetch(
     *,
     languages: Sequence[str] = (),
     patience: Patience | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = no_progress,
 ) -> Iterator[Result]:
     """Fetch what is not there yet and give each release when it is; archives stay in ``downloads``.
 
@@ -79,26 +79,26 @@ def fetch(
     time; another waits.
     """
     patience = patience or Patience()
-    with _alone(folder, patience.sleep, tell):
+    with _alone(folder, patience.sleep, on_progress):
         for release in releases:
             there = is_there(release, folder, languages)
-            fetched = there or _fetch(release, folder, languages, patience, tell)
+            fetched = there or _fetch(release, folder, languages, patience, on_progress)
             if _record(release, folder) != fetched:
                 _write_record(release, folder, fetched)
             yield Result(release=release, fetched=fetched, was_there=there is not None)
 
 
 def _fetch(
-    release: Release, folder: Path, languages: Sequence[str], patience: Patience, tell: Tell
+    release: Release, folder: Path, languages: Sequence[str], patience: Patience, on_progress: OnProgress
 ) -> Fetched:
     path = folder / release.place
     known = _record(release, folder)
     got = _found_here(release, path, known)
     if got is None:
-        arrived = download(_link(release, known), path, patience=patience, tell=tell)
+        arrived = download(_link(release, known), path, patience=patience, on_progress=on_progress)
         got = _fetched(release, arrived.size, arrived.sha256)
     if release.take:
-        tell(Progress(path.name, got.size, got.size, "taking the files out"))
+        on_progress(Progress(path.name, got.size, got.size, "taking the files out"))
         got = _unpacked(release, got, folder, _wider(known, languages))
     else:
         got = replace(got, files={release.to: got.sha256})
@@ -187,7 +187,7 @@ def _write_record(release: Release, folder: Path, fetched: Fetched) -> None:
 
 
 @contextmanager
-def _alone(folder: Path, sleep: Callable[[float], None], tell: Tell) -> Iterator[None]:
+def _alone(folder: Path, sleep: Callable[[float], None], on_progress: OnProgress) -> Iterator[None]:
     """Wait until no other process fetches into the folder; the lock of a dead one does not count."""
     path = folder / LOCK
     with storing(path):
@@ -201,5 +201,5 @@ def _alone(folder: Path, sleep: Callable[[float], None], tell: Tell) -> Iterator
                 yield
                 return
         waited = f"another process fetches into it; waiting for {time.monotonic() - began:.0f} s"
-        tell(Progress(str(folder), 0, 1, waited))
+        on_progress(Progress(str(folder), 0, 1, waited))
         sleep(WAIT)

@@ -63,7 +63,7 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or not _SURROGATE.search(text)
 
 
-def members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make a JSON object; ValueError for a key that comes twice, of which Python would keep the last."""
     found = dict(members)
     if len(found) < len(members):

@@ -30,7 +30,7 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.tokenization import running_text, words_in
+from isogloss.data.tokenization import detokenize, tokenize
 from isogloss.data.translated_text import Translated, TranslateTexts
 
 Way = Literal["links", "marks", "alignment", "alone"]
@@ -138,13 +138,13 @@ class _Parts(NamedTuple):
 def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
     """Give the words alone: which tag is whose does not outlive translation."""
     words = translated[0].words
-    words = words_in(translated[0].text) if words is None else words
+    words = tokenize(translated[0].text) if words is None else words
     return TaggedSentence(id=sentence.id, words=words, tags=())
 
 
 def _written(sentence: TaggedSentence | ParsedSentence) -> Sequence[str]:
     known = text_comment(sentence) if isinstance(sentence, ParsedSentence) else ""
-    return [known or running_text(sentence.words)]
+    return [known or detokenize(sentence.words)]
 
 
 def _asked(question: Question, translated: Sequence[Translated]) -> Question:

@@ -15,7 +15,7 @@ from typing import Any
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.corpora import Source, Split, cell, labelled, only, own_id, some_at_least, with_mark
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, Folder, is_unicode, members_once
+from isogloss.data.files import File, Folder, is_unicode, unique_keys
 from isogloss.data.layouts import ENGLISH, Layouts, is_translation, locate, missing, not_english, paths, some
 
 
@@ -300,7 +300,7 @@ def _objects(file: File, header: Header) -> Iterator[_Row]:
 
 def _parsed(file: File, number: int, line: str) -> dict[str, Any]:
     try:
-        thing = json.loads(line, object_pairs_hook=members_once)
+        thing = json.loads(line, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise _no_object(file, number, f"no JSON ({error})") from error
     if not isinstance(thing, dict):

@@ -32,7 +32,7 @@ from isogloss.data.examples import ParsedSentence, TextLine, Translation
 from isogloss.data.files import File, Folder, short
 from isogloss.data.layouts import TREEBANKS
 from isogloss.data.parallel_examples import matched
-from isogloss.data.tokenization import running_text
+from isogloss.data.tokenization import detokenize
 from isogloss.data.word_links import NO_LINKS, flipped, linked
 
 LINKS = "links"
@@ -332,4 +332,4 @@ def read_treebanks(files: list[File]) -> Iterator[Translation]:
 
 
 def _line(sentence: ParsedSentence) -> TextLine:
-    return TextLine(id=sentence.id, text=text_comment(sentence) or running_text(sentence.words))
+    return TextLine(id=sentence.id, text=text_comment(sentence) or detokenize(sentence.words))

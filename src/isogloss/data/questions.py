@@ -19,7 +19,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.languages import language_name
 from isogloss.data.corpora import Source, Split, not_writable, only, some_at_least
 from isogloss.data.examples import Example, Question
-from isogloss.data.files import File, Folder, is_unicode, members_once, short
+from isogloss.data.files import File, Folder, is_unicode, short, unique_keys
 from isogloss.data.layouts import Layouts, is_translation, locate, paths
 
 NEAR = 3
@@ -194,7 +194,7 @@ def _written(question: Question, seen: set[str]) -> dict[str, Any]:
 
 def _parsed(file: File) -> object:
     try:
-        return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=members_once)
+        return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         raise file.broken(
             error.lineno, f"no JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"

@@ -11,11 +11,10 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.runs import Pretrained
 from isogloss.data.built_in import source_of
 from isogloss.data.catalogue import CORPORA
+from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import Corpus, Source, Split
 from isogloss.data.examples import Example
 from isogloss.data.hub_datasets import data_source
-from isogloss.data.joined import Joined
-from isogloss.data.joined import joined as joined_corpora
 
 Treebanks = tuple[tuple[str, str], ...]
 
@@ -64,7 +63,7 @@ class Sources:
 
         ConfigError, with the nearest name, when there is no such corpus or it has no such choice.
         """
-        return joined_corpora(name, lambda part: self._one(part, treebanks))
+        return concatenated(name, lambda part: self._one(part, treebanks))
 
     def _one(self, name: str, treebanks: Treebanks) -> Corpus:
         plain, _, chosen = name.partition(":")
@@ -84,7 +83,7 @@ class Sources:
     def has_treebanks(self, name: str) -> bool:
         """Tell whether a corpus, each part of it, has treebanks to choose from."""
         corpus = self.corpus(name)
-        parts = [part.corpus for part in corpus.parts] if isinstance(corpus, Joined) else [corpus]
+        parts = [part.corpus for part in corpus.parts] if isinstance(corpus, Concatenated) else [corpus]
         return all(hasattr(part, "treebanks") for part in parts)
 
     def needs(self, name: str, kind: str) -> None:
@@ -129,6 +128,6 @@ class Sources:
         return source_of(language.split("-", maxsplit=1)[0], data_source(self.data))
 
 
-def joined(fingerprints: list[str]) -> str:
+def combined_fingerprint(fingerprints: list[str]) -> str:
     """Return one short fingerprint for several."""
     return sha256("\n".join(fingerprints).encode()).hexdigest()[:16]

@@ -42,12 +42,12 @@ _NOT_SPACE = re.compile(r"\S")
 _WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
 
 
-def words_in(text: str) -> tuple[str, ...]:
+def tokenize(text: str) -> tuple[str, ...]:
     """Return the words of running text: at spaces, with punctuation round a word on its own."""
     return tuple(word for chunk in _UNSPACED.sub(r" \g<0> ", text).split() for word in _parted(chunk))
 
 
-def running_text(words: Sequence[str]) -> str:
+def detokenize(words: Sequence[str]) -> str:
     """Write words as running text: punctuation stands with its word, quotation marks with what they hold."""
     text, glued, quote_end = "", True, ""
     for word in words:

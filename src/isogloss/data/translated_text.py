@@ -18,7 +18,7 @@ class Translated(NamedTuple):
     cuts: int = 0
     """Places at which the text was cut because it was too long for the model."""
     words: tuple[str, ...] | None = None
-    """The words of the translation, where the translator knows them; else ``words_in`` finds them."""
+    """The words of the translation, where the translator knows them; else ``tokenize`` finds them."""
     links: tuple[PlaceLink, ...] | None = None
     """Which words belong together, where the translator knows."""
 

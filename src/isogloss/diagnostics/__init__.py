@@ -8,13 +8,13 @@ from isogloss.diagnostics.deltas import Deltas
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
 from isogloss.diagnostics.interpolation import Interpolation, Plane
 from isogloss.diagnostics.language_gates import LanguageGates
-from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mixup_ratio import MixupRatio
 from isogloss.diagnostics.mixup_sweep import MixupSweep
 from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.run_variance import RunVariance
 from isogloss.diagnostics.scores import Scores
+from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.transfer_gap import TransferGap
 from isogloss.diagnostics.word_distance import WordDistance
 
@@ -23,14 +23,14 @@ class Diagnostic(Protocol):
     """A measurement; its fields say how it is taken."""
 
     name: ClassVar[str]
-    over: ClassVar[str]
+    subject: ClassVar[str]
     """What one measurement looks at: a "model", the models of a "cell" (its field ``between``), the
     "scores" of a model, the scores of all "seeds", an "encoder"; or, one after the other, every encoder and
     the encoder within every model: their "states" on bitext, or on anything "parallel" (bitext, or labelled
     test sets), or their "words" on bitext whose words are aligned; or every encoder with its masked-LM head,
     on raw "text"."""
 
-    def measure(self, look: Look) -> Sequence[object]:
+    def measure(self, setting: MeasureSetting) -> Sequence[object]:
         """Return rows of the kinds that ``core.rows`` declares for it."""
         ...
 
@@ -57,4 +57,4 @@ _ALL: tuple[type[Diagnostic], ...] = (
 )
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
 
-__all__ = ["DIAGNOSTICS", "ON_BITEXT", "Diagnostic", "Look"]
+__all__ = ["DIAGNOSTICS", "ON_BITEXT", "Diagnostic", "MeasureSetting"]

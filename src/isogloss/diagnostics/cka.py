@@ -21,8 +21,8 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows import Cka as CkaRow
-from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
+from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.training.parallel_text import StatesWanted
 
 FEWEST = 4
@@ -37,7 +37,7 @@ class Cka:
     """CKA between the first language and each other on bitext or parallel test sets, in every layer."""
 
     name: ClassVar[str] = "cka"
-    over: ClassVar[str] = "parallel"
+    subject: ClassVar[str] = "parallel"
     version: ClassVar[int] = 2
 
     layers: tuple[int, ...] = ()
@@ -46,29 +46,31 @@ class Cka:
     limit: int = 128
     """Longest sentence in subwords; what is longer is cut."""
 
-    def measure(self, look: Look) -> list[CkaRow]:
+    def measure(self, setting: MeasureSetting) -> list[CkaRow]:
         """Return a row for each pair of the first language with another, and layer."""
-        loaded = look.encoder(look.subjects[0])
-        first, *others = look.languages
-        return [row for other in others for row in self._of_pair(look, loaded, (first, other))]
+        loaded = setting.encoder(setting.subjects[0])
+        first, *others = setting.languages
+        return [row for other in others for row in self._of_pair(setting, loaded, (first, other))]
 
-    def _of_pair(self, look: Look, loaded: tuple[Any, Any], languages: tuple[str, str]) -> Iterator[CkaRow]:
+    def _of_pair(
+        self, setting: MeasureSetting, loaded: tuple[Any, Any], languages: tuple[str, str]
+    ) -> Iterator[CkaRow]:
         layers, name = layer_numbers(self.layers, loaded[0], self.name), "-".join(languages)
-        pairs = look.parallel.pairs(*languages)
+        pairs = setting.parallel.pairs(*languages)
         if len(pairs) < FEWEST:
             raise DataError(
                 f"{self.name}: {len(pairs)} translations {name}; {FEWEST} or more are "
                 f"needed, and more than the states have dimensions are better. Choose another split."
             )
         streamed = StreamedCka()
-        wanted = StatesWanted(layers=tuple(layers), limit=self.limit, precision=look.precision)
-        blocks = parallel_states(loaded, look.parallel, pairs, languages, wanted)
+        wanted = StatesWanted(layers=tuple(layers), limit=self.limit, precision=setting.precision)
+        blocks = parallel_states(loaded, setting.parallel, pairs, languages, wanted)
         for number, (x, y) in enumerate(blocks, start=1):
             streamed.add(x, y)
-            look.tell(Progress(self.name, number, -(-len(pairs) // BLOCK), name))
+            setting.on_progress(Progress(self.name, number, -(-len(pairs) // BLOCK), name))
         for layer, cka, debiased in zip(layers, streamed.cka(), streamed.debiased(), strict=True):
             yield CkaRow(
-                model=look.subjects[0].id,
+                model=setting.subjects[0].id,
                 first=languages[0],
                 second=languages[1],
                 layer=layer,

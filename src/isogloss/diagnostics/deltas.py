@@ -12,7 +12,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from isogloss.core.rows import Delta
-from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.weights import PARTS, chosen_parameters, weights_of
 
 
@@ -21,17 +21,17 @@ class Deltas:
     """Norms of δ_S and δ_T, their ratio, and the angle between them."""
 
     name: ClassVar[str] = "deltas"
-    over: ClassVar[str] = "cell"
+    subject: ClassVar[str] = "cell"
     version: ClassVar[int] = 2
 
     between: tuple[str, ...] = ("bilingual", "source-only", "target-only")
     """The origin, and the two models whose differences from it are compared."""
 
-    def measure(self, look: Look) -> list[Delta]:
+    def measure(self, setting: MeasureSetting) -> list[Delta]:
         """Return a row for all parameters, one for the encoder's and one for the head's."""
-        models = [look.load(subject) for subject in look.subjects]
+        models = [setting.load(subject) for subject in setting.subjects]
         rows: list[Delta] = []
-        ids = dict(zip(("origin", "first", "second"), (one.id for one in look.subjects), strict=True))
+        ids = dict(zip(("origin", "first", "second"), (one.id for one in setting.subjects), strict=True))
         for part in PARTS:
             names = chosen_parameters(models[0], part)
             origin, first, second = (weights_of(model, names) for model in models)

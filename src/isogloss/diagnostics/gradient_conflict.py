@@ -17,7 +17,7 @@ from torch import Tensor
 
 from isogloss.core.rows import Conflict
 from isogloss.core.runs import Positive, Share, Whole
-from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.tasks.masked_lm import Masking, Vocabulary
@@ -37,7 +37,7 @@ class GradientConflict:
     """Cosine between languages' gradients of masked language modelling, beside that within each language."""
 
     name: ClassVar[str] = "gradient-conflict"
-    over: ClassVar[str] = "text"
+    subject: ClassVar[str] = "text"
     version: ClassVar[int] = 2
 
     batch: Positive = 4096
@@ -58,13 +58,13 @@ class GradientConflict:
     seed: Whole = 0
     """Seed of the batches and masks."""
 
-    def measure(self, look: Look) -> list[Conflict]:
+    def measure(self, setting: MeasureSetting) -> list[Conflict]:
         """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
-        model, tokenizer = look.masked_lm(look.subjects[0])
+        model, tokenizer = setting.masked_lm(setting.subjects[0])
         most = 2 * self.batch * self.draws
-        text = {language: self._read(look, language, tokenizer, most) for language in look.languages}
+        text = {language: self._read(setting, language, tokenizer, most) for language in setting.languages}
         longest = max((len(row) for rows in text.values() for row in rows), default=0) + 2
-        warn_of_length(look, self.name, "limit", longest)
+        warn_of_length(setting, self.name, "limit", longest)
         masking = Masking(
             vocabulary=Vocabulary.of(tokenizer),
             share=self.masked,
@@ -74,7 +74,7 @@ class GradientConflict:
         def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
             rows = [text[language][number] for number in numbers]
             batches = masked_parts(rows, masking, seed=seed, budget=self.batch_subwords, language=language)
-            return text_losses(model, batches, precision=look.precision)
+            return text_losses(model, batches, precision=setting.precision)
 
         pool = Pool({language: len(rows) for language, rows in text.items()}, losses)
         how = ConflictSampling(batch=self.batch, count=self.draws, seed=self.seed)
@@ -84,11 +84,11 @@ class GradientConflict:
         }
         return [
             replace(row, overlap=common.get(frozenset((row.first, row.second))))
-            for row in _conflicts(look, model, pool, how)
+            for row in _conflicts(setting, model, pool, how)
         ]
 
-    def _read(self, look: Look, language: str, tokenizer: Any, most: int) -> list[np.ndarray]:
-        read = subwords_of(islice(look.text(language), most), tokenizer)
+    def _read(self, setting: MeasureSetting, language: str, tokenizer: Any, most: int) -> list[np.ndarray]:
+        read = subwords_of(islice(setting.text(language), most), tokenizer)
         return [np.array(ids[: self.limit - 2], dtype=np.int32) for ids in read if ids]
 
 
@@ -97,7 +97,7 @@ class TaskGradientConflict:
     """Cosine between languages' gradients of a fine-tuned model's own loss, beside that within each."""
 
     name: ClassVar[str] = "task-gradient-conflict"
-    over: ClassVar[str] = "model"
+    subject: ClassVar[str] = "model"
     version: ClassVar[int] = 2
 
     batch: Positive = 256
@@ -109,24 +109,24 @@ class TaskGradientConflict:
     seed: Whole = 0
     """Seed of the batches."""
 
-    def measure(self, look: Look) -> list[Conflict]:
+    def measure(self, setting: MeasureSetting) -> list[Conflict]:
         """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
-        model = look.load(look.subjects[0])
-        examples = {language: look.evaluation(language) for language in look.languages}
+        model = setting.load(setting.subjects[0])
+        examples = {language: setting.evaluation(language) for language in setting.languages}
         pool = example_pool(
             model,
             {language: one.rows for language, one in examples.items()},
-            examples[look.languages[0]].task,
+            examples[setting.languages[0]].task,
             padding=int(model.config.pad_token_id or 0),
-            precision=look.precision,
+            precision=setting.precision,
         )
         how = ConflictSampling(batch=self.batch, count=self.draws, seed=self.seed)
-        return _conflicts(look, model, pool, how)
+        return _conflicts(setting, model, pool, how)
 
 
-def _conflicts(look: Look, model: Any, pool: Pool, how: ConflictSampling) -> list[Conflict]:
-    rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, how, tell=look.tell)]
-    return [Conflict(model=look.subjects[0].id, **row) for row in rows]
+def _conflicts(setting: MeasureSetting, model: Any, pool: Pool, how: ConflictSampling) -> list[Conflict]:
+    rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, how, on_progress=setting.on_progress)]
+    return [Conflict(model=setting.subjects[0].id, **row) for row in rows]
 
 
 def overlap(one: Sequence[np.ndarray], other: Sequence[np.ndarray], *, special: Sequence[int] = ()) -> float:

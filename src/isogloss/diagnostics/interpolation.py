@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError, did_you_mean
 from isogloss.core.progress import Progress
 from isogloss.core.rows import PathPoint, PlanePoint
-from isogloss.diagnostics.look import Look, role_of
+from isogloss.diagnostics.setting import MeasureSetting, role_of
 from isogloss.diagnostics.weights import PARTS, Weights, chosen_parameters, standing_in, weights_of
 
 COARSE = tuple(step / 10 for step in range(-5, 16))
@@ -50,7 +50,7 @@ class Interpolation:
     """Scores along the line between two models (Eqs 1 and 2)."""
 
     name: ClassVar[str] = "interpolation"
-    over: ClassVar[str] = "cell"
+    subject: ClassVar[str] = "cell"
     version: ClassVar[int] = 2
 
     between: tuple[str, ...] = ("source-only", "bilingual")
@@ -67,9 +67,9 @@ class Interpolation:
         _check_part(self.part, self.name)
         _check_count(self.between, 2, self.name, "between")
 
-    def measure(self, look: Look) -> list[PathPoint]:
+    def measure(self, setting: MeasureSetting) -> list[PathPoint]:
         """Score every point on the dev data of every language."""
-        start, end = (look.load(subject) for subject in look.subjects)
+        start, end = (setting.load(subject) for subject in setting.subjects)
         names = chosen_parameters(start, self.part)
         a, b = weights_of(start, names), weights_of(end, names)
 
@@ -77,10 +77,10 @@ class Interpolation:
             for x, y, mixed in zip(a, b, out, strict=True):
                 on_path(x, y, alpha, out=mixed)
 
-        first, last = (one.id for one in look.subjects)
+        first, last = (one.id for one in setting.subjects)
         return [
             PathPoint(start=first, end=last, part=self.part, alpha=alpha, **about)
-            for alpha, about in _scored(look, start, names, self.alphas, go)
+            for alpha, about in _scored(setting, start, names, self.alphas, go)
         ]
 
 
@@ -89,7 +89,7 @@ class Plane:
     """Scores on the plane through three models (Eq. 3)."""
 
     name: ClassVar[str] = "plane"
-    over: ClassVar[str] = "cell"
+    subject: ClassVar[str] = "cell"
     version: ClassVar[int] = 2
 
     between: tuple[str, ...] = ("bilingual", "source-only", "target-only")
@@ -106,9 +106,9 @@ class Plane:
         _check_part(self.part, self.name)
         _check_count(self.between, 3, self.name, "between")
 
-    def measure(self, look: Look) -> list[PlanePoint]:
+    def measure(self, setting: MeasureSetting) -> list[PlanePoint]:
         """Score every point of the grid on the dev data of every language."""
-        models = [look.load(subject) for subject in look.subjects]
+        models = [setting.load(subject) for subject in setting.subjects]
         names = chosen_parameters(models[0], self.part)
         origin, first, second = (weights_of(model, names) for model in models)
 
@@ -118,24 +118,24 @@ class Plane:
 
         points = [(one, two) for one in self.alphas for two in self.alphas]
         ids: dict[str, Any] = dict(
-            zip(("origin", "first", "second"), (one.id for one in look.subjects), strict=True)
+            zip(("origin", "first", "second"), (one.id for one in setting.subjects), strict=True)
         )
         return [
             PlanePoint(**ids, part=self.part, alpha_first=one, alpha_second=two, **about)
-            for (one, two), about in _scored(look, models[0], names, points, go)
+            for (one, two), about in _scored(setting, models[0], names, points, go)
         ]
 
 
 def _scored(
-    look: Look,
+    setting: MeasureSetting,
     model: nn.Module,
     names: list[str],
     points: Sequence[Point],
     go: Callable[[Point, Weights], None],
 ) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Move one resident model from point to point; give each with its scores, a language's at a time."""
-    sources = look.source or look.languages[:1]
-    evaluations = {language: look.evaluation(language) for language in look.languages}
+    sources = setting.source or setting.languages[:1]
+    evaluations = {language: setting.evaluation(language) for language in setting.languages}
     home = weights_of(model, names)
     kept = [weight.clone() for weight in home]
     moving = {
@@ -147,9 +147,14 @@ def _scored(
             go(point, list(moving.values()))
             for language, evaluation in evaluations.items():
                 role = role_of(language, sources)
-                where = {"language": language, "role": role, "split": look.split, "metric": evaluation.metric}
+                where = {
+                    "language": language,
+                    "role": role,
+                    "split": setting.split,
+                    "metric": evaluation.metric,
+                }
                 yield point, {**where, "score": evaluation.score(model)}
-            look.tell(Progress("path", number, len(points)))
+            setting.on_progress(Progress("path", number, len(points)))
     if not all(torch.equal(weight, before) for weight, before in zip(home, kept, strict=True)):
         raise ModelError("a path changed the model it started from; please report this.")
 

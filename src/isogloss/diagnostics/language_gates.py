@@ -23,8 +23,8 @@ from isogloss.core.progress import Progress
 from isogloss.core.rows import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
 from isogloss.core.runs import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
-from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.mask_rows import kept_rows, likeness_rows, specific_gates, specific_rows
+from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
 from isogloss.encoders.gates import (
@@ -59,7 +59,7 @@ class LanguageGates:
     """Gates over a frozen encoder's parameters, learned for each language: how alike, and what they cost."""
 
     name: ClassVar[str] = "language-gates"
-    over: ClassVar[str] = "text"
+    subject: ClassVar[str] = "text"
     version: ClassVar[int] = 2
 
     attention: str = "row"
@@ -121,33 +121,35 @@ class LanguageGates:
                     f"between 0 and 1, block is {SHORTEST} or more and batch_subwords at least block."
                 )
 
-    def measure(self, look: Look) -> list[MaskSimilarity | MaskPerplexity | MaskKept | SpecificGates]:
+    def measure(
+        self, setting: MeasureSetting
+    ) -> list[MaskSimilarity | MaskPerplexity | MaskKept | SpecificGates]:
         """Return rows of four kinds: likeness of masks, perplexities, kept shares, gates of one language."""
-        model, tokenizer = look.masked_lm(look.subjects[0])
+        model, tokenizer = setting.masked_lm(setting.subjects[0])
         self._check_block(tokenizer)
-        warn_of_length(look, self.name, "block", self.block)
+        warn_of_length(setting, self.name, "block", self.block)
         groups = {
-            language: gate_groups(model, self._kinds(), language=language) for language in look.languages
+            language: gate_groups(model, self._kinds(), language=language) for language in setting.languages
         }
-        every = groups[look.languages[0]]
+        every = groups[setting.languages[0]]
         masking = Masking(
             vocabulary=Vocabulary.of(tokenizer),
             share=self.masked,
             first_position=family_of(model).first_position,
         )
-        text = {language: self._text(look, language, tokenizer, masking) for language in look.languages}
+        text = {language: self._text(setting, language, tokenizer, masking) for language in setting.languages}
         masks = [
-            self._learned(look, (model, masking), groups[language], (language, own.blocks), draw)
+            self._learned(setting, (model, masking), groups[language], (language, own.blocks), draw)
             for language, own in text.items()
             for draw in range(self.draws)
         ]
         specific = specific_gates(masks, every)
         lists = {"/".join(("specific", *key)): numbers for key, numbers in specific.items()}
-        look.keep_tensors(FILE, {**mask_tensors(masks), **lists}, about_masks(self._kinds()))
-        encoder = look.subjects[0].id
+        setting.keep_tensors(FILE, {**mask_tensors(masks), **lists}, about_masks(self._kinds()))
+        encoder = setting.subjects[0].id
         return [
             *likeness_rows(encoder, masks, every),
-            *_perplexity_rows(look, model, groups, masks, text),
+            *_perplexity_rows(setting, model, groups, masks, text),
             *kept_rows(encoder, masks, every),
             *specific_rows(encoder, specific, every),
         ]
@@ -162,16 +164,16 @@ class LanguageGates:
                 f"{tokenizer.model_max_length}. Lower block."
             )
 
-    def _text(self, look: Look, language: str, tokenizer: Any, masking: Masking) -> "_Text":
+    def _text(self, setting: MeasureSetting, language: str, tokenizer: Any, masking: Masking) -> "_Text":
         """Read as many blocks as the training can use, and hold some of them out."""
         rows, held = self._rows(), HELD_OUT // self.block
-        lines = subwords_of(look.text(language), tokenizer)
+        lines = subwords_of(setting.text(language), tokenizer)
         blocks = list(
             islice(_blocks(lines, tokenizer.sep_token_id, self.block - 2), rows * self.steps + held)
         )
         if len(blocks) < 2:
             raise DataError(
-                f"{self.name}: the text of {language} ({look.split}) fills {len(blocks)} rows of "
+                f"{self.name}: the text of {language} ({setting.split}) fills {len(blocks)} rows of "
                 f"{self.block} subwords; two or more are needed, and hundreds are better. Choose another "
                 f"split or corpus, read more lines (examples), or lower block."
             )
@@ -189,7 +191,7 @@ class LanguageGates:
 
     def _learned(
         self,
-        look: Look,
+        setting: MeasureSetting,
         loaded: tuple[Any, Masking],
         groups: Sequence[GateGroup],
         text: tuple[str, Sequence[np.ndarray]],
@@ -203,10 +205,10 @@ class LanguageGates:
             penalty=self.penalty,
             settle=self.settle,
             start=self.start,
-            precision=look.precision,
+            precision=setting.precision,
         )
         seed = derive(self.seed, text[0], draw)
-        found = learn_gates(loaded, groups, text, how, seed=seed, tell=look.tell)
+        found = learn_gates(loaded, groups, text, how, seed=seed, on_progress=setting.on_progress)
         return Mask(
             language=text[0], draw=draw, kinds=self._kinds(), log_alpha=found.log_alpha, above=found.above
         )
@@ -231,7 +233,7 @@ def _blocks(lines: Iterable[list[int]], separator: int, length: int) -> Iterator
 
 
 def _perplexity_rows(
-    look: Look,
+    setting: MeasureSetting,
     model: Any,
     groups: Mapping[str, Sequence[GateGroup]],
     masks: Sequence[Mask],
@@ -244,12 +246,12 @@ def _perplexity_rows(
         gates = {name: one.to(device) for name, one in mask.gates().items()} if mask else {}
         for language, own in text.items():
             with gated(model, groups[language], gates):
-                found = perplexity(model, own.held_out, precision=look.precision)
+                found = perplexity(model, own.held_out, precision=setting.precision)
             yield MaskPerplexity(
-                model=look.subjects[0].id,
+                model=setting.subjects[0].id,
                 language=language,
                 mask=mask.language if mask else "",
                 draw=mask.draw if mask else None,
                 perplexity=found if math.isfinite(found) else None,
             )
-        look.tell(Progress("perplexity", number, len(runs), mask.language if mask else "unpruned"))
+        setting.on_progress(Progress("perplexity", number, len(runs), mask.language if mask else "unpruned"))

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.rows import MixupRatio as MixupRatioRow
-from isogloss.diagnostics.look import Look, role_of
+from isogloss.diagnostics.setting import MeasureSetting, role_of
 
 QUANTILES = {"lowest": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95, "highest": 1.0}
 
@@ -24,25 +24,27 @@ class MixupRatio:
     """Mean, spread and quantiles of the mixing ratio λ over the examples of each target language."""
 
     name: ClassVar[str] = "mixup-ratio"
-    over: ClassVar[str] = "model"
+    subject: ClassVar[str] = "model"
     version: ClassVar[int] = 2
 
-    def measure(self, look: Look) -> list[MixupRatioRow]:
+    def measure(self, setting: MeasureSetting) -> list[MixupRatioRow]:
         """Return a row for each target language; none for a model that mixes nothing."""
-        if look.paired is None:
+        if setting.paired is None:
             return []
-        model = look.load(look.subjects[0])
+        model = setting.load(setting.subjects[0])
         rows: list[MixupRatioRow] = []
-        for language in look.languages:
-            if role_of(language, look.source) == "source":
+        for language in setting.languages:
+            if role_of(language, setting.source) == "source":
                 continue
-            found = ratio_summary(look.paired(language).ratios(model))
+            found = ratio_summary(setting.paired(language).ratios(model))
             if found["examples"]:
                 rows.append(
-                    MixupRatioRow(model=look.subjects[0].id, language=language, split=look.split, **found)
+                    MixupRatioRow(
+                        model=setting.subjects[0].id, language=language, split=setting.split, **found
+                    )
                 )
             else:
-                look.warn(f"{self.name}: no example of {language} has a translation, so none has a ratio.")
+                setting.warn(f"{self.name}: no example of {language} has a translation, so none has a ratio.")
         return rows
 
 

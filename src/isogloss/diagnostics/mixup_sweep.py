@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from isogloss.core.progress import Progress
 from isogloss.core.rows import SweepPoint
 from isogloss.core.runs import Positive, Share
-from isogloss.diagnostics.look import Look, role_of
+from isogloss.diagnostics.setting import MeasureSetting, role_of
 from isogloss.encoders.mixup import check_mixup
 from isogloss.training.evaluation import Evaluation
 
@@ -23,7 +23,7 @@ class MixupSweep:
     """Scores of a trained model with other largest ratios and in other layers, without training again."""
 
     name: ClassVar[str] = "mixup-sweep"
-    over: ClassVar[str] = "model"
+    subject: ClassVar[str] = "model"
     version: ClassVar[int] = 2
 
     ratios: tuple[Share, ...] = tuple(step / 10 for step in range(11))
@@ -32,18 +32,20 @@ class MixupSweep:
     layers: tuple[Positive, ...] = ()
     """Layers that are tried, counted from 1; none named means the trained one alone."""
 
-    def measure(self, look: Look) -> list[SweepPoint]:
+    def measure(self, setting: MeasureSetting) -> list[SweepPoint]:
         """Return a row for each target language, layer and ratio; none for a model that mixes nothing."""
-        if look.paired is None:
+        if setting.paired is None:
             return []
-        model = look.load(look.subjects[0])
+        model = setting.load(setting.subjects[0])
         rows: list[SweepPoint] = []
-        for language in look.languages:
-            if role_of(language, look.source) == "target":
-                rows += self._of_language(look, look.paired(language), model, language)
+        for language in setting.languages:
+            if role_of(language, setting.source) == "target":
+                rows += self._of_language(setting, setting.paired(language), model, language)
         return rows
 
-    def _of_language(self, look: Look, scorer: Evaluation, model: Any, language: str) -> Iterator[SweepPoint]:
+    def _of_language(
+        self, setting: MeasureSetting, scorer: Evaluation, model: Any, language: str
+    ) -> Iterator[SweepPoint]:
         trained = scorer.mixup.layer, scorer.mixup.largest
         places = places_of(trained, self.ratios, self.layers)
         for layer, _ in places:
@@ -51,11 +53,11 @@ class MixupSweep:
         score = cache(lambda layer, ratio: mixing_at(scorer, layer, ratio).score(model))
         share = cache(lambda layer: mean_share(scorer, model, layer))
         for done, (layer, ratio) in enumerate(places):
-            look.tell(Progress(self.name, done, len(places), language))
+            setting.on_progress(Progress(self.name, done, len(places), language))
             yield SweepPoint(
-                model=look.subjects[0].id,
+                model=setting.subjects[0].id,
                 language=language,
-                split=look.split,
+                split=setting.split,
                 layer=layer,
                 ratio=ratio,
                 trained=(layer, ratio) == trained,
@@ -66,7 +68,7 @@ class MixupSweep:
                 baseline=scorer.baseline,
                 examples=len(scorer.examples),
             )
-        look.tell(Progress(self.name, len(places), len(places), language))
+        setting.on_progress(Progress(self.name, len(places), len(places), language))
 
 
 def places_of(

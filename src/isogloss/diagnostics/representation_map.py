@@ -16,8 +16,8 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.rows import MapPoint
 from isogloss.core.runs import Positive
-from isogloss.diagnostics.look import Look
 from isogloss.diagnostics.parallel_states import layer_numbers
+from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.training.parallel_text import StatesWanted
 
 COMPONENTS = 2
@@ -34,7 +34,7 @@ class RepresentationMap:
     """Principal components of the sentence states of all languages together, and language centroids."""
 
     name: ClassVar[str] = "representation-map"
-    over: ClassVar[str] = "parallel"
+    subject: ClassVar[str] = "parallel"
     version: ClassVar[int] = 2
 
     layer: int = -1
@@ -49,21 +49,21 @@ class RepresentationMap:
     limit: int = 128
     """Longest sentence in subwords; what is longer is cut."""
 
-    def measure(self, look: Look) -> list[MapPoint]:
+    def measure(self, setting: MeasureSetting) -> list[MapPoint]:
         """Return a row for each language's centroid, then one for each point."""
-        loaded = look.encoder(look.subjects[0])
+        loaded = setting.encoder(setting.subjects[0])
         (layer,) = layer_numbers((self.layer,), loaded[0], self.name)
-        wanted = StatesWanted(layers=(layer,), limit=self.limit, precision=look.precision)
-        texts = self._texts(look)
-        found = [look.parallel.states(loaded, own, language, wanted)[0] for language, own in texts.items()]
+        wanted = StatesWanted(layers=(layer,), limit=self.limit, precision=setting.precision)
+        texts = self._texts(setting)
+        found = [setting.parallel.states(loaded, own, language, wanted)[0] for language, own in texts.items()]
         states = torch.stack(found)
-        about = look.subjects[0].id, layer, states.shape[1]
+        about = setting.subjects[0].id, layer, states.shape[1]
         return [_point(about, row) for row in map_rows(states, list(texts), self.points)]
 
-    def _texts(self, look: Look) -> dict[str, list[Any]]:
+    def _texts(self, setting: MeasureSetting) -> dict[str, list[Any]]:
         """Return, by language, the sentences that are in every pair."""
-        first, *others = look.languages
-        sides = {other: {one.key: one for one in look.parallel.pairs(first, other)} for other in others}
+        first, *others = setting.languages
+        sides = {other: {one.key: one for one in setting.parallel.pairs(first, other)} for other in others}
         every = list(sides.values())
         shared = [key for key in (every[0] if every else ()) if all(key in side for side in every)]
         if len(shared) < FEWEST:

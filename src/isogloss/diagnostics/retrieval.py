@@ -16,8 +16,8 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows import Retrieval as RetrievalRow
-from isogloss.diagnostics.look import Look
-from isogloss.encoders.speaking import of_language
+from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.encoders.language_context import active_language
 from isogloss.training.states import sentence_states
 
 BLOCK = 1024
@@ -32,7 +32,7 @@ class Retrieval:
     """Accuracy of finding translations with an encoder."""
 
     name: ClassVar[str] = "retrieval"
-    over: ClassVar[str] = "states"
+    subject: ClassVar[str] = "states"
     version: ClassVar[int] = 3
 
     layer: int = -1
@@ -55,23 +55,23 @@ class Retrieval:
         if self.csls < 0:
             raise ConfigError(f"{self.name}: csls is {self.csls}, but 0 or more neighbours are needed.")
 
-    def measure(self, look: Look) -> list[RetrievalRow]:
+    def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
-        loaded = look.encoder(look.subjects[0])
+        loaded = setting.encoder(setting.subjects[0])
         rows: list[RetrievalRow] = []
-        first, *others = look.languages
+        first, *others = setting.languages
         for other in others:
-            pairs = [(one.first, one.second) for one in look.bitext(f"{first}-{other}")]
+            pairs = [(one.first, one.second) for one in setting.bitext(f"{first}-{other}")]
             if not pairs:
                 raise DataError(
                     f"{self.name}: no translations {first}-{other} to look for. Choose another split."
                 )
             sides = [
-                self._states(loaded, language, list(texts), look.precision)
+                self._states(loaded, language, list(texts), setting.precision)
                 for language, texts in zip((first, other), zip(*pairs, strict=True), strict=True)
             ]
             rows += [
-                RetrievalRow(model=look.subjects[0].id, first=first, second=other, **numbers)
+                RetrievalRow(model=setting.subjects[0].id, first=first, second=other, **numbers)
                 for numbers in self._numbers(*sides)
             ]
         return rows
@@ -96,7 +96,7 @@ class Retrieval:
 
     def _states(self, loaded: Any, language: str, texts: list[str], precision: str) -> Tensor:
         (model, tokenizer), layers = loaded, self._layers()
-        with of_language(model, language):
+        with active_language(model, language):
             return sentence_states(
                 model, tokenizer, texts, layers=layers, limit=self.limit, precision=precision
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.rows import Score, SeedSpread
-from isogloss.diagnostics.look import Look, main_scores, role_of
+from isogloss.diagnostics.setting import MeasureSetting, main_scores, role_of
 from isogloss.metrics.spread import spread
 
 
@@ -18,12 +18,12 @@ class RunVariance:
     """Mean and standard deviation over the seeds of one method, for each language."""
 
     name: ClassVar[str] = "run-variance"
-    over: ClassVar[str] = "seeds"
+    subject: ClassVar[str] = "seeds"
     version: ClassVar[int] = 2
 
-    def measure(self, look: Look) -> list[SeedSpread]:
+    def measure(self, setting: MeasureSetting) -> list[SeedSpread]:
         """Return a row for each language, from the scores of all seeds by the task's own metric."""
-        return run_variance(main_scores(look.subjects), look.source)
+        return run_variance(main_scores(setting.subjects), setting.source)
 
 
 def run_variance(scores: Iterable[Score], sources: Collection[str]) -> list[SeedSpread]:

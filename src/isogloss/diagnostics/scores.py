@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from isogloss.core.rows import Score
 from isogloss.data.prediction_table import Predictions
-from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.training.evaluation import Evaluation
 
 
@@ -16,23 +16,23 @@ class Scores:
     """The task's own metric, and what the field reports beside it, on one split of each language."""
 
     name: ClassVar[str] = "scores"
-    over: ClassVar[str] = "model"
+    subject: ClassVar[str] = "model"
     version: ClassVar[int] = 2
 
-    def measure(self, look: Look) -> list[Score]:
+    def measure(self, setting: MeasureSetting) -> list[Score]:
         """Return a row for each language and measure, the task's own metric first."""
-        model = look.load(look.subjects[0])
+        model = setting.load(setting.subjects[0])
         rows: list[Score] = []
-        for language in look.languages:
-            evaluation = look.evaluation(language)
+        for language in setting.languages:
+            evaluation = setting.evaluation(language)
             predicted = evaluation.predict(model)
-            look.keep(_predictions(language, evaluation, predicted))
+            setting.keep(_predictions(language, evaluation, predicted))
             measures = evaluation.task.measures(evaluation.gold, predicted)
             rows += [
                 Score(
-                    model=look.subjects[0].id,
+                    model=setting.subjects[0].id,
                     language=language,
-                    split=look.split,
+                    split=setting.split,
                     metric=name,
                     score=score,
                     main=number == 0,

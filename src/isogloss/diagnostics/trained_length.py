@@ -2,20 +2,20 @@
 
 from isogloss.core.run_graph import original
 from isogloss.core.runs import Pretrain
-from isogloss.diagnostics.look import Look
+from isogloss.diagnostics.setting import MeasureSetting
 
 
-def warn_of_length(look: Look, where: str, field: str, longest: int) -> None:
+def warn_of_length(setting: MeasureSetting, where: str, field: str, longest: int) -> None:
     """Warn when the ``longest`` row, in subwords, is beyond those that the encoder was pretrained on.
 
     Embeddings of positions that no row reached keep their first, random weights: losses there are high, and
     gradients large. ``field`` of the diagnostic ``where`` sets the length. Of encoders made elsewhere nothing
     is known.
     """
-    run = original(look.subjects[0].run)  # type: ignore[arg-type]
+    run = original(setting.subjects[0].run)  # type: ignore[arg-type]
     known = getattr(run.method, "block", None) if isinstance(run, Pretrain) else None
     if known is not None and longest > known:
-        look.warn(
+        setting.warn(
             f"{where}: rows of up to {longest} subwords, but the encoder was pretrained on rows of {known}: "
             f"what it never learned can outweigh the rest of losses and gradients. Set {field} = {known}."
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.rows import Gap
-from isogloss.diagnostics.look import Look, main_scores, role_of
+from isogloss.diagnostics.setting import MeasureSetting, main_scores, role_of
 from isogloss.metrics.transfer_gap import transfer_gap
 
 
@@ -16,14 +16,14 @@ class TransferGap:
     """Source score minus mean target score of one model."""
 
     name: ClassVar[str] = "transfer-gap"
-    over: ClassVar[str] = "scores"
+    subject: ClassVar[str] = "scores"
     version: ClassVar[int] = 2
 
-    def measure(self, look: Look) -> list[Gap]:
+    def measure(self, setting: MeasureSetting) -> list[Gap]:
         """Return one row, from the scores of one model in all languages; none without both sides."""
-        rows = main_scores(look.subjects)
+        rows = main_scores(setting.subjects)
         ours, others = (
-            [row.score for row in rows if role_of(row.language, look.source) == role]
+            [row.score for row in rows if role_of(row.language, setting.source) == role]
             for role in ("source", "target")
         )
         if not ours or not others:

@@ -25,8 +25,8 @@ from isogloss.core.rows import WordDistance as WordDistanceRow
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import linked_words
-from isogloss.diagnostics.look import Look
-from isogloss.encoders.speaking import of_language
+from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.encoders.language_context import active_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
 from isogloss.training.states import check_words, word_states
 
@@ -57,7 +57,7 @@ class WordDistance:
     """Distances between related and unrelated words: histograms, means, and AUC of the separation."""
 
     name: ClassVar[str] = "word-distance"
-    over: ClassVar[str] = "words"
+    subject: ClassVar[str] = "words"
     version: ClassVar[int] = 2
 
     layers: tuple[int, ...] = (-1,)
@@ -93,33 +93,33 @@ class WordDistance:
                     f"{self.name}: {name} is {getattr(self, name)}, but {fewest} or more is needed."
                 )
 
-    def measure(self, look: Look) -> list[WordDistanceRow | DistanceBin]:
+    def measure(self, setting: MeasureSetting) -> list[WordDistanceRow | DistanceBin]:
         """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
-        loaded = look.encoder(look.subjects[0])
-        first, *others = look.languages
+        loaded = setting.encoder(setting.subjects[0])
+        first, *others = setting.languages
         rows: list[WordDistanceRow | DistanceBin] = []
         for other in others:
-            counts = self._counts(look, loaded, f"{first}-{other}")
-            rows += distance_rows((look.subjects[0].id, first, other), counts, self.bins)
+            counts = self._counts(setting, loaded, f"{first}-{other}")
+            rows += distance_rows((setting.subjects[0].id, first, other), counts, self.bins)
         return rows
 
-    def _counts(self, look: Look, loaded: Any, pair: str) -> Counts:
+    def _counts(self, setting: MeasureSetting, loaded: Any, pair: str) -> Counts:
         counts = {
             (layer, kind): (FineCounts(), FineCounts()) for layer in self.layers for kind in self.distances
         }
         random = np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair)))
-        translations = [one for one in look.bitext(pair) if one.links and self._fits(one)]
+        translations = [one for one in setting.bitext(pair) if one.links and self._fits(one)]
         blocks = drawn_blocks(len(translations), random)
         for number, block in enumerate(blocks, start=1):
             chosen = [translations[place] for place in block]
-            x, y, sentence = self._linked(loaded, pair, chosen, look.precision)
+            x, y, sentence = self._linked(loaded, pair, chosen, setting.precision)
             related, others = drawn_unrelated(sentence, self.unrelated, random)
             for place, layer in enumerate(self.layers):
                 for kind in self.distances:
                     near, far = counts[layer, kind]
                     count(near, DISTANCES[kind](x[place], y[place]), pair)
                     count(far, DISTANCES[kind](x[place, related], y[place, others]), pair)
-            look.tell(Progress("distances", number, len(blocks), pair))
+            setting.on_progress(Progress("distances", number, len(blocks), pair))
         if any(not group.number for groups in counts.values() for group in groups):
             raise DataError(
                 f"{self.name}: {len(translations)} translations {pair} of at most {self.longest} words have "
@@ -134,9 +134,9 @@ class WordDistance:
         model, tokenizer = loaded
         how: dict[str, Any] = {"layers": self.layers, "words": self.words, "precision": precision}
         languages = pair.split("-")
-        with of_language(model, languages[0]):
+        with active_language(model, languages[0]):
             first = word_states(model, tokenizer, [linked_words(one.first) for one in block], **how)
-        with of_language(model, languages[1]):
+        with active_language(model, languages[1]):
             second = word_states(model, tokenizer, [linked_words(one.second) for one in block], **how)
         kept = [
             [(i, j) for i, j in one.links or () if i < x.shape[1] and j < y.shape[1]]

@@ -16,6 +16,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
 from isogloss.core.runs import Modules
 from isogloss.encoders.folders import differing, one_line
+from isogloss.encoders.language_context import LanguageMaps
 from isogloss.encoders.language_modules import (
     CARRIED,
     LanguageModules,
@@ -27,7 +28,6 @@ from isogloss.encoders.language_modules import (
     owners,
     tree_of,
 )
-from isogloss.encoders.speaking import LanguageMaps
 from isogloss.nn.language_map import LanguageMap
 
 MODULES_FILE = "language_modules.safetensors"

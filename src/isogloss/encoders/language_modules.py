@@ -1,9 +1,10 @@
 """Language-specific modules: what each language of an encoder has for itself, whatever its family.
 
 "On Negative Interference in Multilingual Models", Sections 3.3 and 4: feed-forward or attention layers of
-their own, or adapters after both; text goes through those of its language (``speaking.of_language``). A new
-encoder gets them before it is pretrained, one that exists by the same surgery; either changes nothing to the
-bit until it is trained. Where each language has copies, the first one's are the encoder's own layers.
+their own, or adapters after both; text goes through those of its language
+(``language_context.active_language``). A new encoder gets them before it is pretrained, one that exists by
+the same surgery; either changes nothing to the bit until it is trained. Where each language has copies, the
+first one's are the encoder's own layers.
 
 Whatever a model has more than the encoder it was made from hangs below one name, ``language_modules``; there
 each language's modules have the names that the modules they stand for, or follow, have in the encoder. So
@@ -24,7 +25,7 @@ from isogloss.core.runs import Modules
 from isogloss.core.seeds import derive
 from isogloss.encoders.families import Site, encoder_prefix, family_of
 from isogloss.nn.adapter import Adapter
-from isogloss.nn.language_switch import LanguageSwitch, Run, Speaking
+from isogloss.nn.language_switch import ActiveLanguage, LanguageSwitch, Run
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -85,7 +86,7 @@ class ModuleTree(nn.Module):
 
     def __init__(self, about: LanguageModules) -> None:
         super().__init__()
-        self.about, self.speaking = about, Speaking()
+        self.about, self.speaking = about, ActiveLanguage()
 
     def put(self, language: str, place: str, module: nn.Module) -> None:
         """Hang up a language's module for a place of the encoder."""

@@ -25,6 +25,7 @@ from isogloss.core.seeds import derive
 from isogloss.encoders import folders
 from isogloss.encoders.families import FAMILIES, family_named
 from isogloss.encoders.folders import find_folder, one_line
+from isogloss.encoders.language_context import keep_language_maps, language_maps_of
 from isogloss.encoders.language_files import (
     left_out,
     read_language_maps,
@@ -32,7 +33,6 @@ from isogloss.encoders.language_files import (
     write_language_maps,
     write_language_modules,
 )
-from isogloss.encoders.speaking import keep_language_maps, language_maps_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
 from isogloss.encoders.families import Site, family_named, family_of, require
+from isogloss.encoders.language_context import active_language, languages_in_force, of_rows
 from isogloss.encoders.language_modules import encoder_of, site_of
-from isogloss.encoders.speaking import languages_in_force, of_language, of_rows
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def mixing(
         yield noted
         return
     site = family_of(model).sites(model)[mixup.layer - 1]
-    with of_language(model, languages) if languages else nullcontext():
+    with active_language(model, languages) if languages else nullcontext():
         source, target = _sides(model)
     first, second = (site_of(model, site, language) for language in (source, target))
     layer = _MixingLayer(model, second, mixup, mask, noted)

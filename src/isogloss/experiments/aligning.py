@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import StorageError, unknown_name
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Record, Row
 from isogloss.core.runs import Align, Run
 from isogloss.data.corpora import SPLITS, Split
@@ -47,13 +47,13 @@ class AlignmentMade:
 
 
 def align_bitext(
-    wanted: AlignmentWanted, *, out: Path, data: str = "", tell: Tell = silent
+    wanted: AlignmentWanted, *, out: Path, data: str = "", on_progress: OnProgress = no_progress
 ) -> list[AlignmentMade]:
     """Align each pair that is not aligned yet in the folder ``out``; DataError where a file is not there."""
     planned = _plan(wanted, out, data)
     with planned.store.lock():
         planned.write(f"isogloss align {wanted.bitext} {' '.join(wanted.pairs)}")
-        outcome = make(planned, jobs=1, announce=lambda *_: None, tell=tell)
+        outcome = make(planned, jobs=1, announce=lambda *_: None, on_progress=on_progress)
     for key, message in outcome.failed.items():
         raise StorageError(f"alignment {key}: {message}")
     return [

@@ -15,11 +15,11 @@ from isogloss.data.bitext_report import check_bitext
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.sources import Sources, joined
+from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.data.word_links import read_pharaoh, write_pharaoh
 from isogloss.encoders import save_model
 from isogloss.experiments.recipe import Table, checked, located, refuse_unknown
-from isogloss.experiments.workshop import WORK, Made, Workshop
+from isogloss.experiments.run_context import WORK, RunContext, RunResult
 from isogloss.metrics.alignment_error import alignment_scores
 from isogloss.training.setting import AdjustSetting
 
@@ -57,7 +57,7 @@ def alignments(
                 encoder=original(encoder) if aligner.needs_encoder else None,
             )
             files = [sources.fingerprint(bitext, pair, one) for one in splits_aligned(run)]
-        found.append(replace(run, data=joined(files)))
+        found.append(replace(run, data=combined_fingerprint(files)))
     return tuple(found)
 
 
@@ -93,26 +93,26 @@ LINKS = "links.txt"
 """The word alignments of a run: Pharaoh's format with scores, a line a translation."""
 
 
-def align(shop: Workshop, run: Align) -> Made:
+def align(context: RunContext, run: Align) -> RunResult:
     """Align the words of a split; where the bitext has gold links, say how far they are from them."""
     aligner: Any = run.aligner
-    read = {split: _read(shop, run, split) for split in splits_aligned(run)}
+    read = {split: _read(context, run, split) for split in splits_aligned(run)}
     pairs = [pair for split in read.values() for pair in split]
     setting = AlignSetting(
         pairs=pairs,
         languages=two_languages(run.languages),
-        encoder=shop.encoder(run.encoder) if run.encoder is not None else "",
-        precision=shop.precision,
-        folder=shop.store.folder(run) / WORK,
+        encoder=context.encoder(run.encoder) if run.encoder is not None else "",
+        precision=context.precision,
+        folder=context.store.folder(run) / WORK,
         seed=run.seed,
-        tell=shop.tell,
+        on_progress=context.on_progress,
     )
     wanted = read[_split(run)]
     found = aligner.align(setting)[len(pairs) - len(wanted) :]
     lines = write_pharaoh(found, scores=True)
-    write_text(shop.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
+    write_text(context.store.folder(run) / LINKS, "".join(f"{line}\n" for line in lines))
     report = check_bitext(wanted, *two_languages(run.languages))
-    return Made([as_row(_row(wanted, found))], (*report.warnings, *_warnings(run, len(pairs))))
+    return RunResult([as_row(_row(wanted, found))], (*report.warnings, *_warnings(run, len(pairs))))
 
 
 def _warnings(run: Align, pairs: int) -> Iterator[str]:
@@ -123,36 +123,36 @@ def _warnings(run: Align, pairs: int) -> Iterator[str]:
         )
 
 
-def bitext_of(shop: Workshop, run: Align) -> list[Translation]:
+def bitext_of(context: RunContext, run: Align) -> list[Translation]:
     """Read the translations a finished run aligned, with its links."""
-    pairs = _read(shop, run, _split(run))
-    found = read_pharaoh(disk_file(shop.store.folder(run) / LINKS), pairs)
+    pairs = _read(context, run, _split(run))
+    found = read_pharaoh(disk_file(context.store.folder(run) / LINKS), pairs)
     return [replace(pair, links=one.links, possible=()) for pair, one in zip(pairs, found, strict=True)]
 
 
-def adjust(shop: Workshop, run: Adjust) -> Made:
+def adjust(context: RunContext, run: Adjust) -> RunResult:
     """Adjust an encoder."""
     method: Any = run.method
-    method = replace(method, precision=shop.settled(method.precision))
+    method = replace(method, precision=context.settled(method.precision))
     setting = AdjustSetting(
-        start=shop.encoder(run.encoder),
-        bitext={one.languages: bitext_of(shop, one) for one in run.aligned},
-        folder=shop.store.folder(run) / WORK,
+        start=context.encoder(run.encoder),
+        bitext={one.languages: bitext_of(context, one) for one in run.aligned},
+        folder=context.store.folder(run) / WORK,
         seed=run.seed,
-        tell=shop.tell,
+        on_progress=context.on_progress,
     )
     adjusted = method.train(setting)
-    save_model(adjusted.model, adjusted.tokenizer, shop.store.model(run))
-    return Made(adjusted.rows, adjusted.warnings)
+    save_model(adjusted.model, adjusted.tokenizer, context.store.model(run))
+    return RunResult(adjusted.rows, adjusted.warnings)
 
 
 def _split(run: Align) -> Split:
     return cast(Split, run.split)
 
 
-def _read(shop: Workshop, run: Align, split: Split) -> list[Translation]:
+def _read(context: RunContext, run: Align, split: Split) -> list[Translation]:
     examples = run.examples if split == run.split else 0
-    return shop.sources.examples(run.bitext, run.languages, split, examples=examples)  # type: ignore[return-value]
+    return context.sources.examples(run.bitext, run.languages, split, examples=examples)  # type: ignore[return-value]
 
 
 def _row(pairs: list[Translation], found: list[Aligned]) -> Alignment:

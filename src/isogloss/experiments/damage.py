@@ -11,8 +11,8 @@ from isogloss.core.records import RECORD, writing
 from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Run
 from isogloss.encoders.folders import check_weights, read_config
+from isogloss.experiments.run_context import WORK
 from isogloss.experiments.store import Store
-from isogloss.experiments.workshop import WORK
 
 DAMAGED = "damaged-"
 """What the name of what was set aside begins with."""

@@ -7,7 +7,7 @@ from itertools import chain
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.runs import Adjust, Architecture, Encoder, Pretrain, Pretrained
-from isogloss.data.sources import Sources, joined
+from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.language_modules import check_modules
 from isogloss.experiments.alignments import Asked, alignments
@@ -163,7 +163,9 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         bitext=table.bitext,
         lines=tuple(sorted(table.lines.items())) or None,
         modules=table.modules,
-        data=joined(_files_read(table, sources, where, held_out=method.evaluate_every is not None)),
+        data=combined_fingerprint(
+            _files_read(table, sources, where, held_out=method.evaluate_every is not None)
+        ),
     )
 
 

@@ -22,12 +22,12 @@ from types import ModuleType
 from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, RunError
-from isogloss.core.progress import Progress, Tell
+from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Run
 from isogloss.experiments.execute import make
+from isogloss.experiments.run_context import WORK, RunContext
 from isogloss.experiments.store import Outcome
-from isogloss.experiments.workshop import WORK, Workshop
 
 LOOK_AGAIN = 0.2
 """Seconds between looks at what the processes tell, and at whether the parent still lives."""
@@ -37,26 +37,26 @@ Announce = Callable[[Run, int, int], None]
 """Called before a run starts, with its number, counted from 1, and how many there are."""
 
 
-def run_serially(shop: Workshop, runs: Sequence[Run], announce: Announce) -> Outcome:
+def run_serially(context: RunContext, runs: Sequence[Run], announce: Announce) -> Outcome:
     """Make the runs in order; those that need a failed one are failed too, the rest goes on."""
     outcome = Outcome()
-    for run in _missing(shop, runs, outcome):
-        if _blocked(shop, run, outcome):
+    for run in _missing(context, runs, outcome):
+        if _blocked(context, run, outcome):
             continue
         announce(run, outcome.ended + 1, len(runs))
         try:
-            make(shop, run)
+            make(context, run)
         except excusable() as error:
-            _fail(shop, run, outcome, error)
+            _fail(context, run, outcome, error)
         else:
             outcome.made.append(run_id(run))
     return outcome
 
 
-def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *, jobs: int) -> Outcome:
+def run_in_processes(context: RunContext, runs: Sequence[Run], announce: Announce, *, jobs: int) -> Outcome:
     """Make runs in up to ``jobs`` processes, each as soon as what it needs is finished."""
     outcome = Outcome()
-    waiting = _missing(shop, runs, outcome)
+    waiting = _missing(context, runs, outcome)
     if not waiting:
         return outcome
     if own := of_script(waiting):
@@ -65,23 +65,23 @@ def run_in_processes(shop: Workshop, runs: Sequence[Run], announce: Announce, *,
             f"into a module of its own beside the script and import it there, or make one run at a time "
             f"(jobs=1)."
         )
-    context = get_context("spawn")
-    told: Queue[Progress] = context.Queue()
-    quiet = replace(shop, tell=_put)
+    spawning = get_context("spawn")
+    told: Queue[Progress] = spawning.Queue()
+    quiet = replace(context, on_progress=_put)
     running: dict[Future[None], Run] = {}
-    with ProcessPoolExecutor(jobs, context, _begin, (told, os.getpid())) as pool:
+    with ProcessPoolExecutor(jobs, spawning, _begin, (told, os.getpid())) as pool:
         with _main_left_alone():
             # All processes start here: the pool notices the death of one only once a task has come back.
             for _ in range(jobs):
                 pool.submit(os.getpid)
         try:
             while waiting or running:
-                for run in _ready(shop, waiting, outcome)[: jobs - len(running)]:
+                for run in _ready(context, waiting, outcome)[: jobs - len(running)]:
                     waiting.remove(run)
                     announce(run, outcome.ended + len(running) + 1, len(runs))
                     running[pool.submit(_make, quiet, run)] = run
-                _collect(shop, running, outcome)
-                _tell(told, shop.tell)
+                _collect(context, running, outcome)
+                _tell(told, context.on_progress)
         except BaseException:
             processes = list((pool._processes or {}).values())  # Gone from the pool once it is shut down.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -106,35 +106,35 @@ def _of_script(part: object) -> str:
     return _of_script(tuple(getattr(part, one.name) for one in fields(part)))
 
 
-def _missing(shop: Workshop, runs: Sequence[Run], outcome: Outcome) -> list[Run]:
+def _missing(context: RunContext, runs: Sequence[Run], outcome: Outcome) -> list[Run]:
     """List the runs without a record."""
     missing = []
     for run in runs:
-        if shop.store.is_finished(run):
-            shop.store.remove_leftovers(run, WORK)
+        if context.store.is_finished(run):
+            context.store.remove_leftovers(run, WORK)
             outcome.done.append(run_id(run))
         else:
             missing.append(run)
     return missing
 
 
-def _ready(shop: Workshop, waiting: list[Run], outcome: Outcome) -> list[Run]:
+def _ready(context: RunContext, waiting: list[Run], outcome: Outcome) -> list[Run]:
     """List the waiting runs whose needs are finished; drop those that can never be."""
     for run in list(waiting):
-        if _blocked(shop, run, outcome):
+        if _blocked(context, run, outcome):
             waiting.remove(run)
-    return [run for run in waiting if all(shop.store.is_finished(needed) for needed in needs(run))]
+    return [run for run in waiting if all(context.store.is_finished(needed) for needed in needs(run))]
 
 
-def _blocked(shop: Workshop, run: Run, outcome: Outcome) -> bool:
+def _blocked(context: RunContext, run: Run, outcome: Outcome) -> bool:
     for needed in needs(run):
         if run_id(needed) in outcome.failed:
-            _fail(shop, run, outcome, RunError(f"needs run {run_id(needed)}, which failed"))
+            _fail(context, run, outcome, RunError(f"needs run {run_id(needed)}, which failed"))
             return True
     return False
 
 
-def _collect(shop: Workshop, running: dict[Future[None], Run], outcome: Outcome) -> None:
+def _collect(context: RunContext, running: dict[Future[None], Run], outcome: Outcome) -> None:
     """Note what ended; an error that is every run's ends everything."""
     ended, _ = wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED)
     for future in ended:
@@ -142,7 +142,7 @@ def _collect(shop: Workshop, running: dict[Future[None], Run], outcome: Outcome)
         try:
             future.result()
         except excusable() as error:
-            _fail(shop, run, outcome, error)
+            _fail(context, run, outcome, error)
         except BrokenProcessPool as error:
             raise RunError(
                 f"run {run_id(run)}: its process was ended from outside (did the memory run out?). "
@@ -152,10 +152,10 @@ def _collect(shop: Workshop, running: dict[Future[None], Run], outcome: Outcome)
             outcome.made.append(run_id(run))
 
 
-def _tell(told: "Queue[Progress]", tell: Tell) -> None:
+def _tell(told: "Queue[Progress]", on_progress: OnProgress) -> None:
     try:
         while True:
-            tell(told.get_nowait())
+            on_progress(told.get_nowait())
     except Empty:
         return
 
@@ -192,8 +192,8 @@ def _put(progress: Progress) -> None:
     _channel[0].put(progress)
 
 
-def _make(shop: Workshop, run: Run) -> None:
-    make(shop, run)
+def _make(context: RunContext, run: Run) -> None:
+    make(context, run)
 
 
 def excusable() -> tuple[type[Exception], ...]:
@@ -203,6 +203,6 @@ def excusable() -> tuple[type[Exception], ...]:
     return ConfigError, DataError, ModelError, RunError, torch.OutOfMemoryError
 
 
-def _fail(shop: Workshop, run: Run, outcome: Outcome, error: Exception) -> None:
+def _fail(context: RunContext, run: Run, outcome: Outcome, error: Exception) -> None:
     outcome.failed[run_id(run)] = str(error)
-    shop.store.fail(run, str(error))
+    context.store.fail(run, str(error))

@@ -30,7 +30,7 @@ from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation
 from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.data.questions import repairs_told
-from isogloss.diagnostics.look import Look, Subject
+from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_modules import parameter_counts
@@ -40,27 +40,27 @@ from isogloss.experiments.encoders import encoder_label
 from isogloss.experiments.labels import described, translation_model_label, translator_label
 from isogloss.experiments.pretraining_text import PretrainingText, keep_tensors, masked_lm_of, text_of
 from isogloss.experiments.reading import fewer_than_asked
+from isogloss.experiments.run_context import WORK, RunContext, RunResult, device
 from isogloss.experiments.run_examples import parallel_text, run_bitext, run_examples
 from isogloss.experiments.translation_runs import train_translator, translate
-from isogloss.experiments.workshop import WORK, Made, Workshop, device
 from isogloss.tasks import TASKS
+from isogloss.training.distributed import is_main_process
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
-from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read, examples_of, language_read
-from isogloss.training.processes import is_first
+from isogloss.training.inputs import ORIGINAL_INPUTS, PAIRED, codes_read, examples_of, language_read
 from isogloss.training.setting import Setting, TextSetting
 
 Seen = Callable[[], list[Example]]
 """Gives what the model looked at was trained on."""
 
 
-def make(shop: Workshop, run: Run) -> Record:
+def make(context: RunContext, run: Run) -> Record:
     """Make one run whose needs are finished, and record it."""
-    shop.store.start(run)
+    context.store.start(run)
     start = perf_counter()
-    with _threads(shop.threads):
-        made = _MAKERS[run.name](shop, run)
+    with _threads(context.threads):
+        made = _MAKERS[run.name](context, run)
     if made.predictions:  # Before the record: a run is finished with all it made.
-        write_predictions(shop.store.folder(run) / PREDICTIONS, made.predictions)
+        write_predictions(context.store.folder(run) / PREDICTIONS, made.predictions)
     record = Record(
         id=run_id(run),
         kind=run.name,
@@ -68,17 +68,17 @@ def make(shop: Workshop, run: Run) -> Record:
         run=content(run),
         needs=tuple(run_id(needed) for needed in needs(run)),
         rows=made.rows,
-        warnings=(*made.warnings, *dict.fromkeys(fewer_than_asked(run, shop.sources))),
+        warnings=(*made.warnings, *dict.fromkeys(fewer_than_asked(run, context.sources))),
     )
-    shop.store.finish(record, _how(perf_counter() - start, shop, run))
-    shop.store.remove_leftovers(run, WORK)
+    context.store.finish(record, _how(perf_counter() - start, context, run))
+    context.store.remove_leftovers(run, WORK)
     return record
 
 
-def help_make(shop: Workshop, run: Run) -> None:
+def compute_without_recording(context: RunContext, run: Run) -> None:
     """Compute for a run that the first of several processes makes and records."""
-    with _threads(shop.threads):
-        _MAKERS[run.name](shop, run)
+    with _threads(context.threads):
+        _MAKERS[run.name](context, run)
 
 
 def title_of(run: Run) -> str:
@@ -133,12 +133,12 @@ def _models(run: Measure) -> list[FineTune]:
     ]
 
 
-def _pretrain(shop: Workshop, run: Pretrain) -> Made:
+def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
     def translations(first: str, second: str) -> Iterator[Translation]:
-        return shop.sources.stream(run.bitext, f"{first}-{second}", "train")  # type: ignore[return-value]
+        return context.sources.stream(run.bitext, f"{first}-{second}", "train")  # type: ignore[return-value]
 
     method: Any = run.method
-    text = PretrainingText(run, shop.sources, holds_out=method.evaluate_every is not None)
+    text = PretrainingText(run, context.sources, holds_out=method.evaluate_every is not None)
     setting = TextSetting(
         text=text.train,
         held_out=text.held_out,
@@ -146,15 +146,15 @@ def _pretrain(shop: Workshop, run: Pretrain) -> Made:
         languages=run.languages,
         architecture=run.architecture,
         modules=run.modules,
-        folder=shop.store.folder(run) / WORK,
+        folder=context.store.folder(run) / WORK,
         seed=run.seed,
-        tell=shop.tell,
+        on_progress=context.on_progress,
     )
-    method = replace(method, precision=shop.settled(method.precision))
+    method = replace(method, precision=context.settled(method.precision))
     model, tokenizer, fitted = method.train(setting)
-    if is_first():
-        save_model(model, tokenizer, shop.store.model(run))
-    return Made([*fitted.rows, *_parameters(model)])
+    if is_main_process():
+        save_model(model, tokenizer, context.store.model(run))
+    return RunResult([*fitted.rows, *_parameters(model)])
 
 
 def _parameters(model: Any) -> Iterator[Row]:
@@ -164,40 +164,40 @@ def _parameters(model: Any) -> Iterator[Row]:
         yield as_row(Parameters(language=language, parameters=count))
 
 
-def _fine_tune(shop: Workshop, run: FineTune) -> Made:
+def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
     repairs: dict[str, None] = {}  # A method may read the same examples twice: each is told of once.
 
     def read(language: str, split: Split, count: int) -> list[Example]:
-        found = run_examples(shop, run, language, split, count)
+        found = run_examples(context, run, language, split, count)
         repairs[repairs_told(found, f"{run.corpus} {language} {split}")] = None
         return found
 
     setting = Setting(
         task=TASKS[run.task],
-        start=shop.encoder(run.encoder) if run.start is None else str(shop.store.model(run.start)),
+        start=context.encoder(run.encoder) if run.start is None else str(context.store.model(run.start)),
         train=lambda language: read(language, "train", run.examples),
         dev=lambda language: read(language, "dev", run.dev_examples),
         source=run.source,
         target=run.target,
-        optimization=shop.optimization(run.optimization),
-        folder=shop.store.folder(run) / WORK,
+        optimization=context.optimization(run.optimization),
+        folder=context.store.folder(run) / WORK,
         seed=run.seed,
-        bitext={one.languages: bitext_of(shop, one) for one in run.aligned or ()},
-        teacher="" if run.teacher is None else str(shop.store.model(run.teacher)),
-        tell=shop.tell,
+        bitext={one.languages: bitext_of(context, one) for one in run.aligned or ()},
+        teacher="" if run.teacher is None else str(context.store.model(run.teacher)),
+        on_progress=context.on_progress,
     )
     method: Any = run.method
     trained = method.train(setting)
-    save_model(trained.model, trained.tokenizer, shop.store.model(run), extras=trained.extras)
-    return Made(trained.rows, (*trained.warnings, *filter(None, repairs)))
+    save_model(trained.model, trained.tokenizer, context.store.model(run), extras=trained.extras)
+    return RunResult(trained.rows, (*trained.warnings, *filter(None, repairs)))
 
 
-def _measure(shop: Workshop, run: Measure) -> Made:
+def _measure(context: RunContext, run: Measure) -> RunResult:
     subjects = tuple(
         Subject(
             run=subject,
-            rows=tuple(shop.store.record(subject).rows) if shop.store.is_finished(subject) else (),
-            folder=shop.store.model(subject),
+            rows=tuple(context.store.record(subject).rows) if context.store.is_finished(subject) else (),
+            folder=context.store.model(subject),
         )
         for subject in run.subjects
     )
@@ -207,32 +207,34 @@ def _measure(shop: Workshop, run: Measure) -> Made:
     def warn(text: str) -> None:
         warnings[text] = None
 
-    seen = cache(partial(_trained_on, shop, run))  # Once for all languages, however many examples there are.
-    look = Look(
+    seen = cache(
+        partial(_trained_on, context, run)
+    )  # Once for all languages, however many examples there are.
+    look = MeasureSetting(
         subjects=subjects,
         languages=run.languages,
         split=run.split,
         source=_sources(run),
-        load=lambda subject: _load(shop, subject.run),
-        evaluation=lambda language: _scorer(shop, run, language, seen),
-        encoder=lambda subject: _encoder(shop, subject.run),
-        bitext=partial(run_bitext, shop, run),
-        parallel=parallel_text(shop, run, warn),
-        text=partial(text_of, shop, run),
-        masked_lm=lambda subject: masked_lm_of(shop, subject.run, title_of(subject.run)),
-        precision=shop.precision,
-        paired=(lambda language: _paired(shop, run, language, seen)) if run.inputs == PAIRED else None,
+        load=lambda subject: _load(context, subject.run),
+        evaluation=lambda language: _scorer(context, run, language, seen),
+        encoder=lambda subject: _encoder(context, subject.run),
+        bitext=partial(run_bitext, context, run),
+        parallel=parallel_text(context, run, warn),
+        text=partial(text_of, context, run),
+        masked_lm=lambda subject: masked_lm_of(context, subject.run, title_of(subject.run)),
+        precision=context.precision,
+        paired=(lambda language: _paired(context, run, language, seen)) if run.inputs == PAIRED else None,
         keep=kept.append,
-        keep_tensors=partial(keep_tensors, shop.store.folder(run)),
+        keep_tensors=partial(keep_tensors, context.store.folder(run)),
         warn=warn,
-        tell=shop.tell,
+        on_progress=context.on_progress,
     )
     diagnostic: Any = run.diagnostic
     rows = [as_row(row) for row in diagnostic.measure(look)]
-    return Made(rows, tuple(warnings), predictions=tuple(kept))
+    return RunResult(rows, tuple(warnings), predictions=tuple(kept))
 
 
-_MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
+_MAKERS: dict[str, Callable[[RunContext, Any], RunResult]] = {
     Pretrain.name: _pretrain,
     Align.name: align,
     Adjust.name: adjust,
@@ -243,53 +245,53 @@ _MAKERS: dict[str, Callable[[Workshop, Any], Made]] = {
 }
 
 
-def _load(shop: Workshop, run: Run) -> Any:
+def _load(context: RunContext, run: Run) -> Any:
     """Give a fine-tuned model."""
     if not isinstance(run, FineTune):
         raise TypeError(f"a run of kind {run.name} has no head")
-    model = TASKS[run.task].head(shop.store.model(run), seed=0, attention=fastest_attention())
+    model = TASKS[run.task].head(context.store.model(run), seed=0, attention=fastest_attention())
     return model.to(device()).eval()
 
 
-def _encoder(shop: Workshop, run: Run) -> tuple[Any, Any]:
+def _encoder(context: RunContext, run: Run) -> tuple[Any, Any]:
     """Give an encoder, or the one within a model, with its tokenizer."""
     if isinstance(run, Align | TrainTranslator | Translate | Measure):
         raise TypeError(f"a run of kind {run.name} has no weights")
-    folder = str(shop.store.model(run)) if isinstance(run, FineTune) else shop.encoder(run)
+    folder = str(context.store.model(run)) if isinstance(run, FineTune) else context.encoder(run)
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)
 
 
-def _scorer(shop: Workshop, run: Measure, language: str, seen: Seen) -> Evaluation:
+def _scorer(context: RunContext, run: Measure, language: str, seen: Seen) -> Evaluation:
     """Give one language's examples, beside their translations where the run asks for pairs."""
     score = _paired if run.inputs == PAIRED else _evaluation
-    return score(shop, run, language, seen)
+    return score(context, run, language, seen)
 
 
-def _paired(shop: Workshop, run: Measure, language: str, seen: Seen) -> Evaluation:
+def _paired(context: RunContext, run: Measure, language: str, seen: Seen) -> Evaluation:
     """Put a language's examples beside their translations; the source's, which have none, run alone."""
-    own, model = _evaluation(shop, run, language, seen), _looked_at(run)
-    mixup = load_mixup(shop.store.model(model))
+    own, model = _evaluation(context, run, language, seen), _looked_at(run)
+    mixup = load_mixup(context.store.model(model))
     _, *pairs = codes_read(PAIRED, language, source_of(model))
     if mixup is None or not pairs:
         return own
     return beside_translations(
         own,
-        run_examples(shop, run, pairs[0], run.split, run.examples),
-        load_tokenizer(str(shop.store.model(model))),
-        shop.optimization(model.optimization),
+        run_examples(context, run, pairs[0], run.split, run.examples),
+        load_tokenizer(str(context.store.model(model))),
+        context.optimization(model.optimization),
         mixup=mixup,
         source=source_of(model)[0],
     )
 
 
-def _trained_on(shop: Workshop, run: Measure) -> list[Example]:
+def _trained_on(context: RunContext, run: Measure) -> list[Example]:
     """Read what the model looked at was trained on: the baseline is its commonest label."""
     model = _looked_at(run)
     method: Any = model.method
     return [
         example
         for code in method.reads(model.source, model.target).train
-        for example in run_examples(shop, model, code, "train", model.examples)
+        for example in run_examples(context, model, code, "train", model.examples)
     ]
 
 
@@ -297,24 +299,24 @@ def _looked_at(run: Measure) -> FineTune:
     return next(subject for subject in run.subjects if isinstance(subject, FineTune))
 
 
-def _evaluation(shop: Workshop, run: Measure, language: str, seen: Seen) -> Evaluation:
+def _evaluation(context: RunContext, run: Measure, language: str, seen: Seen) -> Evaluation:
     """Encode one language's examples with the tokenizer and lengths of the models looked at."""
     model = _looked_at(run)
     task = TASKS[model.task]
-    inputs = AS_THEY_ARE if run.inputs in (None, PAIRED) else run.inputs
+    inputs = ORIGINAL_INPUTS if run.inputs in (None, PAIRED) else run.inputs
     examples = examples_of(
         inputs,
         language,
         source_of(model),
-        lambda code: run_examples(shop, run, code, run.split, run.examples),
+        lambda code: run_examples(context, run, code, run.split, run.examples),
     )
-    tokenizer = load_tokenizer(str(shop.store.model(model)))
+    tokenizer = load_tokenizer(str(context.store.model(model)))
     baseline = task.majority(seen(), examples)
     return evaluation(
         task,
         examples,
         tokenizer,
-        shop.optimization(model.optimization),
+        context.optimization(model.optimization),
         baseline=baseline,
         language=language_read(inputs, language, source_of(model)),
     )
@@ -336,15 +338,15 @@ def _threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _how(seconds: float, shop: Workshop, run: Run) -> dict[str, object]:
+def _how(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
     """Say when and on what a run was made."""
     on_gpu = torch.cuda.is_available()
     names = ("torch", "transformers", "tokenizers", *(("sacrebleu",) if isinstance(run, Translate) else ()))
     return {
         "seconds": round(seconds, 3),
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        "threads": shop.threads,
-        "precision": shop.settled(_asked_precision(run)),
+        "threads": context.threads,
+        "precision": context.settled(_asked_precision(run)),
         "versions": {"isogloss": VERSION, "python": platform.python_version()}
         | {name: version(name) for name in names},
     }

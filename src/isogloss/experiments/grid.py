@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Translate
 from isogloss.data.corpora import Split
 from isogloss.data.layouts import is_translation
-from isogloss.data.sources import Sources, Treebanks, joined
+from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import check_read, encoder_label, most_subwords, place_of
@@ -151,7 +151,7 @@ def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
 
 def _start(cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune]) -> FineTune | None:
     if not entry.choice.start:
-        if entry.method.goes_on:
+        if entry.method.needs_start:
             raise ConfigError(
                 f"{entry.where}: {entry.method.name} goes on from the model of another method. Name one of "
                 f'this grid, as in start = "source-only".'
@@ -244,7 +244,7 @@ def _variants(table: Table, where: str) -> Iterator[Table]:
 
 
 def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources) -> FineTune:
-    sides = entry.method.sides
+    sides = entry.method.uses
     source = cell.source if "source" in sides else ()
     target = cell.targets if "target" in sides else ()
     languages = (*source, *target)
@@ -267,7 +267,7 @@ def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sourc
         examples=cell.examples,
         dev_examples=cell.dev_examples,
         seed=cell.seed,
-        data=joined([cell.fingerprint(sources, code, split) for split, code in from_files]),
+        data=combined_fingerprint([cell.fingerprint(sources, code, split) for split, code in from_files]),
     )
 
 

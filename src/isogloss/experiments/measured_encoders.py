@@ -7,7 +7,7 @@ from isogloss.core.run_graph import original
 from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Translate
 from isogloss.data.layouts import is_translation
 from isogloss.data.parallel_examples import check_parallel
-from isogloss.data.sources import Sources, Treebanks, joined
+from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.experiments.alignments import Asked, alignments
 from isogloss.experiments.encoders import encoder_label, has_masked_lm, reads
 from isogloss.experiments.grid import Cell
@@ -20,7 +20,7 @@ from isogloss.experiments.measured_models import (
 )
 from isogloss.experiments.recipe import located, refuse_empty_or_twice
 from isogloss.tasks import TASKS
-from isogloss.training.inputs import AS_THEY_ARE, PAIRED, codes_read
+from isogloss.training.inputs import ORIGINAL_INPUTS, PAIRED, codes_read
 
 
 def over_encoders(
@@ -59,7 +59,7 @@ def over_parallel(
     if bitext:
         yield from over_states(chosen, built, grid, sources)
         return
-    if choice.inputs not in (AS_THEY_ARE, PAIRED):
+    if choice.inputs not in (ORIGINAL_INPUTS, PAIRED):
         raise unknown_name(f"{chosen.where}: inputs", "kind of inputs here", choice.inputs, (PAIRED,))
     for encoder in () if choice.inputs else built:
         languages = _languages(chosen, encoder, grid, sources)
@@ -96,7 +96,7 @@ def _on_examples(
         translated=made or None,
         treebanks=tuple(pair for pair in treebanks if pair[0] in languages),
         examples=choice.examples,
-        data=joined(files),
+        data=combined_fingerprint(files),
     )
 
 
@@ -121,7 +121,7 @@ def _on_bitext(
     """One measurement on translations of the first language; their words are aligned where it asks for it."""
     corpus = chosen.choice.corpus
     if not corpus:
-        or_more = " or a parallel test set" if chosen.diagnostic.over == "parallel" else ""
+        or_more = " or a parallel test set" if chosen.diagnostic.subject == "parallel" else ""
         raise ConfigError(
             f"{chosen.where}: {chosen.diagnostic.name} needs bitext{or_more}: name it in the field corpus."
         )
@@ -133,7 +133,7 @@ def _on_bitext(
     aligned = None
     encoder = subject.encoder if isinstance(subject, FineTune) else subject
     refuse_unread(chosen, encoder, languages, sources)
-    if chosen.diagnostic.over == "words":
+    if chosen.diagnostic.subject == "words":
         asked = Asked(chosen.align, chosen.where, chosen.split)
         aligned = alignments(asked, sources, encoder, corpus, pairs)
     return Measure(
@@ -144,7 +144,7 @@ def _on_bitext(
         split=chosen.split,
         aligned=aligned,
         examples=chosen.choice.examples,
-        data=joined(files),
+        data=combined_fingerprint(files),
     )
 
 
@@ -172,7 +172,7 @@ def over_text(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: S
             corpus=corpus,
             split=chosen.split,
             examples=chosen.choice.examples,
-            data=joined(files),
+            data=combined_fingerprint(files),
         )
 
 

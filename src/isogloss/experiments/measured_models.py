@@ -9,7 +9,7 @@ from isogloss.core.languages import check_language, language_of_text
 from isogloss.core.runs import Encoder, FineTune, Measure, Run, Translate
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.layouts import is_translation
-from isogloss.data.sources import Sources, Treebanks, joined
+from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.encoders import check_read, encoder_label
 from isogloss.experiments.grid import Cell
@@ -82,7 +82,7 @@ def choose(table: Table, align: Table, where: str) -> Chosen:
         raise unknown_name(where, "diagnostic", name, DIAGNOSTICS)
     kind = DIAGNOSTICS[name]
     own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    choosing = {"name", *CHOICE[kind.over]}
+    choosing = {"name", *CHOICE[kind.subject]}
     refuse_unknown(table, own | choosing, f"diagnostic {name}", where)
     choice: MeasureTable = checked(MeasureTable, {key: table[key] for key in table if key in choosing}, where)
     if choice.split not in SPLITS:
@@ -211,7 +211,7 @@ def _measure(
         translated=made or None,
         treebanks=tuple(pair for pair in treebanks if pair[0] in languages),
         examples=choice.examples,
-        data=joined(files),
+        data=combined_fingerprint(files),
     )
 
 

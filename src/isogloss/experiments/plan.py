@@ -75,7 +75,7 @@ def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: S
             if value not in there:
                 names = [str(one) for one in there]
                 raise unknown_name(f"{chosen.where}: {name}", f"{name[:-1]} of the grid", str(value), names)
-    over = chosen.diagnostic.over
+    over = chosen.diagnostic.subject
     if over in ("model", "cell", "scores", "seeds") and not grid:
         raise ConfigError(
             f"{chosen.where}: {chosen.diagnostic.name} looks at models, and there is no [grid]. Add one."

@@ -21,7 +21,7 @@ from isogloss.data.sources import Sources
 from isogloss.data.tensor_file import ENDING, write_tensors
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.encoders.attention import fastest_attention
-from isogloss.experiments.workshop import Workshop, device
+from isogloss.experiments.run_context import RunContext, device
 
 ONE_IN = 100
 """Of a text without development split, one line in so many is held out."""
@@ -77,9 +77,9 @@ def _one_in(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
     return (line for number, line in enumerate(lines) if (number % ONE_IN == 0) == held_out)
 
 
-def text_of(shop: Workshop, run: Measure, language: str) -> Iterator[str]:
+def text_of(context: RunContext, run: Measure, language: str) -> Iterator[str]:
     """Give the lines of a language's text, one at a time; DataError when there are none."""
-    lines = shop.sources.stream(run.corpus, language, cast(Split, run.split), examples=run.examples)
+    lines = context.sources.stream(run.corpus, language, cast(Split, run.split), examples=run.examples)
     empty = True
     for line in lines:
         empty = False
@@ -90,11 +90,11 @@ def text_of(shop: Workshop, run: Measure, language: str) -> Iterator[str]:
         )
 
 
-def masked_lm_of(shop: Workshop, run: Run, title: str) -> tuple[Any, Any]:
+def masked_lm_of(context: RunContext, run: Run, title: str) -> tuple[Any, Any]:
     """Give an encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
     if not isinstance(run, Pretrain | Pretrained | Adjust):
         raise ModelError(f"{title}: this leaves no masked-LM head. Look at the encoder it was made from.")
-    folder = shop.encoder(run)
+    folder = context.encoder(run)
     model: Any = load_masked_lm(folder, attention=fastest_attention())
     return model.to(device()).eval(), load_tokenizer(folder)
 

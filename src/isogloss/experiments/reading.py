@@ -15,7 +15,7 @@ from isogloss.diagnostics import ON_BITEXT
 from isogloss.experiments.alignments import splits_aligned
 from isogloss.experiments.translations import code_read
 from isogloss.tasks import TASKS
-from isogloss.training.inputs import AS_THEY_ARE, codes_read
+from isogloss.training.inputs import ORIGINAL_INPUTS, codes_read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +79,13 @@ def _for_translation(run: Translate | TrainTranslator) -> Iterator[Reading]:
 def _codes(run: Measure) -> list[str]:
     """List the languages, or pairs of them, that a measurement reads."""
     diagnostic: Any = run.diagnostic
-    if diagnostic.over in ON_BITEXT or (diagnostic.over == "parallel" and _is_bitext(run.corpus)):
+    if diagnostic.subject in ON_BITEXT or (diagnostic.subject == "parallel" and _is_bitext(run.corpus)):
         first, *others = run.languages
         return [f"{first}-{other}" for other in others]
-    if diagnostic.over == "text":
+    if diagnostic.subject == "text":
         return list(run.languages)
     model = next((subject for subject in run.subjects if isinstance(subject, FineTune)), None)
-    inputs, source = run.inputs or AS_THEY_ARE, source_of(model) if model else ()
+    inputs, source = run.inputs or ORIGINAL_INPUTS, source_of(model) if model else ()
     return [code for one in run.languages for code in codes_read(inputs, one, source)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from isogloss.core.errors import StorageError
 from isogloss.core.languages import is_built_in
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_graph import needs, run_id
 from isogloss.core.runs import Adjust, Encoder, FineTune, Measure, Pretrain, Pretrained, Run
 from isogloss.data.sources import Sources
@@ -22,9 +22,9 @@ from isogloss.experiments.execute import title_of
 from isogloss.experiments.plan import plan
 from isogloss.experiments.reading import splits_read
 from isogloss.experiments.recipe import Recipe, located, read_recipe
+from isogloss.experiments.run_context import RunContext
 from isogloss.experiments.store import Outcome, Store
 from isogloss.experiments.translations import fetch_translators, models_named, translator_places
-from isogloss.experiments.workshop import Workshop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,12 @@ def _width(runs: Sequence[Run]) -> int:
 
 
 def make(
-    planned: Planned, *, jobs: int, announce: Announce, tell: Tell = silent, threads: int = 1
+    planned: Planned,
+    *,
+    jobs: int,
+    announce: Announce,
+    on_progress: OnProgress = no_progress,
+    threads: int = 1,
 ) -> Outcome:
     """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for).
 
@@ -130,16 +135,18 @@ def make(
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
     _fetch(missing)
     fetch_translators(missing)
-    _read_once(missing, planned.sources, tell)
-    shop = Workshop(store=planned.store, sources=planned.sources, tell=tell, threads=threads)
+    _read_once(missing, planned.sources, on_progress)
+    context = RunContext(
+        store=planned.store, sources=planned.sources, on_progress=on_progress, threads=threads
+    )
     if missing:
-        shop = replace(shop, precision=precision_here(planned.store))
+        context = replace(context, precision=precision_here(planned.store))
     jobs = jobs or (1 if of_script(missing) else default_jobs(missing, threads))
     jobs = min(jobs, max(1, len(missing)))
     if jobs == 1:
-        outcome = run_serially(shop, planned.runs, announce)
+        outcome = run_serially(context, planned.runs, announce)
     else:
-        outcome = run_in_processes(shop, planned.runs, announce, jobs=jobs)
+        outcome = run_in_processes(context, planned.runs, announce, jobs=jobs)
     return replace(outcome, damaged=damaged)
 
 
@@ -151,18 +158,18 @@ def _fetch(runs: Sequence[Run]) -> None:
         fetch(source)
 
 
-def _read_once(runs: Sequence[Run], sources: Sources, tell: Tell) -> None:
+def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -> None:
     """Read what will be read from disk once, so that a broken line is found before anything trains."""
     splits = dict.fromkeys(split for run in runs for split in splits_read(run))
     on_disk = [split for split in splits if not is_built_in(split.language[:3])]
     for done, split in enumerate(on_disk):
-        tell(Progress("reading", done, len(on_disk), f"{split.corpus} {split.language} {split.split}"))
+        on_progress(Progress("reading", done, len(on_disk), f"{split.corpus} {split.language} {split.split}"))
         for _ in sources.stream(
             split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
         ):
             pass
     if on_disk:
-        tell(Progress("reading", len(on_disk), len(on_disk)))
+        on_progress(Progress("reading", len(on_disk), len(on_disk)))
 
 
 def precision_here(store: Store) -> str:

@@ -10,15 +10,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Pretrain, Run
 from isogloss.experiments.engine import Announce, excusable, run_serially
-from isogloss.experiments.execute import help_make
+from isogloss.experiments.execute import compute_without_recording
+from isogloss.experiments.run_context import RunContext
 from isogloss.experiments.running import Planned, precision_here
 from isogloss.experiments.store import Outcome
-from isogloss.experiments.workshop import Workshop
-from isogloss.training.processes import first_alone, is_first, wait_for_all
+from isogloss.training.distributed import barrier, is_main_process, main_process_first
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,12 @@ class Together:
 
 
 def pretrain_together(
-    planned: Planned, *, command: str, announce: Announce, tell: Tell = silent, threads: int = 1
+    planned: Planned,
+    *,
+    command: str,
+    announce: Announce,
+    on_progress: OnProgress = no_progress,
+    threads: int = 1,
 ) -> Together:
     """Make the encoders of a plan that are pretrained from text, in all processes at once.
 
@@ -44,26 +49,26 @@ def pretrain_together(
             f"{len(missing)} of its runs have no record yet. Start the same command alone: it makes "
             f"runs side by side (--jobs)."
         )
-    shop = Workshop(store=store, sources=planned.sources, tell=tell, threads=threads)
-    with store.lock() if is_first() else nullcontext():
-        if is_first():
+    context = RunContext(store=store, sources=planned.sources, on_progress=on_progress, threads=threads)
+    with store.lock() if is_main_process() else nullcontext():
+        if is_main_process():
             planned.write(command)
         missing = [run for run in missing if isinstance(run, Pretrain)]
-        wait_for_all()  # Every process has looked before the first record is written.
+        barrier()  # Every process has looked before the first record is written.
         if missing:
-            with first_alone():
-                shop = replace(shop, precision=precision_here(store))
-        outcome = run_serially(shop, missing, announce) if is_first() else _help(shop, missing)
-        wait_for_all()
+            with main_process_first():
+                context = replace(context, precision=precision_here(store))
+        outcome = run_serially(context, missing, announce) if is_main_process() else _help(context, missing)
+        barrier()
     return Together(outcome, sum(not store.is_finished(run) for run in planned.runs))
 
 
-def _help(shop: Workshop, runs: Sequence[Run]) -> Outcome:
+def _help(context: RunContext, runs: Sequence[Run]) -> Outcome:
     """Compute beside the first process; what ends a run there ends it here too."""
     outcome = Outcome()
     for run in runs:
         try:
-            help_make(shop, run)
+            compute_without_recording(context, run)
         except excusable() as error:
             outcome.failed[run_id(run)] = str(error)
         else:

@@ -7,7 +7,7 @@ from typing import Any
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Record, Row
 from isogloss.core.runs import Pretrained, Run, Translate
 from isogloss.data.corpora import SPLITS, Split
@@ -69,7 +69,12 @@ class SplitTranslated:
 
 
 def translate_split(
-    direction: Direction, wanted: SplitWanted, *, out: Path, data: str = "", tell: Tell = silent
+    direction: Direction,
+    wanted: SplitWanted,
+    *,
+    out: Path,
+    data: str = "",
+    on_progress: OnProgress = no_progress,
 ) -> SplitTranslated:
     """Translate a split that is not translated yet in the folder ``out``."""
     if wanted.split not in SPLITS:
@@ -86,7 +91,7 @@ def translate_split(
     planned = Planned(recipe=recipe, text="", runs=runs, store=Store(out), sources=sources)
     with planned.store.lock():
         planned.write(f"isogloss translate {wanted.corpus} {languages}")
-        outcome = make(planned, jobs=1, announce=lambda *_: None, tell=tell)
+        outcome = make(planned, jobs=1, announce=lambda *_: None, on_progress=on_progress)
     for key, message in outcome.failed.items():
         raise StorageError(f"translation {key}: {message}")
     record = planned.store.record(run)
@@ -106,7 +111,7 @@ def _row(run: Translate, record: Record) -> Row:
 
 
 def line_translator(
-    direction: Direction, folder: Path, *, tell: Tell = silent
+    direction: Direction, folder: Path, *, on_progress: OnProgress = no_progress
 ) -> Callable[[Iterable[str]], Iterator[str]]:
     """Return what translates lines, one for one, and keeps in the folder what is done already."""
     sources = Sources("", translator_places(models_named(direction.table)))
@@ -118,6 +123,6 @@ def line_translator(
         target=direction.target,
         model=sources.encoder(model) if isinstance(model, Pretrained) else "",
         folder=folder,
-        tell=tell,
+        on_progress=on_progress,
     )
     return lambda lines: (one.text for one in by.translator.translate(lines, setting))

@@ -14,8 +14,8 @@ from isogloss.data.examples import Example, Translation, read_examples, write_ex
 from isogloss.data.label_projection import AnswerSearch, Carried, Way, translate_examples
 from isogloss.data.translated_text import Translated
 from isogloss.encoders import save_model
+from isogloss.experiments.run_context import WORK, RunContext, RunResult
 from isogloss.experiments.translations import code_read, last_step
-from isogloss.experiments.workshop import WORK, Made, Workshop
 from isogloss.metrics.translation import bleu, chrf, signature
 from isogloss.training.setting import TranslationSetting
 from isogloss.translators import TranslateSetting
@@ -24,35 +24,36 @@ EXAMPLES = "examples.jsonl"
 """The translated examples of a run, a line each."""
 
 
-def train_translator(shop: Workshop, run: TrainTranslator) -> Made:
+def train_translator(context: RunContext, run: TrainTranslator) -> RunResult:
     """Train a translation model."""
 
     def read(corpus: str, split: Split, count: int) -> dict[str, list[Translation]]:
         return {
-            pair: cast(Any, shop.sources.examples(corpus, pair, split, examples=count)) for pair in run.pairs
+            pair: cast(Any, context.sources.examples(corpus, pair, split, examples=count))
+            for pair in run.pairs
         }
 
     method: Any = run.method
     setting = TranslationSetting(
         bitext=read(run.bitext, "train", run.examples),
         dev=read(run.dev, "dev", method.dev_sentences) if run.dev else {},
-        folder=shop.store.folder(run) / WORK,
+        folder=context.store.folder(run) / WORK,
         seed=run.seed,
-        tell=shop.tell,
+        on_progress=context.on_progress,
     )
-    method = replace(method, precision=shop.settled(method.precision))
+    method = replace(method, precision=context.settled(method.precision))
     model, tokenizer, fitted = method.train(setting)
-    save_model(model, tokenizer, shop.store.model(run))
-    return Made(fitted.rows)
+    save_model(model, tokenizer, context.store.model(run))
+    return RunResult(fitted.rows)
 
 
-def translate(shop: Workshop, run: Translate) -> Made:
+def translate(context: RunContext, run: Translate) -> RunResult:
     """Translate a split; where it is bitext, say how near the translations are to its own."""
-    originals = _originals(shop, run)
+    originals = _originals(context, run)
     carried = translate_examples(
         originals,
-        partial(_translated, shop, run),
-        search=_search(shop, run),
+        partial(_translated, context, run),
+        search=_search(context, run),
         language=last_step(run.languages)[1],
     )
     if not carried.examples:
@@ -60,49 +61,49 @@ def translate(shop: Workshop, run: Translate) -> Made:
             f"{run.corpus} {run.languages} {run.split}: of {len(originals)} questions no answer was found "
             f"again in the translation. Try other ways (translate.answers), or another translator."
         )
-    write_examples(shop.store.folder(run) / EXAMPLES, carried.examples)
-    return Made([as_row(_row(run, originals, carried))], tuple(_warnings(run, originals, carried)))
+    write_examples(context.store.folder(run) / EXAMPLES, carried.examples)
+    return RunResult([as_row(_row(run, originals, carried))], tuple(_warnings(run, originals, carried)))
 
 
-def translated_examples(shop: Workshop, run: Translate) -> list[Example]:
+def translated_examples(context: RunContext, run: Translate) -> list[Example]:
     """Read what a finished run translated."""
-    return list(read_examples(shop.store.folder(run) / EXAMPLES))
+    return list(read_examples(context.store.folder(run) / EXAMPLES))
 
 
-def _originals(shop: Workshop, run: Translate) -> list[Example]:
+def _originals(context: RunContext, run: Translate) -> list[Example]:
     if run.start is not None:
-        return translated_examples(shop, run.start)
-    code = code_read(shop.sources.corpus(run.corpus), run.languages)
+        return translated_examples(context, run.start)
+    code = code_read(context.sources.corpus(run.corpus), run.languages)
     split = cast(Split, run.split)
-    return shop.sources.examples(run.corpus, code, split, treebanks=run.treebanks, examples=run.examples)
+    return context.sources.examples(run.corpus, code, split, treebanks=run.treebanks, examples=run.examples)
 
 
-def _translated(shop: Workshop, run: Translate, texts: Iterable[str]) -> Iterator[Translated]:
+def _translated(context: RunContext, run: Translate, texts: Iterable[str]) -> Iterator[Translated]:
     translator: Any = run.translator
     source, target = last_step(run.languages)
     every = list(texts)
     setting = TranslateSetting(
         source=source,
         target=target,
-        model="" if run.model is None else shop.encoder(run.model),
-        folder=shop.store.folder(run) / WORK,
-        precision=shop.precision,
+        model="" if run.model is None else context.encoder(run.model),
+        folder=context.store.folder(run) / WORK,
+        precision=context.precision,
         total=len(every),
-        tell=shop.tell,
+        on_progress=context.on_progress,
     )
     found: Iterator[Translated] = translator.translate(every, setting)
     return found
 
 
-def _search(shop: Workshop, run: Translate) -> AnswerSearch | None:
+def _search(context: RunContext, run: Translate) -> AnswerSearch | None:
     if run.answers is None:
         return None
-    links = None if run.aligner is None else partial(_links, shop, run)
+    links = None if run.aligner is None else partial(_links, context, run)
     return AnswerSearch(ways=cast(tuple[Way, ...], run.answers), find_links=links)
 
 
 def _links(
-    shop: Workshop, run: Translate, pairs: Sequence[tuple[str, str]]
+    context: RunContext, run: Translate, pairs: Sequence[tuple[str, str]]
 ) -> Iterator[Iterable[tuple[int, int]]]:
     """Link the words of texts and their translations."""
     aligner: Any = run.aligner
@@ -110,10 +111,10 @@ def _links(
         pairs=[
             Translation(id=str(number), first=one, second=other) for number, (one, other) in enumerate(pairs)
         ],
-        encoder="" if run.encoder is None else shop.encoder(run.encoder),
-        precision=shop.precision,
-        folder=shop.store.folder(run) / WORK / "alignment",
-        tell=shop.tell,
+        encoder="" if run.encoder is None else context.encoder(run.encoder),
+        precision=context.precision,
+        folder=context.store.folder(run) / WORK / "alignment",
+        on_progress=context.on_progress,
     )
     return (one.links for one in aligner.align(setting))
 

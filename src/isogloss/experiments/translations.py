@@ -14,7 +14,7 @@ from isogloss.core.runs import Count, Encoder, Pretrained, Run, TrainTranslator,
 from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Corpus, Split
 from isogloss.data.label_projection import WAYS
-from isogloss.data.sources import Sources, Treebanks, joined
+from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.experiments.alignments import aligner_of
 from isogloss.experiments.encoders import fingerprint, local_folder
@@ -341,7 +341,7 @@ def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
         dev=choice.dev,
         examples=choice.examples,
         seed=choice.seed,
-        data=joined(files),
+        data=combined_fingerprint(files),
     )
 
 

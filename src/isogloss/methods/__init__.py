@@ -24,10 +24,10 @@ class Method(Protocol):
     """A way to train a model; its fields are its hyper-parameters."""
 
     name: ClassVar[str]
-    sides: ClassVar[tuple[str, ...]]
+    uses: ClassVar[tuple[str, ...]]
     """Which languages decide what it makes: source, target, or both."""
 
-    goes_on: ClassVar[bool]
+    needs_start: ClassVar[bool]
     """Whether it goes on from the model of another method."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:

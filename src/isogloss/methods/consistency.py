@@ -34,8 +34,8 @@ class Consistency:
     """Train on examples and their translations together, and on saying the same of both."""
 
     name: ClassVar[str] = "consistency"
-    sides: ClassVar[tuple[str, ...]] = ("source", "target")
-    goes_on: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = False
 
     weight: Weight = 5.0
     """Weight of the consistency loss (xTune's λ₁); 0 is plain training on the pairs."""

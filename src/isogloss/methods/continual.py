@@ -24,8 +24,8 @@ class Continual:
     """Train on the source languages, and on aligned sentence pairs beside it (Eq. 2)."""
 
     name: ClassVar[str] = "continual"
-    sides: ClassVar[tuple[str, ...]] = ("source", "target")
-    goes_on: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = False
 
     bitext: str = ""
     """Corpus of translations the sentence pairs are drawn from."""
@@ -92,8 +92,8 @@ class ContinualFewShot:
     """Go on from a model with a few target examples, and aligned sentence pairs beside them."""
 
     name: ClassVar[str] = "continual-few-shot"
-    sides: ClassVar[tuple[str, ...]] = ("source", "target")
-    goes_on: ClassVar[bool] = True
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = True
 
     shots: Count = 10
     """Examples of each target language."""

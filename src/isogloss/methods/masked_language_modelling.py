@@ -130,7 +130,7 @@ class MaskedLanguageModelling:
         callbacks = Callbacks(
             periodic=(*start.periodic, *self._watched(start, setting)),
             checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
-            tell=setting.tell,
+            on_progress=setting.on_progress,
             what="pretraining",
         )
         schedule = replace(pretraining_schedule(self), accumulation=self.accumulation or 1)

@@ -15,6 +15,7 @@ from isogloss.encoders import set_dropout
 from isogloss.encoders.language_modules import SHARED_ADAPTER, own_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.distributed import world_size
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit
 from isogloss.training.meta_learning import (
     INNER_STEPS,
@@ -27,7 +28,6 @@ from isogloss.training.meta_learning import (
 )
 from isogloss.training.optimizer import Schedule
 from isogloss.training.pretraining import begin, check_fields, pretraining_schedule, sampling_of
-from isogloss.training.processes import processes
 from isogloss.training.setting import TextSetting
 
 LOOK_EVERY = 100
@@ -139,10 +139,10 @@ class MetaLearning:
     def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         self.check(setting.architecture, setting.modules, setting.languages)
-        if processes() > 1:
+        if world_size() > 1:
             raise ConfigError(
                 f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
-                f"{processes()} processes would each see a part. Run it in one process."
+                f"{world_size()} processes would each see a part. Run it in one process."
             )
         sampling, schedule = sampling_of(self), pretraining_schedule(self)
         start = begin(setting, self, sampling)
@@ -161,7 +161,7 @@ class MetaLearning:
         callbacks = Callbacks(
             periodic=(*start.periodic, Callback(rows=learner.rows, every=LOOK_EVERY)),
             checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
-            tell=setting.tell,
+            on_progress=setting.on_progress,
             what="meta-learning",
         )
         fitted = fit(learner, batches, _one_step, schedule=schedule, seed=setting.seed, callbacks=callbacks)

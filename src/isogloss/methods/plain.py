@@ -24,8 +24,8 @@ class SourceOnly:
     """Train on the source languages, test anywhere (zero-shot transfer; paper 1's θ_S)."""
 
     name: ClassVar[str] = "source-only"
-    sides: ClassVar[tuple[str, ...]] = ("source",)
-    goes_on: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("source",)
+    needs_start: ClassVar[bool] = False
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
         """Read the source languages alone."""
@@ -41,8 +41,8 @@ class TargetOnly:
     """Train on the target language's own labels (paper 1's θ_T)."""
 
     name: ClassVar[str] = "target-only"
-    sides: ClassVar[tuple[str, ...]] = ("target",)
-    goes_on: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("target",)
+    needs_start: ClassVar[bool] = False
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
         """Read the target languages alone."""
@@ -58,8 +58,8 @@ class Bilingual:
     """Train on source and target labels together (paper 1's θ_ST), one language a batch."""
 
     name: ClassVar[str] = "bilingual"
-    sides: ClassVar[tuple[str, ...]] = ("source", "target")
-    goes_on: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = False
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
     """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
@@ -84,8 +84,8 @@ class FewShot:
     """
 
     name: ClassVar[str] = "few-shot"
-    sides: ClassVar[tuple[str, ...]] = ("source", "target")
-    goes_on: ClassVar[bool] = True
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = True
 
     shots: Count = 10
     """Examples of each target language."""
@@ -121,8 +121,8 @@ class TranslateTrain:
     """
 
     name: ClassVar[str] = "translate-train"
-    sides: ClassVar[tuple[str, ...]] = ("source", "target")
-    goes_on: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = False
 
     with_source: bool = True
     """Whether the source examples themselves are trained on too."""

@@ -137,7 +137,7 @@ class TranslationModelling:
                 self.steps * part // self.evaluations for part in range(1, self.evaluations + 1)
             ),
             checkpoints=checkpoints,
-            tell=setting.tell,
+            on_progress=setting.on_progress,
             what="training a translation model",
         )
         loss = partial(translation_loss, smoothing=self.smoothing)

@@ -44,8 +44,8 @@ class XMixup:
     """Train on source examples and their translations, which take up source states in one layer."""
 
     name: ClassVar[str] = "x-mixup"
-    sides: ClassVar[tuple[str, ...]] = ("source", "target")
-    goes_on: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = False
 
     layer: Count = 0
     """Layer that mixes, counted from 1; 0 for the paper's: 1 for classification, 4 for tagging, 8 of 12 and

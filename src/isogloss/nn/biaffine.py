@@ -19,10 +19,10 @@ class BiaffineParser(nn.Module):
     def __init__(self, dim: int, relations: int, *, arc_dim: int, relation_dim: int, dropout: float) -> None:
         super().__init__()
         self.root = nn.Parameter(torch.empty(1, dim))
-        self.arc_dependent = Look(dim, arc_dim, dropout)
-        self.arc_head = Look(dim, arc_dim, dropout)
-        self.relation_dependent = Look(dim, relation_dim, dropout)
-        self.relation_head = Look(dim, relation_dim, dropout)
+        self.arc_dependent = Perceptron(dim, arc_dim, dropout)
+        self.arc_head = Perceptron(dim, arc_dim, dropout)
+        self.relation_dependent = Perceptron(dim, relation_dim, dropout)
+        self.relation_head = Perceptron(dim, relation_dim, dropout)
         # What only depends on the dependent is the same for all its heads: arcs need no bias on that side.
         self.arc = nn.Parameter(torch.empty(arc_dim + 1, arc_dim))
         self.relation = nn.Parameter(torch.empty(relations, relation_dim + 1, relation_dim + 1))
@@ -63,7 +63,7 @@ class BiaffineParser(nn.Module):
         return torch.cat([root, words], dim=1)
 
 
-class Look(nn.Module):
+class Perceptron(nn.Module):
     """What a word is as a dependent or as a head: a layer, ELU, and dropout alike for all words of a row."""
 
     def __init__(self, dim: int, out: int, dropout: float) -> None:
@@ -72,7 +72,7 @@ class Look(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, words: Float[Tensor, "batch word dim"]) -> Float[Tensor, "batch word out"]:
-        """Look at each word; one mask drops the same features of all words of a row, as in the paper."""
+        """Read each word; one mask drops the same features of all words of a row, as in the paper."""
         seen = nn.functional.elu(self.layer(words))
         kept: Tensor = self.dropout(torch.ones_like(seen[:, :1]))
         return seen * kept

@@ -22,7 +22,7 @@ a table that all rows share, as that of DeBERTa's distances."""
 
 
 @dataclass
-class Speaking:
+class ActiveLanguage:
     """The language that is read now, said once for all switches of a model."""
 
     languages: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class LanguageSwitch:
     runs: Mapping[str, Run]
     """Of each language what its rows run through: equal in shape, not in weights."""
 
-    speaking: Speaking = field(default_factory=Speaking)
+    speaking: ActiveLanguage = field(default_factory=ActiveLanguage)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Run a batch; ConfigError where no language is said, or one without a module."""
@@ -50,12 +50,12 @@ class LanguageSwitch:
             raise ConfigError(f"{each}, and none for {language!r}. Known: {known}.")
         raise ConfigError(
             f"{each}, and it is not said which language it reads. Known: {known}. Name it (--language, or "
-            f"language=; in Python run it within of_language(model, language))."
+            f"language=; in Python run it within active_language(model, language))."
         )
 
 
 def routed(
-    run: Callable[[str], Run], speaking: Speaking, inputs: Sequence[Any], named: Mapping[str, Any]
+    run: Callable[[str], Run], speaking: ActiveLanguage, inputs: Sequence[Any], named: Mapping[str, Any]
 ) -> Any:
     """Run a batch through ``run(language)``: as a whole, or each language's rows alone, put back in order.
 

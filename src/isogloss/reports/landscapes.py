@@ -16,7 +16,7 @@ from isogloss.metrics.spread import spread
 from isogloss.reports import drawing
 from isogloss.reports.drawing import FAINT, MARK, MARKERS, PALETTE, TINT, Figure, Lines, Said
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import count, encoder_names, joined, slug, told_by, way_names
+from isogloss.reports.names import and_list, count, encoder_names, slug, told_by, way_names
 from isogloss.reports.tables import Summary, heads, numbers
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _aggregate_figure(rows: pd.DataFrame) -> list[Figure]:
         "name": slug(name, *by_task),
         "title": ", ".join([title, *by_task]),
         "caption": (
-            f"The {what} on the paths {joined(rows['path'].unique())} (Eqs 1 and 2), divided by the mean "
+            f"The {what} on the paths {and_list(rows['path'].unique())} (Eqs 1 and 2), divided by the mean "
             f"score of the model at the end: mean of up to {count(int(rows['curves'].max()), 'curve')} of "
             "pairs and tasks; bands: its 95 % interval (Student's t)."
         ),
@@ -122,7 +122,7 @@ def _pair_figure(rows: pd.DataFrame) -> list[Figure]:
         "name": slug("path", "raw", *first[ABOUT]),
         "title": f"{_where(first)}: {first['metric']}",
         "caption": (
-            f"Percent, on paths {joined(rows['path'].unique())} (Eqs 1 and 2; {_read(rows)}; bands: ± one "
+            f"Percent, on paths {and_list(rows['path'].unique())} (Eqs 1 and 2; {_read(rows)}; bands: ± one "
             "standard deviation). Outside the tinted strip the path is prolonged."
         ),
         "alt": f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
@@ -205,7 +205,7 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> 
     ]
     return {
         "name": slug("plane", *first[ABOUT], *corners.values()),
-        "title": f"{_where(first)}: the plane through {joined(corners.values())}",
+        "title": f"{_where(first)}: the plane through {and_list(corners.values())}",
         "caption": (
             f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_read(rows)}), divided by that of the "
             f"{corners[0, 0]} model. One scale for all panels: close lines mean a steep surface."

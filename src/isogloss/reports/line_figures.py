@@ -10,7 +10,7 @@ from isogloss.reports import drawing
 from isogloss.reports.comparison import PLACE, best_split
 from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import count, joined, language, name_systems, slug, told_by
+from isogloss.reports.names import and_list, count, language, name_systems, slug, told_by
 from isogloss.reports.summaries import COMPARABLE, spreads, with_role
 from isogloss.reports.tables import Summary, heads, percents
 
@@ -66,7 +66,7 @@ class LineFigure:
         last = means.sort_index(level=how.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
         told = [" ".join([*filter(None, map(str, key)), f"{own.iloc[-1]:.3g}"]) for key, own in last]
         more = [f"{count(len(told) - MOST_TOLD, 'line')} more"] if len(told) > MOST_TOLD else []
-        return joined([*told[:MOST_TOLD], *more])
+        return and_list([*told[:MOST_TOLD], *more])
 
 
 def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:

@@ -139,7 +139,7 @@ def count(n: int, noun: str, nouns: str = "") -> str:
     return f"{n:,} {noun if n == 1 else nouns or noun + 's'}"
 
 
-def joined(parts: Iterable[str]) -> str:
+def and_list(parts: Iterable[str]) -> str:
     """Write "a", "a and b", "a, b and c"."""
     *first, last = list(parts) or [""]
     return f"{', '.join(first)} and {last}" if first else last

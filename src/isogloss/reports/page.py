@@ -19,7 +19,7 @@ from isogloss.core.version import VERSION
 from isogloss.reports import landscapes, line_figures, scores, similarity, states, summaries
 from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import count, joined, slug
+from isogloss.reports.names import and_list, count, slug
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.verdicts import PAPERS, Outcome, Verdict, words_of
 
@@ -129,7 +129,7 @@ def counted(outcomes: Sequence[Outcome]) -> str:
     if not verdicts:
         return "None of the papers' claims is about these runs."
     parts = [f"{verdicts.count(one)} {one}" for one in get_args(Verdict) if one in verdicts]
-    return f"Of {count(len(verdicts), 'claim')}, {joined(parts)}."
+    return f"Of {count(len(verdicts), 'claim')}, {and_list(parts)}."
 
 
 def claim_table(paper: int, outcomes: Sequence[Outcome]) -> Table:

@@ -20,7 +20,7 @@ from isogloss.data.prediction_table import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.comparison import SYSTEM, best_split
 from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements
-from isogloss.reports.names import count, joined, language, percent, slug
+from isogloss.reports.names import and_list, count, language, percent, slug
 from isogloss.reports.page import SECTIONS, Page, counted, ended, render, run_table, shown
 from isogloss.reports.scored_sets import ScoredSet, scored_sets
 from isogloss.reports.scores import UNITS, values_of
@@ -203,7 +203,7 @@ def _found(where: ScoredSet) -> str:
     base, about = known[plain].iloc[0], {name: text for name, text in where.about.items() if text}
     test_set = " ".join(about[name] for name in ("corpus", "treebank", "task", "split") if name in about)
     carried = (
-        f"Trained on {joined(map(language, about['source'].split('+')))} alone, models score "
+        f"Trained on {and_list(map(language, about['source'].split('+')))} alone, models score "
         f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
         f"a gap of {percent(base['high'] - base['low'])} points ({about['metric']} on {test_set}, mean over "
         f"{count(base['units'], UNITS[where.unit])})."

@@ -14,7 +14,7 @@ import pandas as pd
 
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison, best_split, where
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import count, joined, language, percent, plus_minus, slug
+from isogloss.reports.names import and_list, count, language, percent, plus_minus, slug
 from isogloss.reports.scored_sets import UNSEEN, ScoredSet, key_of, reference_of, scored_sets, tested
 from isogloss.reports.tables import POINTS, Cell, Number, Summary, Table, cells, plain_table
 
@@ -137,8 +137,8 @@ def _caption(one: ScoredSet, data: pd.DataFrame) -> str:
     parts = {
         f"{one.about['metric']} in percent, mean ± standard deviation over {over}. Bold: best of a column. "
         "★: the source. In a target's column a model counts only if it was made for it, or for none.": True,
-        f"Gap: source minus mean of {joined(one.targets)}.": GAP in set(data["column"]),
-        f"Unseen: {joined(one.unseen)}, for which no model here was made.": one.unseen,
+        f"Gap: source minus mean of {and_list(one.targets)}.": GAP in set(data["column"]),
+        f"Unseen: {and_list(one.unseen)}, for which no model here was made.": one.unseen,
         "· paired: each input beside its translation; · translated: the translation alone.": (
             (one.rows["inputs"] != one.about["mixed"]).any()
         ),
@@ -146,7 +146,7 @@ def _caption(one: ScoredSet, data: pd.DataFrame) -> str:
         "No marks: nothing here has a reference to be held against.": tests.empty,
         f"No {SURE} is possible: one {unit} says nothing about others.": len(tests) and not crossed,
         star: crossed,
-        f"{ON_EXAMPLES} it stands on the examples of these {unit}s alone ({joined(how)}; Holm too).": how,
+        f"{ON_EXAMPLES} it stands on the examples of these {unit}s alone ({and_list(how)}; Holm too).": how,
         f"No predictions were kept: tests know {unit}s alone.": len(tests) and not how,
     }
     return " ".join(text for text, holds in parts.items() if holds)

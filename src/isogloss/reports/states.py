@@ -12,7 +12,7 @@ import pandas as pd
 from isogloss.reports import drawing
 from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Figure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import encoder_names, joined, name_systems, percent, slug, told_by
+from isogloss.reports.names import and_list, encoder_names, name_systems, percent, slug, told_by
 from isogloss.reports.tables import Summary, heads, numbers, percents
 
 if TYPE_CHECKING:
@@ -206,6 +206,6 @@ def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
             "Mean-pooled states of parallel sentences on their first two principal components; large: the "
             "languages' centroids; first seed of each method. Distances compare, directions do not."
         ),
-        "alt": f"Dots; percent of the variance between languages: {joined(shares) or 'not recorded'}.",
+        "alt": f"Dots; percent of the variance between languages: {and_list(shares) or 'not recorded'}.",
     }
     return drawing.panel_figure(said, rows, draw, labels=("first principal component", "second"), height=2.1)

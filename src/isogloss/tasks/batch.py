@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from isogloss.encoders.speaking import of_language
+from isogloss.encoders.language_context import active_language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ def forward(model: Any, batch: Inputs, **wanted: Any) -> Any:
     """Run an encoder, or a model with a head, on a batch that is on its device, in the batch's languages."""
     if not batch.languages:
         return model(**batch.inputs(), **wanted)
-    with of_language(model, batch.languages):
+    with active_language(model, batch.languages):
         return model(**batch.inputs(), **wanted)
 
 

@@ -16,7 +16,12 @@ from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole
 from isogloss.encoders.attention import fastest_attention
-from isogloss.encoders.speaking import LanguageMaps, check_languages, keep_language_maps, language_maps_of
+from isogloss.encoders.language_context import (
+    LanguageMaps,
+    check_languages,
+    keep_language_maps,
+    language_maps_of,
+)
 from isogloss.nn.language_map import Kind, LanguageMap, Moments, language_map
 from isogloss.training.aligned_batches import (
     AlignedBatch,
@@ -85,7 +90,9 @@ def adjust(
     schedule = replace(training.schedule, precision=precision_of(training.schedule.precision, checkpoints))
     before: CachedStates | None = None
     if kept and training.epochs:
-        keeping = Caching(folder=setting.folder, kept=kept, precision=schedule.precision, tell=setting.tell)
+        keeping = Caching(
+            folder=setting.folder, kept=kept, precision=schedule.precision, on_progress=setting.on_progress
+        )
         before = reference_states(model, pairs, range(len(pairs)), keeping)
     batches = Bucketed(
         groups=pairs.groups,
@@ -97,7 +104,7 @@ def adjust(
     )
     rows: list[dict[str, Value]] = list(pairs.rows)
     if len(batches):
-        callbacks = Callbacks(checkpoints=checkpoints, tell=setting.tell, what="adjusting")
+        callbacks = Callbacks(checkpoints=checkpoints, on_progress=setting.on_progress, what="adjusting")
         run = partial(_loss, loss, training.dropout)
         rows += fit(model, batches, run, schedule=schedule, seed=setting.seed, callbacks=callbacks).rows
     return Adjusted(model.eval(), tokenizer, rows, pairs.warnings())

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
 from isogloss.tasks.batch import forward
 from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
@@ -256,7 +256,7 @@ class Caching:
     folder: Path
     kept: CacheType
     precision: str
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress
 
 
 def reference_states(model: Any, pairs: AlignedPairs, rows: Sequence[int], how: Caching) -> CachedStates:
@@ -268,7 +268,7 @@ def reference_states(model: Any, pairs: AlignedPairs, rows: Sequence[int], how: 
     def compute(group: Sequence[int]) -> Tensor:
         nonlocal done
         done += len(group)
-        how.tell(Progress("states before", done, len(rows)))
+        how.on_progress(Progress("states before", done, len(rows)))
         return anchored_states(model, [pairs[row] for row in group], layer=pairs.layer, padding=pairs.padding)
 
     model.to(device()).eval()

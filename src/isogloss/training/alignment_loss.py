@@ -15,7 +15,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
-from isogloss.encoders.speaking import check_languages
+from isogloss.encoders.language_context import check_languages
 from isogloss.nn.closeness import Form, squared_distance
 from isogloss.training.aligned_batches import (
     AlignedBatch,
@@ -79,7 +79,7 @@ class AlignmentLoss:
             folder=setting.folder,
             kept=self.kept,
             precision=setting.optimization.precision,
-            tell=setting.tell,
+            on_progress=setting.on_progress,
         )
         before = reference_states(model, pairs, draws.ever(), keeping)
         return AuxiliaryLoss(

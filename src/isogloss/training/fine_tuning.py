@@ -19,7 +19,7 @@ from isogloss.data.examples import Example
 from isogloss.data.shots import Per, shots
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.attention import fastest_attention
-from isogloss.encoders.speaking import check_languages
+from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
 from isogloss.training.batching import Batches, Bucketed, Epochs
 from isogloss.training.checkpoints import Checkpoints
@@ -173,7 +173,7 @@ def fine_tune(
         evaluate_at=tuple(steps * epoch for epoch in range(1, setting.optimization.epochs + 1)),
         periodic=(_conflict_callback(conflict, setting, model, tokenizer, batches),) if conflict else (),
         checkpoints=checkpoints,
-        tell=setting.tell,
+        on_progress=setting.on_progress,
         what=f"fine-tuning on {'+'.join(reads.train)}",
     )
     schedule = replace(schedule_of(setting.optimization), faster=training.faster)

@@ -14,23 +14,23 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DivergedError
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches, Divisible
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
-from isogloss.training.precision import autocast, device, release_memory, resolved_precision
-from isogloss.training.processes import (
+from isogloss.training.distributed import (
     all_reduce_gradients,
     all_reduced,
     broadcast_weights,
-    is_first,
+    is_main_process,
     own_device,
-    processes,
     rank,
+    world_size,
 )
+from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
+from isogloss.training.precision import autocast, device, release_memory, resolved_precision
 
 LOOK_EVERY = 20
 """Steps between checks of the loss: often enough to stop early, rarely enough not to wait for a GPU."""
@@ -61,7 +61,7 @@ class Callbacks:
     """Steps after which it is called."""
     periodic: tuple[Callback, ...] = ()
     checkpoints: Checkpoints | None = None
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress
     what: str = "training"
 
 
@@ -163,7 +163,7 @@ class _Fit:
 
     def _parts(self, step: int) -> "Iterator[_Part]":
         """Yield this process's share of the batch."""
-        batch, together = self.batches[step], processes()
+        batch, together = self.batches[step], world_size()
         count = -(-self.schedule.accumulation // together) * together
         if count == 1:
             yield _Part(batch, derive(self.seed, "step", step))
@@ -199,13 +199,13 @@ class _Fit:
         self._tell(Progress(self.callbacks.what, done, total, f"loss {mean:.3f}"))
 
     def _tell(self, progress: Progress) -> None:
-        if is_first():
-            self.callbacks.tell(progress)
+        if is_main_process():
+            self.callbacks.on_progress(progress)
 
     def _observe(self, done: int, total: int) -> None:
         """Call the callbacks whose turn it is; the main process does it for all, as the rows are its own."""
         for one in self.callbacks.periodic:
-            if is_first() and (done % one.every == 0 or done == total):
+            if is_main_process() and (done % one.every == 0 or done == total):
                 self.model.eval()
                 self.rows += one.rows(done)
                 self.model.train()
@@ -240,7 +240,7 @@ class _Fit:
         return bool(keep and keep.every and done % keep.every == 0 and done < total)
 
     def _keep(self, done: int) -> None:
-        if self.callbacks.checkpoints and is_first():
+        if self.callbacks.checkpoints and is_main_process():
             best_score = None if self.best is None else self.best_score
             notes = {"rows": self.rows, "best_score": best_score, "precision": self.precision}
             self.callbacks.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))

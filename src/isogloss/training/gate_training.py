@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.seeds import derive
 from isogloss.encoders.gates import GateGroup, frozen, gated
 from isogloss.nn.hard_concrete import (
@@ -132,7 +132,7 @@ def learn_gates(
     how: GateTraining,
     *,
     seed: int,
-    tell: Tell = silent,
+    on_progress: OnProgress = no_progress,
 ) -> Learned:
     """Return gates learned on a language's text; the model stays as it is.
 
@@ -159,7 +159,7 @@ def learn_gates(
             loss,
             schedule=schedule,
             seed=seed,
-            callbacks=Callbacks(tell=tell, what=f"gates of {language}"),
+            callbacks=Callbacks(on_progress=on_progress, what=f"gates of {language}"),
         )
     log_alpha = asked_for(gates, how, 1.0).detach()
     above = largest_kept(log_alpha, gates.sizes, 1 - how.sparsity) if how.sparsity else CLOSED_BELOW

@@ -26,7 +26,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.core.errors import DataError
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.runs import Positive
 from isogloss.core.seeds import derive
@@ -277,7 +277,7 @@ class ConflictSampling:
 
 
 def sampled_conflict(
-    model: Any, pool: Pool, how: ConflictSampling, *, tell: Tell = silent
+    model: Any, pool: Pool, how: ConflictSampling, *, on_progress: OnProgress = no_progress
 ) -> list[dict[str, Value]]:
     """Return the rows of ``conflict_rows`` for each draw, with its number and the size of its batches."""
     size, languages, parts = pool.size(how.batch), tuple(pool.counts), parts_of(model)
@@ -289,13 +289,13 @@ def sampled_conflict(
     for draw in range(how.count):
 
         def losses(language: str, number: int, draw: int = draw) -> Iterable[Tensor]:
-            tell(Progress("gradients", draw, how.count, language))
+            on_progress(Progress("gradients", draw, how.count, language))
             numbers = drawn[language][draw][number].tolist()
             return pool.losses(language, numbers, derive(how.seed, language, draw, number))
 
         found = conflict_rows(model, languages, losses, parts, layers=how.layers)
         rows += [{"draw": draw, "batch": size, **row} for row in found]
-    tell(Progress("gradients", how.count, how.count))
+    on_progress(Progress("gradients", how.count, how.count))
     return rows
 
 

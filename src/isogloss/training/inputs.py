@@ -13,7 +13,7 @@ from isogloss.core.languages import BOTH
 from isogloss.data.examples import Example
 from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
 
-AS_THEY_ARE = ""
+ORIGINAL_INPUTS = ""
 TRANSLATED = "translated"
 PAIRED = "paired"
 """Each input beside its translation into the source language, for models that mix the two (X-Mixup)."""
@@ -40,7 +40,7 @@ Read = Callable[[str], list[Example]]
 
 def check_inputs(inputs: str, task: str, where: str) -> None:
     """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
-    if inputs not in (AS_THEY_ARE, TRANSLATED, PAIRED, *MIXED):
+    if inputs not in (ORIGINAL_INPUTS, TRANSLATED, PAIRED, *MIXED):
         raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, PAIRED, *MIXED))
     if task not in TASKS.get(inputs, (task,)):
         fitting = [TRANSLATED, *(name for name, tasks in TASKS.items() if task in tasks)]
@@ -52,7 +52,7 @@ def check_inputs(inputs: str, task: str, where: str) -> None:
 
 def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str, ...]:
     """Return the languages (or pairs) whose examples make up a language's inputs; the source's are plain."""
-    if inputs == AS_THEY_ARE or language in source or not source:
+    if inputs == ORIGINAL_INPUTS or language in source or not source:
         return (language,)
     translation = f"{language}-{source[0]}"
     if inputs == PAIRED:

@@ -17,8 +17,8 @@ from torch import Tensor
 from isogloss.data.examples import Example, Translation
 from isogloss.data.parallel_examples import matched
 from isogloss.encoders import family_of
+from isogloss.encoders.language_context import active_language
 from isogloss.encoders.mixup import Mixup
-from isogloss.encoders.speaking import of_language
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
 from isogloss.training.evaluation import ScoredBatch, mixing_translations, scored_batches
@@ -79,7 +79,7 @@ class BitextSentences:
         """Return one vector a sentence."""
         model, tokenizer = loaded
         how: dict[str, Any] = {"limit": wanted.limit, "precision": wanted.precision}
-        with of_language(model, language):
+        with active_language(model, language):
             return sentence_states(model, tokenizer, texts, layers=wanted.layers, **how)
 
 

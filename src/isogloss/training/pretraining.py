@@ -22,10 +22,10 @@ from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_token
 from isogloss.encoders.language_modules import add_modules
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
+from isogloss.training.distributed import main_process_first
 from isogloss.training.fit import Callback
 from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import scoring
-from isogloss.training.processes import first_alone
 from isogloss.training.setting import TextSetting
 
 CANDIDATES = 8
@@ -240,7 +240,7 @@ def begin(setting: TextSetting, method: Any, sampling: BatchSampling, *, attenti
     ConfigError for rows longer than the encoder's positions, DataError without text to hold out.
     """
     _check(setting, method)
-    with first_alone():
+    with main_process_first():
         tokenizer, streams, held_out = _read(setting, method)
     seed = derive(setting.seed, "encoder")
     model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention)

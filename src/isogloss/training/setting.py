@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.runs import Architecture, Modules, Optimization
 from isogloss.data.examples import Example, Translation
 from isogloss.tasks import Task
@@ -27,7 +27,7 @@ class TextSetting:
     """What each language has for itself; None when all is shared."""
     held_out: Callable[[str], Iterator[str]] | None = None
     """Lines of one language that are not among those of ``text``; None when none are held out."""
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class AdjustSetting:
     folder: Path
     """A folder of its own, kept until the run is finished."""
     seed: int
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class TranslationSetting:
     folder: Path
     """A folder of its own, kept until the run is finished."""
     seed: int
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,4 +92,4 @@ class Setting:
     """By pair (en-es, the source first): translations with links, where the method reads some."""
     teacher: str = ""
     """Folder of the model that labels translations, where the method needs one."""
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress

@@ -10,8 +10,8 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
+from isogloss.core.atomic_files import atomic_file
 from isogloss.core.identity import identity
-from isogloss.core.whole_files import whole_file
 from isogloss.data.translated_text import Translated
 from isogloss.translators.setting import TranslateSetting
 
@@ -57,6 +57,6 @@ def _read(path: Path, content: str, count: int) -> list[Translated] | None:
 
 
 def _write(path: Path, content: str, found: list[Translated]) -> None:
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(f"{content}\n")
         file.writelines(f"{json.dumps([one.text, one.cuts], ensure_ascii=False)}\n" for one in found)

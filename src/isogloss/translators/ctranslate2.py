@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import torch
 
+from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.whole_files import whole_folder
 from isogloss.data.translated_text import Translated
 from isogloss.encoders.loading import quiet
 from isogloss.encoders.seq2seq import TranslationSubwords, limit_of, load_subwords, seq2seq_folder, trimmed
@@ -127,7 +127,7 @@ def _converted(folder: Path, place: Path) -> Path:
         return place
     from ctranslate2.converters import TransformersConverter
 
-    with whole_folder(place) as temporary:
+    with atomic_folder(place) as temporary:
         try:
             with quiet():
                 TransformersConverter(str(folder)).convert(str(temporary), force=True)

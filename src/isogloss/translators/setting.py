@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +22,9 @@ class TranslateSetting:
     """Precision a model computes in: auto, float32 or bfloat16."""
     total: int = 0
     """Texts there will be, for those who are told of the progress; 0 when nobody knows."""
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress
 
     def told(self, done: int) -> None:
         """Tell how many texts are translated."""
         what = f"translating {self.source} into {self.target}"
-        self.tell(Progress(what, done, max(done, self.total)))
+        self.on_progress(Progress(what, done, max(done, self.total)))

@@ -19,17 +19,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
-from isogloss.core.whole_files import whole_folder
 from isogloss.data import CORPORA
 from isogloss.encoders import family_of, save_model
+from isogloss.encoders.language_context import language_maps_of
 from isogloss.encoders.language_files import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
-from isogloss.encoders.speaking import language_maps_of
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, entry_of, exported_entry
 
@@ -69,7 +69,7 @@ def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = 
     check_free(folder, force=force)
     if onnx:
         check_possible(model)
-    with whole_folder(folder) as place:
+    with atomic_folder(folder) as place:
         extras = () if model.mixup is None else (partial(save_mixup, model.mixup),)
         save_model(model.network, model.tokenizer, place / "model", extras=extras)
         with writing(folder):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
@@ -16,8 +16,8 @@ from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
-from isogloss.encoders.speaking import check_languages
 from isogloss.tasks import TASKS, Task
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.precision import device
@@ -169,7 +169,7 @@ class Model:
         inputs: str = "",
         data: str | Path | None = None,
         treebanks: Treebanks = (),
-        tell: Tell = silent,
+        on_progress: OnProgress = no_progress,
     ) -> list[Row]:
         """Score it on a split of a corpus: a row for each language, with the majority baseline.
 
@@ -179,7 +179,7 @@ class Model:
         options = EvaluateOptions(
             corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks, inputs=inputs
         )
-        return evaluate(self, options, Sources(str(data or "")), tell=tell)
+        return evaluate(self, options, Sources(str(data or "")), on_progress=on_progress)
 
     def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
         """Write a folder that transformers loads without isogloss; see docs/use.md."""

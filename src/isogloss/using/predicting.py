@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.files import File
 from isogloss.data.translated_text import TranslateTexts
 from isogloss.using.formats import Entry, Format, format_of
@@ -54,7 +54,12 @@ class PredictOptions:
 
 
 def predict_file(
-    model: Model, file: File, options: PredictOptions, *, tell: Tell = silent, lines: int = 0
+    model: Model,
+    file: File,
+    options: PredictOptions,
+    *,
+    on_progress: OnProgress = no_progress,
+    lines: int = 0,
 ) -> Iterator[str]:
     """Give the lines to write, without line ends, as the file is read.
 
@@ -68,7 +73,7 @@ def predict_file(
         probabilities_of(model.task)
     _check_options(model, options)
     chosen, file = format_of(file, model.kind, model.task.name, options.format)
-    counted = _counting(file, lines, tell) if lines else file
+    counted = _counting(file, lines, on_progress) if lines else file
     entries = _with_translations(model, chosen.read(counted, options.language), options, (chosen, file))
     if options.language:
         entries = (_with_language(entry, options.language) for entry in entries)
@@ -137,13 +142,13 @@ def _with_language(entry: Entry, language: str) -> Entry:
     return entry if entry.about is None else replace(entry, about={**entry.about, "language": language})
 
 
-def _counting(file: File, total: int, tell: Tell) -> File:
+def _counting(file: File, total: int, on_progress: OnProgress) -> File:
     """Tell how many lines of a file were read."""
 
     def read() -> Iterator[str]:
         for done, line in enumerate(file.read(), start=1):
             yield line
             if done % 100 == 0 or done == total:
-                tell(Progress("predicting", done, total, "lines"))
+                on_progress(Progress("predicting", done, total, "lines"))
 
     return replace(file, read=read)

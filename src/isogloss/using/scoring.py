@@ -6,17 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.progress import Progress, Tell, silent
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Row, Value
-from isogloss.core.whole_files import whole_file
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.inputs import (
-    AS_THEY_ARE,
+    ORIGINAL_INPUTS,
     PAIRED,
     check_inputs,
     codes_read,
@@ -36,7 +36,7 @@ class EvaluateOptions:
     languages: tuple[str, ...]
     split: str = "test"
     treebanks: Treebanks = ()
-    inputs: str = AS_THEY_ARE
+    inputs: str = ORIGINAL_INPUTS
     """How target inputs come, as in recipes: as they are, translated, paired (to models that mix), mixed."""
 
     def __post_init__(self) -> None:
@@ -53,7 +53,7 @@ def evaluate(
     sources: Sources,
     *,
     predictions: Path | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = no_progress,
     warn: Warn = python_warning,
 ) -> list[Row]:
     """Return a row of measures for each language; what was predicted goes into ``predictions``.
@@ -64,7 +64,7 @@ def evaluate(
     check_evaluation(model, options, sources)
     rows: list[Row] = []
     for done, language in enumerate(options.languages):
-        tell(Progress(f"scoring {model.provenance.run}", done, len(options.languages), language))
+        on_progress(Progress(f"scoring {model.provenance.run}", done, len(options.languages), language))
         prepared, warnings = _prepared(model, options, sources, language)
         examples, predicted = prepared.examples, prepared.predict(model.network)
         row = _row(model, options, language, model.task.measures(prepared.gold, predicted))
@@ -75,7 +75,7 @@ def evaluate(
         if predictions is not None:
             folder = predictions / model.provenance.run / options.inputs
             write_predictions(model, options, language, examples, predicted, folder)
-    tell(Progress(f"scoring {model.provenance.run}", len(options.languages), len(options.languages)))
+    on_progress(Progress(f"scoring {model.provenance.run}", len(options.languages), len(options.languages)))
     _warn_of_unmixed(model, options, warn)
     return rows
 
@@ -128,7 +128,7 @@ def _read(model: FineTuned, options: EvaluateOptions, language: str) -> str:
 
 def _own_inputs(options: EvaluateOptions) -> str:
     """Return how inputs come, their translations beside them aside."""
-    return AS_THEY_ARE if options.inputs == PAIRED else options.inputs
+    return ORIGINAL_INPUTS if options.inputs == PAIRED else options.inputs
 
 
 def write_predictions(
@@ -148,7 +148,7 @@ def write_predictions(
         lines = corpus.write(map(answered, examples, predicted), language)
     else:
         lines = _as_answers(model, examples, predicted)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.writelines(f"{line}\n" for line in lines)
     return path
 

@@ -10,7 +10,7 @@ from itertools import islice, tee
 from pathlib import Path
 
 from isogloss.core.errors import ConfigError, DataError, unknown_name
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of, translate_inputs
 from isogloss.data.translated_text import TranslateTexts
@@ -117,7 +117,13 @@ def _unequal(names: tuple[str, str], inputs: int, translations: int) -> DataErro
 
 
 def translation_for(
-    model: FineTuned, name: str, *, language: str, translating: str = "", folder: Path, tell: Tell = silent
+    model: FineTuned,
+    name: str,
+    *,
+    language: str,
+    translating: str = "",
+    folder: Path,
+    on_progress: OnProgress = no_progress,
 ) -> TranslateTexts:
     """Return what translates inputs in a language into the model's source language.
 
@@ -139,7 +145,7 @@ def translation_for(
         model=translating,
         folder=folder,
         precision=model.precision,
-        tell=tell,
+        on_progress=on_progress,
     )
     return lambda texts: translator.translate(texts, setting)
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from isogloss.core.atomic_files import atomic_file, atomic_folder
 from isogloss.core.errors import StorageError
-from isogloss.core.whole_files import whole_file, whole_folder
 
 
 def names(folder):
@@ -17,7 +17,7 @@ def names(folder):
 
 def test_a_file_takes_its_name_when_it_is_whole(tmp_path):
     path = tmp_path / "deep" / "file"
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write("é\n")
         assert not path.exists()
     assert path.read_bytes() == "é\n".encode()
@@ -27,14 +27,14 @@ def test_a_file_takes_its_name_when_it_is_whole(tmp_path):
 def test_a_file_that_fails_leaves_what_was_there(tmp_path):
     path = tmp_path / "file"
     path.write_text("before")
-    with pytest.raises(KeyboardInterrupt), whole_file(path) as file:
+    with pytest.raises(KeyboardInterrupt), atomic_file(path) as file:
         file.write("after")
         raise KeyboardInterrupt
     assert path.read_text() == "before"
     assert names(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize("whole", [whole_file, whole_folder])
+@pytest.mark.parametrize("whole", [atomic_file, atomic_folder])
 def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole):
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
@@ -50,7 +50,7 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole):
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     for path in (tmp_path, "/dev/null"):
-        with pytest.raises(StorageError, match="no ordinary file"), whole_file(type(tmp_path)(path)):
+        with pytest.raises(StorageError, match="no ordinary file"), atomic_file(type(tmp_path)(path)):
             pass
 
 
@@ -58,7 +58,7 @@ def test_a_folder_takes_the_place_of_another_when_it_is_whole(tmp_path):
     path = tmp_path / "folder"
     path.mkdir()
     (path / "old").touch()
-    with whole_folder(path) as place:
+    with atomic_folder(path) as place:
         (place / "new").touch()
         assert names(path) == ["old"]
     assert names(path) == ["new"]
@@ -68,7 +68,7 @@ def test_a_folder_takes_the_place_of_another_when_it_is_whole(tmp_path):
 def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
     path = tmp_path / "folder"
     path.mkdir()
-    with pytest.raises(ValueError, match="no"), whole_folder(path) as place:
+    with pytest.raises(ValueError, match="no"), atomic_folder(path) as place:
         (place / "new").touch()
         raise ValueError("no")
     assert names(path) == []
@@ -87,7 +87,7 @@ def test_a_folder_that_cannot_get_its_name_gives_the_old_one_back(tmp_path, monk
         return replace(self, target)
 
     monkeypatch.setattr(type(path), "replace", refuse)
-    with pytest.raises(StorageError, match="cannot write"), whole_folder(path):
+    with pytest.raises(StorageError, match="cannot write"), atomic_folder(path):
         pass
     assert names(path) == ["old"]
     assert names(tmp_path) == ["folder"]

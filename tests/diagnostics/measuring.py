@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from isogloss.core.runs import Pretrained
-from isogloss.diagnostics.look import Look, Subject
+from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.training.parallel_text import BitextSentences
 
 
@@ -40,10 +40,12 @@ def subject(name="x", rows=()):
     return Subject(run=Pretrained(source=name), rows=tuple(rows), folder=Path(name))
 
 
-def look_at(models, evaluation=None, *, languages=("en", "de"), source=("en",), bitext=None, tell=None):
+def measure_setting(
+    models, evaluation=None, *, languages=("en", "de"), source=("en",), bitext=None, on_progress=None
+):
     """Give a look at models by number."""
     subjects = tuple(subject(str(number)) for number in range(len(models)))
-    return Look(
+    return MeasureSetting(
         subjects=subjects,
         languages=languages,
         split="dev",
@@ -53,5 +55,5 @@ def look_at(models, evaluation=None, *, languages=("en", "de"), source=("en",), 
         encoder=lambda one: models[int(one.run.source)],
         bitext=bitext or (lambda _: []),
         parallel=BitextSentences(bitext or (lambda _: [])),
-        tell=tell or (lambda _: None),
+        on_progress=on_progress or (lambda _: None),
     )

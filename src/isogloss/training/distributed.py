@@ -24,7 +24,7 @@ def own_device() -> torch.device:
     return found
 
 
-def processes() -> int:
+def world_size() -> int:
     """Return how many processes train together."""
     return int(_state().num_processes)
 
@@ -34,26 +34,26 @@ def rank() -> int:
     return int(_state().process_index)
 
 
-def is_first() -> bool:
+def is_main_process() -> bool:
     """Tell whether this is the one that writes files and tells of progress."""
     return rank() == 0
 
 
 @contextmanager
-def first_alone() -> Iterator[None]:
+def main_process_first() -> Iterator[None]:
     """Let the first process do something while the others wait; then they find it done."""
     with _state().main_process_first():
         yield
 
 
-def wait_for_all() -> None:
+def barrier() -> None:
     """Wait until every process has come here."""
     _state().wait_for_everyone()
 
 
 def all_reduced(values: Tensor) -> Tensor:
     """Return the sum over all processes."""
-    if processes() > 1:
+    if world_size() > 1:
         values = values.clone()
         torch.distributed.all_reduce(values)
     return values
@@ -61,14 +61,14 @@ def all_reduced(values: Tensor) -> Tensor:
 
 def broadcast_weights(model: nn.Module) -> None:
     """Give every process the first one's weights."""
-    if processes() > 1:
+    if world_size() > 1:
         for weight in model.parameters():
             torch.distributed.broadcast(weight.detach(), 0)
 
 
 def all_reduce_gradients(model: nn.Module) -> None:
     """Give every process the sum of all gradients; what got none anywhere keeps none."""
-    if processes() == 1:
+    if world_size() == 1:
         return
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     on = weights[0].device

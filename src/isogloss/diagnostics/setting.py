@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.rows import Score
 from isogloss.core.run_graph import run_id
@@ -52,7 +52,7 @@ def _no_masked_lm(subject: Subject) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class MeasureSetting:
     """Subjects, languages, and data already encoded for scoring."""
 
     subjects: tuple[Subject, ...]
@@ -86,4 +86,4 @@ class Look:
     """Take what a reader of the numbers must know; it stands in the record and in the report."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16; models with a head say it themselves."""
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from isogloss.core.languages import language_of_text
 from isogloss.encoders.language_modules import ModuleTree, encoder_of, tree_of, unreadable
 from isogloss.nn.language_map import LanguageMap
-from isogloss.nn.language_switch import Run, Speaking, routed
+from isogloss.nn.language_switch import ActiveLanguage, Run, routed
 
 _MAPS = "language_maps"
 """Attribute of an encoder that has maps."""
@@ -59,7 +59,7 @@ def language_maps_of(model: nn.Module) -> LanguageMaps | None:
 
 
 @contextmanager
-def of_language(model: nn.Module, language: str | Sequence[str]) -> Iterator[None]:
+def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator[None]:
     """Let a model read a language for a while; of several languages, one for each row of the batch.
 
     Of a pair such as en-sw, translated from en into sw, the last is the language of the text. ConfigError
@@ -118,7 +118,7 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
     if all(one is None for one in found.values()):
         yield
         return
-    speaking = Speaking(tuple(languages))
+    speaking = ActiveLanguage(tuple(languages))
 
     def of(language: str) -> Run:
         return found[language] or _unchanged

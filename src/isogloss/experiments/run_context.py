@@ -1,10 +1,10 @@
-"""The workshop: where runs are made, and what all of them have in common."""
+"""What all runs that are made together have in common: store, data, precision, progress."""
 
 from dataclasses import dataclass, replace
 
 import torch
 
-from isogloss.core.progress import Tell, silent
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
 from isogloss.core.runs import Encoder, Optimization, Pretrained, TrainTranslator
 from isogloss.data.prediction_table import Predictions
@@ -16,12 +16,12 @@ WORK = "work"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workshop:
+class RunContext:
     """Where runs are made: the store, the data, someone to tell, and what all runs have in common."""
 
     store: Store
     sources: Sources
-    tell: Tell = silent
+    on_progress: OnProgress = no_progress
     threads: int = 1
     """Threads of a run on the processor. Sums depend on it in their last bits, so it follows neither from
     the machine nor from how many runs are made side by side."""
@@ -44,7 +44,7 @@ class Workshop:
 
 
 @dataclass(frozen=True)
-class Made:
+class RunResult:
     """What making a run gave beside files."""
 
     rows: list[Row]

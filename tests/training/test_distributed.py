@@ -9,24 +9,24 @@ import torch
 from toys import SCHEDULE, Drawn, loss, toy
 
 from isogloss.training import fit as module
-from isogloss.training.fit import fit
-from isogloss.training.processes import (
+from isogloss.training.distributed import (
     all_reduce_gradients,
     all_reduced,
-    first_alone,
-    is_first,
-    processes,
+    barrier,
+    is_main_process,
+    main_process_first,
     rank,
-    wait_for_all,
+    world_size,
 )
+from isogloss.training.fit import fit
 
 
 def test_a_process_that_was_started_alone_is_the_first_of_one():
-    assert (processes(), rank(), is_first()) == (1, 0, True)
+    assert (world_size(), rank(), is_main_process()) == (1, 0, True)
     values = torch.tensor([1.0, 2.0])
     assert all_reduced(values) is values
-    with first_alone():
-        wait_for_all()
+    with main_process_first():
+        barrier()
 
 
 def test_alone_gradients_stay_as_they_are():
@@ -66,7 +66,7 @@ from torch import nn
 
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, fit
-from isogloss.training.processes import rank
+from isogloss.training.distributed import rank
 
 folder, accumulation, stop = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 model = toy()

@@ -45,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Joined:
+class Concatenated:
     """Corpora read one after the other; it has the tasks that all of them have."""
 
     parts: tuple[Part, ...]
@@ -126,12 +126,12 @@ class Joined:
         )
 
 
-def joined(name: str, corpus: Callable[[str], Corpus]) -> Corpus:
+def concatenated(name: str, corpus: Callable[[str], Corpus]) -> Corpus:
     """Give the corpus of a recipe's name; ``corpus`` gives that of one part's (snli, bitext:bible)."""
     parts = parts_of(name)
     if len(parts) == 1 and not parts[0].splits:
         return corpus(parts[0].corpus)
-    return Joined(tuple(Part(one.corpus, corpus(one.corpus), one.splits) for one in parts))
+    return Concatenated(tuple(Part(one.corpus, corpus(one.corpus), one.splits) for one in parts))
 
 
 def parts_of(name: str) -> list[Named]:

@@ -13,7 +13,7 @@ from isogloss.core.records import writing
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[TextIO]:
+def atomic_file(path: Path) -> Iterator[TextIO]:
     """Give a file to write text to; it takes its name when the block ends well, and goes away when not.
 
     StorageError at once where no file can get this name: a folder, a device.
@@ -41,7 +41,7 @@ def whole_file(path: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Give an empty folder to fill; it takes the place of ``path`` when the block ends well."""
     path = path.resolve()
     temporary = _beside(path, "tmp")
