@@ -13,7 +13,7 @@ from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import MLQA, XNLI
-from isogloss.data.concatenated import joined
+from isogloss.data.concatenated import concatenated
 from isogloss.data.conllu import read_conllu, text_comment, with_tree, write_conllu
 from isogloss.data.corpora import SPLITS
 from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
@@ -127,7 +127,7 @@ def test_english_inference_corpora_have_their_pairs(real_data):
 
 
 def test_joined_corpora_train_on_what_there_is(real_data):
-    whole = joined("snli[dev,test]+cad-nli+sick", CORPORA.__getitem__)
+    whole = concatenated("snli[dev,test]+cad-nli+sick", CORPORA.__getitem__)
     for split, count in (("train", 9842 + 9824 + 8330 + 4500), ("dev", 1000 + 500), ("test", 2000 + 4927)):
         ids = [pair.id for pair in whole.read(real_data, "en", split)]
         assert len(set(ids)) == len(ids) == count

@@ -47,7 +47,7 @@ def recipe(folder: Path, accumulation: int) -> Path:
 
 
 def test_a_script_in_several_processes_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(processes, "processes", lambda: 2)
+    monkeypatch.setattr("isogloss.training.distributed.world_size", lambda: 2)
     with pytest.raises(ConfigError, match="one of 2 processes, and each would make the same"):
         isogloss.run(recipe(tmp_path, 2), out=tmp_path / "runs")
 

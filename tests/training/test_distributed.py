@@ -47,7 +47,7 @@ def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
         return loss(model, points)
 
     for number in (0, 1):
-        monkeypatch.setattr(module, "processes", lambda: 2)
+        monkeypatch.setattr(module, "world_size", lambda: 2)
         monkeypatch.setattr(module, "rank", lambda number=number: number)
         fit(toy(), Drawn(1), noted, schedule=replace(SCHEDULE, accumulation=accumulation), seed=0)
     assert sum(map(len, seen)) == len(Drawn()[0].y)
@@ -83,7 +83,7 @@ def partly(model, points):
 callbacks = Callbacks(
     periodic=(Callback(rows=lambda done: [{"step": done, "seen": 1}], every=5),),
     checkpoints=Checkpoints(folder, 4),
-    tell=told.append,
+    on_progress=told.append,
 )
 schedule = replace(SCHEDULE, accumulation=accumulation)
 try:

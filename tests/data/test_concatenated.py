@@ -6,7 +6,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
 from isogloss.data.catalogue import CAD_NLI
-from isogloss.data.concatenated import Concatenated, Named, joined, parts_of
+from isogloss.data.concatenated import Concatenated, Named, concatenated, parts_of
 
 FILES = {
     "snli/snli_dev.tsv": "sentence1\tsentence2\tgold_label\na\tb\tneutral\nc\td\tentailment\n",
@@ -17,7 +17,7 @@ FILES = {
 
 
 def corpus(name):
-    return joined(name, CORPORA.__getitem__)
+    return concatenated(name, CORPORA.__getitem__)
 
 
 def test_parts_are_read_in_turn_with_ids_of_their_own(put):
@@ -84,7 +84,7 @@ def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
         plain, _, collection = name.partition(":")
         return replace(CAD_NLI, collection=collection) if collection else CORPORA[plain]
 
-    whole = joined("cad-nli:original+cad-nli", one)
+    whole = concatenated("cad-nli:original+cad-nli", one)
     assert [pair.id for pair in whole.read(fixtures, "en", "train")] == [
         "cad-nli:original:1",
         "cad-nli:1",
