@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from isogloss.core.runs import Architecture, Optimization
+from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.data.examples import TaggedSentence
 from isogloss.encoders import new_encoder, save_model
 from isogloss.tasks.batch import EncodedRow

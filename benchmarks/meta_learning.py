@@ -22,7 +22,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it 
 import numpy as np
 import torch
 
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import new_encoder
 from isogloss.encoders.language_modules import add_modules, own_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss

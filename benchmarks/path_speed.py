@@ -9,9 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from foreign import trainer
 from isogloss.encoders.attention import fastest_attention
-from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.interpolation import COARSE, Interpolation
-from isogloss.diagnostics.setting import Look, Subject
+from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
@@ -76,11 +75,8 @@ def _theirs(
 def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...], precision: str) -> Walk:
     """Walk the path with the diagnostic itself, models loaded and data encoded on the clock."""
     start = time.process_time()
-    subjects = tuple(
-        Subject(run=Pretrained(source=str(folder)), rows=(), folder=folder)
-        for folder in (material.folder, other)
-    )
-    look = Look(
+    subjects = tuple(Subject(id=str(folder), rows=(), folder=folder) for folder in (material.folder, other))
+    setting = MeasureSetting(
         subjects=subjects,
         languages=("qaa",),
         split="dev",
@@ -93,5 +89,5 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         bitext=lambda _: [],
         parallel=lambda _: {},
     )
-    rows = Interpolation(alphas=alphas).measure(look)
+    rows = Interpolation(alphas=alphas).measure(setting)
     return Walk(name, precision, time.process_time() - start, [row.score for row in rows])

@@ -26,7 +26,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import numpy as np
 import torch
 
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import SentencePair
 from isogloss.methods.plain import TranslateTrain
 from isogloss.methods.x_mixup import XMixup

@@ -19,11 +19,11 @@ from typing import Any
 from isogloss.aligners import ALIGNERS
 from isogloss.core import run_parts
 from isogloss.core.rows import ROWS
-from isogloss.core.runs import Architecture, Modules, Optimization
+from isogloss.core.run_parts import Architecture, Modules, Optimization
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.experiments import measured_models, recipe, translations
+from isogloss.experiments import measures, recipe, translations
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import PAPERS
@@ -94,7 +94,7 @@ def diagnostic_tables() -> str:
     """Return a section for each diagnostic, with what it looks at and what chooses that."""
 
     def about(kind: Any) -> str:
-        choosing = ", ".join(f"`{name}`" for name in measured_models.CHOICE[kind.subject])
+        choosing = ", ".join(f"`{name}`" for name in measures.CHOICE[kind.subject])
         return f"\n\nOne for each {LOOKS_AT[kind.subject]}. What is looked at: {choosing}."
 
     return _sections(dict(sorted(DIAGNOSTICS.items())), about)

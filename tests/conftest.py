@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.data.files import DiskFolder
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS

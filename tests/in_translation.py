@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Question, SentencePair, TaggedSentence
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting

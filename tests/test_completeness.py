@@ -12,20 +12,12 @@ import pytest
 
 import isogloss
 from isogloss.aligners import ALIGNERS
-from isogloss.core.runs import (
-    Architecture,
-    FineTune,
-    Measure,
-    Optimization,
-    Pretrain,
-    Pretrained,
-    TrainTranslator,
-    Translate,
-)
+from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.data import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
 from isogloss.experiments.asking import packaged_recipes
+from isogloss.experiments.encoder_runs import Pretrain, Pretrained
 from isogloss.experiments.recipe import (
     EncoderTable,
     GridTable,
@@ -34,6 +26,7 @@ from isogloss.experiments.recipe import (
     PretrainTable,
     Recipe,
 )
+from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate
 from isogloss.experiments.translations import TrainTable, TranslateTable
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.tasks import TASKS
@@ -45,13 +38,13 @@ TABLES = {
     "encoders": (FAMILIES, {"sites", "embeddings"}),
     "tasks": (TASKS, {"encode", "decode", "score"}),
     "methods": ({**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}, {"name", "train"}),
-    "diagnostics": (DIAGNOSTICS, {"name", "over", "measure"}),
+    "diagnostics": (DIAGNOSTICS, {"name", "subject", "measure"}),
     "aligners": (ALIGNERS, {"name", "needs_encoder", "align"}),
     "translators": (TRANSLATORS, {"name", "translate"}),
 }
 """A package's table, and what only its plug-ins have."""
 
-MADE_OF_OTHERS = {"Joined"}
+MADE_OF_OTHERS = {"Concatenated"}
 """What is put together from entries of a table is no entry itself."""
 
 KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.plan import plan_recipe
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))

@@ -12,7 +12,7 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.data.sources import Sources
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.plan import plan_recipe
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from isogloss.core.identity import identity
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.methods import METHODS
 from isogloss.reports.measurements import ABOUT, FACTS, FRAMES, TESTED, Measurements
 

@@ -108,8 +108,9 @@ def run(
     """
     if there := finished(recipe, out=out, data=data, changes=changes, scale=scale):
         return there
-    from isogloss.core.run_graph import run_id
-    from isogloss.experiments.running import make, plan_recipe
+    from isogloss.core.identity import identity
+    from isogloss.experiments.engine import make_planned
+    from isogloss.experiments.plan import plan_recipe
     from isogloss.reports import write_report
 
     refuse_several_processes()
@@ -117,9 +118,11 @@ def run(
     planned = plan_recipe(str(recipe), out=folder, data=data, changes=changes, scale=scale)
     with planned.store.lock():
         planned.write(command or f"isogloss run {Path(recipe).name}")
-        outcome = make(planned, jobs=jobs, threads=threads, announce=announce, on_progress=on_progress)
+        outcome = make_planned(
+            planned, jobs=jobs, threads=threads, announce=announce, on_progress=on_progress
+        )
         report = write_report(planned.store.root)
-    return Result(planned.store.root, outcome, report, tuple(map(run_id, planned.runs)))
+    return Result(planned.store.root, outcome, report, tuple(map(identity, planned.runs)))
 
 
 def finished(

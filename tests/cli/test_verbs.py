@@ -21,7 +21,7 @@ VERBS = {
     ],
     "report": ["folder", "--open", "--json", "--debug"],
     "compare": ["runs", "--against", "--measure", "--split", "--points", "--in", "--json", "--debug"],
-    "show": ["run_id", "--in", "--json", "--debug"],
+    "show": ["identity", "--in", "--json", "--debug"],
     "list": ["what", "--in", "--json", "--debug"],
     "predict": [
         *("run", "file", "--language", "--format", "--out", "--scores"),
@@ -134,7 +134,7 @@ def test_an_interruption_says_what_the_same_command_does(command, tmp_path, monk
         os.kill(os.getpid(), sign)
 
     monkeypatch.setitem(LISTS, "tasks", interrupted)
-    monkeypatch.setattr("isogloss.experiments.running.make", interrupted)
+    monkeypatch.setattr("isogloss.experiments.engine.make_planned", interrupted)
     (tmp_path / "r.toml").write_text(TINY)
     for given, said in (
         (("list", "tasks"), "Nothing half-written is left; the same command makes what is missing."),

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.identity import ID_LENGTH, content, identity
-from isogloss.core.run_graph import run_id
-from isogloss.core.runs import Architecture, FineTune, Pretrain, Pretrained
+from isogloss.core.run_parts import Architecture
+from isogloss.experiments.encoder_runs import Pretrain, Pretrained
+from isogloss.experiments.runs import FineTune
 
 PLAIN = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -114,8 +115,8 @@ def test_a_part_changes_the_id_of_the_whole():
         )
         return FineTune(encoder=encoder, corpus="ud", task="upos", method=First(), source=("en",))
 
-    assert run_id(tuned(0.1)) == run_id(tuned(0.1))
-    assert run_id(tuned(0.1)) != run_id(tuned(0.2))
+    assert identity(tuned(0.1)) == identity(tuned(0.1))
+    assert identity(tuned(0.1)) != identity(tuned(0.2))
 
 
 def test_golden_id():
@@ -129,7 +130,7 @@ def test_golden_id():
         target=("de", "fr"),
         seed=1,
     )
-    assert run_id(run) == "40fc63106d4c"
+    assert identity(run) == "40fc63106d4c"
 
 
 def test_other_letters_than_ascii_count():

@@ -156,6 +156,6 @@ def test_text_that_cannot_be_encoded_leaves_nothing(tmp_path):
 
 
 def test_records_need_no_torch():
-    code = "import sys, isogloss.core.records, isogloss.core.runs; sys.exit('torch' in sys.modules)"
+    code = "import sys, isogloss.core.records, isogloss.core.run_parts; sys.exit('torch' in sys.modules)"
     place = os.environ | {"PYTHONPATH": ":".join(sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=place, check=False).returncode == 0

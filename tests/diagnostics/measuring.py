@@ -5,7 +5,6 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.training.parallel_text import BitextSentences
 
@@ -37,7 +36,7 @@ def equal(one, other):
 
 
 def subject(name="x", rows=()):
-    return Subject(run=Pretrained(source=name), rows=tuple(rows), folder=Path(name))
+    return Subject(id=name, rows=tuple(rows), folder=Path(name))
 
 
 def measure_setting(
@@ -50,9 +49,9 @@ def measure_setting(
         languages=languages,
         split="dev",
         source=source,
-        load=lambda one: models[int(one.run.source)],
+        load=lambda one: models[int(one.id)],
         evaluation=evaluation or (lambda _: None),
-        encoder=lambda one: models[int(one.run.source)],
+        encoder=lambda one: models[int(one.id)],
         bitext=bitext or (lambda _: []),
         parallel=BitextSentences(bitext or (lambda _: [])),
         on_progress=on_progress or (lambda _: None),

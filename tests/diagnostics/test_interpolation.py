@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from measuring import Toy, equal, measure_setting, subject, weights
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.diagnostics.interpolation import COARSE, FINE, Interpolation, Plane, on_path, on_plane
 from isogloss.diagnostics.scores import Scores
 from isogloss.encoders import load_tokenizer

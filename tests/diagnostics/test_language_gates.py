@@ -13,7 +13,7 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.rows import MaskPerplexity, as_row
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.language_gates import LanguageGates
 from isogloss.diagnostics.mask_rows import (

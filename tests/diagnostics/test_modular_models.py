@@ -8,7 +8,7 @@ from measuring import measure_setting
 
 import in_translation
 from aligned import translations
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.deltas import Deltas
 from isogloss.diagnostics.interpolation import Interpolation, Plane

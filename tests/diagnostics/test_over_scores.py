@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from measuring import measure_setting, subject
 
 from isogloss.core.rows import Score, as_row
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.diagnostics.run_variance import RunVariance, run_variance
 from isogloss.diagnostics.scores import Scores

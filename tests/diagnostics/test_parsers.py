@@ -7,7 +7,7 @@ import pytest
 import torch
 from measuring import equal, measure_setting, weights
 
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import ParsedSentence
 from isogloss.diagnostics.deltas import Deltas
 from isogloss.diagnostics.interpolation import Interpolation, Plane

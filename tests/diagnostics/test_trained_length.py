@@ -6,36 +6,30 @@ from pathlib import Path
 import pytest
 from measuring import measure_setting
 
-from isogloss.core.runs import Pretrain, Pretrained
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.setting import Subject
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import load_masked_lm, load_tokenizer
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from made_up import TEXT
 
 
-def pretrained_on(block):
-    return Pretrain(text=("x",), languages=("en",), method=MaskedLanguageModelling(block=block))
-
-
-def looking(run):
+def looking(trained_length):
     said = []
-    subjects = (Subject(run=run, rows=(), folder=Path("x")),)
+    subjects = (Subject(id="x", rows=(), folder=Path("x"), trained_length=trained_length),)
     return replace(measure_setting([], languages=("en",)), subjects=subjects, warn=said.append), said
 
 
 @pytest.mark.parametrize(
-    ("run", "longest", "warned"),
+    ("trained", "longest", "warned"),
     [
-        (pretrained_on(32), 33, True),
-        (pretrained_on(32), 32, False),
-        (pretrained_on(128), 33, False),
-        (Pretrained(source="shipped"), 500, False),
+        (32, 33, True),
+        (32, 32, False),
+        (128, 33, False),
+        (None, 500, False),
     ],
 )
-def test_only_rows_beyond_those_pretrained_on_are_warned_of(run, longest, warned):
-    setting, said = looking(run)
+def test_only_rows_beyond_those_pretrained_on_are_warned_of(trained, longest, warned):
+    setting, said = looking(trained)
     warn_of_length(setting, "gates", "block", longest)
     assert [("rows of up to 33" in one, "Set block = 32" in one) for one in said] == [(True, True)] * warned
 
@@ -43,7 +37,7 @@ def test_only_rows_beyond_those_pretrained_on_are_warned_of(run, longest, warned
 @pytest.mark.parametrize(("limit", "warned"), [(None, True), (8, False)])
 def test_gradient_conflict_warns_of_lines_it_does_not_cut(bert_folder, limit, warned):
     loaded = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
-    setting, said = looking(pretrained_on(8))
+    setting, said = looking(8)
     setting = replace(
         setting, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded, precision="float32"
     )

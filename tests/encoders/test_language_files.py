@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from isogloss.core.errors import ModelError
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.encoders import (
     load_masked_lm,
     load_model,

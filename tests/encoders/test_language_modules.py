@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import (
     FAMILIES,
     family_of,

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.encoders import family_of, load_model, load_with_new_head, offer_explicit_attention, save_model
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_modules import add_modules, own_parameters, site_of

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Architecture
+from isogloss.core.run_parts import Architecture
 from isogloss.encoders import (
     FAMILIES,
     family_of,

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_graph import needs, run_id
-from isogloss.core.runs import Adjust, Align, FineTune, Measure
-from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.reading import splits_read
-from isogloss.experiments.running import plan_recipe
+from isogloss.core.identity import identity
+from isogloss.experiments.encoder_runs import Adjust, Align
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune, Measure, needs
 
 RECIPE = """
 title = "Adjust"
@@ -78,8 +77,8 @@ def test_each_size_makes_an_encoder_and_aligns_each_pair_once(plan):
     adjusted = of(Adjust, runs)
     assert [[one.examples for one in run.aligned] for run in adjusted] == [[20, 20], [40, 40]]
     assert [one.languages for one in adjusted[0].aligned] == ["qaa-qad", "qaa-qab"]
-    assert len({encoder_label(one) for one in adjusted}) == 2
-    assert "on 20 qaa-qad+qaa-qab" in encoder_label(adjusted[0])
+    assert len({one.label for one in adjusted}) == 2
+    assert "on 20 qaa-qad+qaa-qab" in adjusted[0].label
     # Two sizes of two pairs, all of one pair for continual learning, and a test set for the distances.
     assert Counter((one.split, one.examples) for one in of(Align, runs)) == {
         ("train", 20): 2,
@@ -92,8 +91,8 @@ def test_each_size_makes_an_encoder_and_aligns_each_pair_once(plan):
 def test_what_is_needed_stands_before_what_needs_it(plan):
     seen = set()
     for run in plan():
-        assert all(run_id(part) in seen for part in needs(run))
-        seen.add(run_id(run))
+        assert all(identity(part) in seen for part in needs(run))
+        seen.add(identity(run))
 
 
 def test_methods_keep_to_the_encoders_they_name(plan):
@@ -122,10 +121,10 @@ def test_an_adjustment_may_start_where_another_ended(plan):
 
 def test_a_small_split_is_aligned_with_the_statistics_of_the_training_split(plan):
     (test,) = (run for run in of(Align, plan()) if run.split == "test")
-    assert [one.split for one in splits_read(test)] == ["train", "test"]
+    assert [one.split for one in test.splits_read] == ["train", "test"]
     by_states = plan(align={"name": "encoder"})
     (test,) = (run for run in of(Align, by_states) if run.split == "test")
-    assert [one.split for one in splits_read(test)] == ["test"]
+    assert [one.split for one in test.splits_read] == ["test"]
     assert test.encoder is not None
 
 
@@ -145,7 +144,7 @@ def test_translations_are_labelled_by_the_source_only_model_of_the_grid(plan):
     assert mixed.teacher == plain
     assert needs(mixed) == (plain,)
     only = of(FineTune, plan(adjust=[], grid__method=methods[1:], measure=measured))
-    assert {run_id(run) for run in only} == {run_id(run) for run in runs}
+    assert {identity(run) for run in only} == {identity(run) for run in runs}
     nli = plan(adjust=[], grid__corpus="xnli", grid__task="nli", grid__method=methods, measure=measured)
     assert all(run.teacher is None for run in of(FineTune, nli))
     # Only models that mix are looked at with their inputs in pairs.

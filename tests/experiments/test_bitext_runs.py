@@ -7,12 +7,12 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import DataError
-from isogloss.core.runs import Adjust, Align
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.data.word_links import read_pharaoh
-from isogloss.experiments.aligning import AlignmentWanted, align_bitext
-from isogloss.experiments.alignments import LINKS
+from isogloss.experiments.context import LINKS
+from isogloss.experiments.encoder_runs import Adjust, Align
+from isogloss.experiments.single import BitextToAlign, align_bitext
 
 RECIPE = """
 title = "Adjust"
@@ -113,20 +113,20 @@ def test_a_second_call_makes_nothing(made):
 
 
 def test_bitext_is_aligned_by_itself_once(tmp_path):
-    wanted = AlignmentWanted(
+    wanted = BitextToAlign(
         bitext="bitext", pairs=("qaa-qab", "qab-qaa"), aligner={"name": "given"}, split="dev", examples=5
     )
     told = []
     first, back = align_bitext(wanted, out=tmp_path, on_progress=told.append)
     assert (first.row["pairs"], first.row["aer"]) == (5, 0)
-    there = [sorted(line.split()) for line in first.links.read_text().splitlines()]
+    there = [sorted(line.split()) for line in first.file.read_text().splitlines()]
     turned = [
         sorted("-".join(reversed(link.split("-"))) for link in line.split())
-        for line in back.links.read_text().splitlines()
+        for line in back.file.read_text().splitlines()
     ]
     assert there == turned
-    before = first.links.stat().st_mtime_ns
-    assert align_bitext(wanted, out=tmp_path)[0].links.stat().st_mtime_ns == before
+    before = first.file.stat().st_mtime_ns
+    assert align_bitext(wanted, out=tmp_path)[0].file.stat().st_mtime_ns == before
 
 
 GOLD = {
@@ -144,7 +144,7 @@ def gold(tmp_path):
 
 
 def test_a_collection_of_gold_alone_is_aligned_by_itself_and_says_so(gold):
-    wanted = AlignmentWanted(
+    wanted = BitextToAlign(
         bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "fast-align"}, split="test"
     )
     (made,) = align_bitext(wanted, out=gold / "runs", data=str(gold))
@@ -153,7 +153,7 @@ def test_a_collection_of_gold_alone_is_aligned_by_itself_and_says_so(gold):
 
 
 def test_a_split_that_is_not_there_is_still_refused(gold):
-    wanted = AlignmentWanted(
+    wanted = BitextToAlign(
         bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "fast-align"}, split="dev"
     )
     with pytest.raises(DataError, match=r"has no dev split of bitext 'en-fr'; it has test"):
@@ -161,18 +161,18 @@ def test_a_split_that_is_not_there_is_still_refused(gold):
 
 
 def test_links_of_another_bitext_are_no_links(tmp_path):
-    wanted = AlignmentWanted(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
+    wanted = BitextToAlign(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
     (made,) = align_bitext(wanted, out=tmp_path)
     pairs = Sources().examples("bitext", "qaa-qab", "train", examples=4)
     with pytest.raises(DataError, match="3 lines of links for 4 pairs"):
-        list(read_pharaoh(disk_file(made.links), pairs))
+        list(read_pharaoh(disk_file(made.file), pairs))
 
 
 def test_the_record_of_an_alignment_says_what_was_aligned(tmp_path):
-    wanted = AlignmentWanted(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
+    wanted = BitextToAlign(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
     (made,) = align_bitext(wanted, out=tmp_path)
-    record = json.loads((made.links.parent / "record.json").read_text())
+    record = json.loads((made.file.parent / "record.json").read_text())
     assert record["kind"] == Align.name
     assert record["run"]["aligner"] == {"kind": "given"}
     assert record["run"]["languages"] == "qaa-qab"
-    assert record["id"] == made.links.parent.name
+    assert record["id"] == made.file.parent.name

@@ -4,8 +4,8 @@ import pytest
 
 import isogloss
 from isogloss.data.built_in import built_in_size
-from isogloss.experiments.reading import fewer_in_plan
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.execute import fewer_in_plan
+from isogloss.experiments.plan import plan_recipe
 from tiny import changed, tiny
 
 RECIPE = """
@@ -70,7 +70,7 @@ def test_records_say_what_was_not_there(tmp_path):
 
 def test_files_are_counted_as_far_as_they_are_asked_for(tmp_path):
     from isogloss.data.sources import Sources
-    from isogloss.experiments.reading import fewer_than_asked
+    from isogloss.experiments.execute import fewer_than_asked
 
     (tmp_path / "data/pawsx").mkdir(parents=True)
     for language in ("en", "de"):

@@ -11,6 +11,7 @@ from isogloss.core.contributions import Contributions, total
 from isogloss.core.records import RECORD, read_record
 from isogloss.data.prediction_table import PREDICTIONS, read_predictions
 from isogloss.experiments import execute
+from isogloss.experiments.context import RunContext
 from tiny import tiny
 
 
@@ -57,15 +58,15 @@ def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, t
     folder = score_runs(again)[0]
     assert len(read_record(folder).rows) > 1
     (folder / RECORD).unlink()
-    trained_on, read = execute._trained_on, []
+    examples, read = RunContext.examples, []
 
-    def noted(context, run):
-        read.append(run)
-        return trained_on(context, run)
+    def noted(context, run, language, split, count):
+        read.append(split)
+        return examples(context, run, language, split, count)
 
-    monkeypatch.setattr(execute, "_trained_on", noted)
+    monkeypatch.setattr(RunContext, "examples", noted)
     isogloss.run(tiny(tmp_path), out=again, jobs=1)
-    assert len(read) == 1
+    assert read.count("train") == 1
 
 
 def test_a_run_is_not_finished_before_its_predictions_are_written(tiny_runs, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.records import RECORD
-from isogloss.experiments.run_context import WORK
+from isogloss.experiments.store import WORK
 
 RECIPE = """
 title = "Ten seconds"

@@ -5,14 +5,15 @@ import transformers
 
 import isogloss
 from isogloss.core.errors import ConfigError
-from isogloss.core.identity import content
-from isogloss.core.run_graph import run_id
-from isogloss.core.runs import Architecture, FineTune, Measure, Modules, Pretrain
+from isogloss.core.identity import content, identity
+from isogloss.core.run_parts import Architecture, Modules
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders.language_modules import modules_of
-from isogloss.experiments.encoders import encoder_label, mapped_languages, module_languages, reads
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.encoder_runs import Pretrain
+from isogloss.experiments.encoders import mapped_languages, module_languages, reads
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune, Measure
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.using import load_model
 from tiny import changed, tiny
@@ -74,14 +75,14 @@ def test_an_encoder_without_modules_keeps_its_id():
         *(Modules(kind=kind) for kind in ("feed-forward", "attention", "adapter", "shared-adapter")),
     ]
     each += [Modules(kind="adapter", reduction=8), Modules(kind="adapter", fallback="qaa")]
-    assert len({run_id(pretrain(modules)) for modules in each}) == len(each)
+    assert len({identity(pretrain(modules)) for modules in each}) == len(each)
 
 
 def test_the_label_names_the_modules():
     shape = Architecture(family="bert", layers=4, dim=256)
     plain, modular = (pretrain(one, architecture=shape) for one in (None, Modules(kind="adapter")))
-    assert encoder_label(plain).startswith("bert 4x256 on qaa+qad (")
-    assert encoder_label(modular).startswith("bert 4x256 on qaa+qad, adapter modules (")
+    assert plain.label.startswith("bert 4x256 on qaa+qad (")
+    assert modular.label.startswith("bert 4x256 on qaa+qad, adapter modules (")
 
 
 def test_an_encoder_with_modules_reads_its_languages_alone():

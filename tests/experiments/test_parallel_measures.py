@@ -4,9 +4,8 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import FineTune, Measure
-from isogloss.experiments.reading import splits_read
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune, Measure
 from tiny import tiny
 
 RECIPE = """
@@ -79,7 +78,7 @@ def test_encoders_and_models_are_looked_at_and_beside_translations_those_that_mi
         ("representation-map", "ud", "paired", ["x-mixup"]),
     ]
     assert sorted(about, key=str) == sorted(expected, key=str)
-    read = {run.inputs: [one.language for one in splits_read(run)] for run in found if run.corpus == "ud"}
+    read = {run.inputs: [one.language for one in run.splits_read] for run in found if run.corpus == "ud"}
     assert read == {None: ["qaa", "qab"], "paired": ["qaa", "qab", "qab-qaa"]}
 
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 import isogloss
-from isogloss.core.runs import FineTune
 from isogloss.data import CORPORA
 from isogloss.data.built_in import BuiltInLanguages
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune
 from isogloss.tasks import TASKS
 from isogloss.tasks.spanning_tree import is_tree
 from tiny import tiny

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
-from isogloss.core.identity import content
-from isogloss.core.run_graph import needs, run_id
-from isogloss.core.runs import FineTune, Measure, Pretrain
+from isogloss.core.identity import content, identity
 from isogloss.data.examples import SentencePair
 from isogloss.experiments.asking import packaged_recipes
-from isogloss.experiments.execute import title_of
+from isogloss.experiments.encoder_runs import Pretrain
+from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe import read_recipe
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.runs import FineTune, Measure, needs
 from isogloss.training.inputs import examples_of
 from tiny import MODELS, RUNS, TINY, tiny
 
@@ -44,7 +43,7 @@ def measures(runs, name):
 def test_every_packaged_recipe_can_be_planned(name):
     runs = plan_recipe(name).runs
     assert runs
-    assert len({run_id(run) for run in runs}) == len(runs)
+    assert len({identity(run) for run in runs}) == len(runs)
 
 
 def test_the_quickstart_has_a_sensible_size():
@@ -95,10 +94,10 @@ def test_two_sources_at_once_are_one_source(plan):
 
 def test_shared_work_is_planned_once_and_before_what_needs_it(plan):
     runs = plan()
-    ids = [run_id(run) for run in runs]
+    ids = [identity(run) for run in runs]
     assert len(set(ids)) == len(ids)
     for place, run in enumerate(runs):
-        assert all(run_id(needed) in ids[:place] for needed in needs(run))
+        assert all(identity(needed) in ids[:place] for needed in needs(run))
 
 
 def test_methods_see_only_the_languages_they_train_on(plan):
@@ -130,8 +129,8 @@ def test_one_method_twice_needs_labels(plan):
 
 
 def test_a_label_is_no_part_of_an_id(plan):
-    same = [run_id(run) for run in plan(grid__method__1__label="both", measure=[])]
-    assert same == [run_id(run) for run in plan(measure=[])]
+    same = [identity(run) for run in plan(grid__method__1__label="both", measure=[])]
+    assert same == [identity(run) for run in plan(measure=[])]
 
 
 def test_measurements_take_the_targets_seeds_and_methods_asked_for(plan):
@@ -154,7 +153,7 @@ def test_a_method_can_go_on_from_another(plan):
     assert {(model.method.shots, model.target) for model in others} == {
         *((n, (code,)) for n in (2, 4) for code in ("qab", "qad"))
     }
-    assert title_of(others[0]) == ("few-shot (shots=2) after source-only: wikiann ner qaa+qab, seed 0")
+    assert others[0].title == ("few-shot (shots=2) after source-only: wikiann ner qaa+qab, seed 0")
 
 
 def test_targets_joined_by_plus_are_trained_on_at_once(plan):
@@ -188,7 +187,7 @@ def test_target_inputs_can_be_translated_or_mixed_with_the_source(plan):
     assert [one.inputs for one in measures(runs, "scores")] == [
         name for name in ("translated", "mixed", "mixed-first") for _ in methods
     ]
-    assert "translate-train" in {title_of(model).partition(":")[0] for model in models(runs)}
+    assert "translate-train" in {model.title.partition(":")[0] for model in models(runs)}
 
 
 def test_mixed_inputs_are_those_of_both_languages():
@@ -209,7 +208,7 @@ def test_one_treebank_can_be_named_for_all_languages(plan):
     runs = plan(**changes, measure=[{"name": "scores", "treebanks": "BuiltIn"}], grid__seeds=[0])
     (measure,) = measures(runs, "scores")
     assert measure.treebanks == (("qaa", "BuiltIn"), ("qab", "BuiltIn"), ("qad", "BuiltIn"))
-    assert title_of(measure) == "scores: source-only, seed 0, ud BuiltIn qaa qab qad dev"
+    assert measure.title == "scores: source-only, seed 0, ud BuiltIn qaa qab qad dev"
 
 
 def test_of_several_corpora_those_with_treebanks_take_the_choice(plan):
@@ -223,13 +222,13 @@ def test_of_several_corpora_those_with_treebanks_take_the_choice(plan):
 
 def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
     text = TINY + '[[measure]]\nname = "run-variance"\n'
-    ids = sorted(run_id(run) for run in plan(text))
-    assert ids == sorted(run_id(run) for run in plan(text, out=tmp_path / "elsewhere"))
-    assert ids == sorted(run_id(run) for run in plan(text, title="Another", grid__targets=["qad", "qab"]))
-    assert ids == sorted(run_id(run) for run in plan(text, grid__seeds=[1, 0]))
+    ids = sorted(identity(run) for run in plan(text))
+    assert ids == sorted(identity(run) for run in plan(text, out=tmp_path / "elsewhere"))
+    assert ids == sorted(identity(run) for run in plan(text, title="Another", grid__targets=["qad", "qab"]))
+    assert ids == sorted(identity(run) for run in plan(text, grid__seeds=[1, 0]))
     grid = text.partition("[grid]\n")[2].partition("\n\n")[0]
     shuffled = "\n".join(reversed(grid.splitlines()))
-    assert ids == sorted(run_id(run) for run in plan(text.replace(grid, shuffled)))
+    assert ids == sorted(identity(run) for run in plan(text.replace(grid, shuffled)))
 
 
 @pytest.mark.parametrize(
@@ -245,18 +244,18 @@ def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
     ],
 )
 def test_what_changes_a_result_changes_the_id(plan, change):
-    assert not {run_id(run) for run in models(plan())} & {run_id(run) for run in models(plan(**change))}
+    assert not {identity(run) for run in models(plan())} & {identity(run) for run in models(plan(**change))}
 
 
 def test_a_run_knows_its_encoder_by_name_and_fingerprint_not_by_place(plan, bert_folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     moved = shutil.copytree(bert_folder, tmp_path / "elsewhere" / bert_folder.name)
     here, there = plan(encoder=str(bert_folder)), plan(encoder=str(moved))
-    assert [run_id(run) for run in here] == [run_id(run) for run in there]
+    assert [identity(run) for run in here] == [identity(run) for run in there]
     assert str(bert_folder.parent) not in str([content(run) for run in here])
     with (moved / "config.json").open("a") as config:
         config.write("\n")
-    assert not {run_id(run) for run in here} & {run_id(run) for run in plan(encoder=str(moved))}
+    assert not {identity(run) for run in here} & {identity(run) for run in plan(encoder=str(moved))}
 
 
 def test_data_are_known_by_their_fingerprint(plan, tmp_path):
@@ -270,10 +269,10 @@ def test_data_are_known_by_their_fingerprint(plan, tmp_path):
         "measure": [],
         "data": tmp_path / "data",
     }
-    before = [run_id(run) for run in plan(**changes)]
-    assert before == [run_id(run) for run in plan(**changes)]
+    before = [identity(run) for run in plan(**changes)]
+    assert before == [identity(run) for run in plan(**changes)]
     (folder / "dev-en.tsv").write_text("Otto\tB-PER\n\n")
-    assert not set(before) & {run_id(run) for run in plan(**changes)}
+    assert not set(before) & {identity(run) for run in plan(**changes)}
 
 
 def test_an_encoder_made_here_is_made_before_its_models(plan):
@@ -532,11 +531,11 @@ def test_a_name_on_the_hub_is_planned_without_a_look(plan):
 
 
 def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeypatch):
-    from isogloss.experiments import running
+    from isogloss.experiments import engine
 
-    monkeypatch.setattr(running.os, "sched_getaffinity", lambda _: range(64), raising=False)
+    monkeypatch.setattr(engine.os, "sched_getaffinity", lambda _: range(64), raising=False)
     chain = {"grid__seeds": [0], "grid__method": [{"name": "source-only"}], "measure": [{"name": "scores"}]}
-    assert running.default_jobs(plan(**chain)) == 1
-    assert running.default_jobs(plan()) == MODELS + 2  # scores of the models, and two paths
-    assert running.default_jobs(plan(), threads=32) == 2
-    assert running.default_jobs([]) == 1
+    assert engine.default_jobs(plan(**chain)) == 1
+    assert engine.default_jobs(plan()) == MODELS + 2  # scores of the models, and two paths
+    assert engine.default_jobs(plan(), threads=32) == 2
+    assert engine.default_jobs([]) == 1

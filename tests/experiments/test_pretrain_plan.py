@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_graph import run_id
-from isogloss.core.runs import FineTune, Measure, Pretrain
+from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
-from isogloss.experiments.pretraining_text import ONE_IN, PretrainingText
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.encoder_runs import Pretrain
+from isogloss.experiments.execute import ONE_IN, PretrainingText
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune, Measure
 
 PAPER = Path(__file__).parents[2] / "examples" / "pretrain_paper.toml"
 
@@ -138,15 +139,15 @@ def test_titles_of_a_plan_say_which_encoder_where_there_are_several(planned):
 
 
 def test_a_label_is_no_part_of_an_encoders_id(planned):
-    ids = {run_id(run) for run in kinds(planned(), Pretrain)}
-    assert {run_id(run) for run in kinds(planned(STUDY.replace("joint", "both")), Pretrain)} == ids
+    ids = {identity(run) for run in kinds(planned(), Pretrain)}
+    assert {identity(run) for run in kinds(planned(STUDY.replace("joint", "both")), Pretrain)} == ids
 
 
 def test_the_plan_notes_what_tables_are_to_call_encoders(planned):
     plan = planned()
     plan.write("isogloss run study.toml")
     noted = json.loads((plan.store.root / "plan.json").read_text(encoding="utf-8"))["labels"]
-    assert noted == {run_id(encoder): label for encoder, label in plan.encoders.items()}
+    assert noted == {identity(encoder): label for encoder, label in plan.encoders.items()}
     assert sorted(noted.values()) == ["joint", "mono-qaa", "mono-qab"]
 
 
@@ -178,9 +179,9 @@ def test_a_method_is_trained_from_its_own_sources(planned):
 
 def test_lines_are_part_of_an_encoder_and_none_are_not(planned):
     def ids(lines):
-        return [run_id(run) for run in kinds(planned(encoder__0__pretrain__lines=lines), Pretrain)]
+        return [identity(run) for run in kinds(planned(encoder__0__pretrain__lines=lines), Pretrain)]
 
-    assert ids({}) == [run_id(run) for run in kinds(planned(), Pretrain)]
+    assert ids({}) == [identity(run) for run in kinds(planned(), Pretrain)]
     assert ids({"qaa": 100, "qab": 50}) == ids({"qab": 50, "qaa": 100})
     assert len({*ids({}), *ids({"qaa": 100}), *ids({"qaa": 101})}) == 2 + 3
 
@@ -284,7 +285,7 @@ def test_a_model_starts_from_the_encoder_of_its_own_seed(planned):
     runs = planned(SEEDS, grid__seeds=[0, 2]).runs
     joint = [run for run in runs if isinstance(run, Pretrain) and len(run.languages) == 2]
     assert sorted(run.seed for run in joint) == [0, 1, 2]
-    assert len({run_id(replace(run, seed=0)) for run in joint}) == 1
+    assert len({identity(replace(run, seed=0)) for run in joint}) == 1
     models = [run for run in runs if isinstance(run, FineTune)]
     of_joint = [run for run in models if run.encoder in joint]
     assert sorted((run.encoder.seed, run.seed) for run in of_joint) == [(0, 0), (2, 2)]
@@ -299,4 +300,4 @@ def test_a_seed_without_an_encoder_of_its_own_is_refused(planned):
 
 def test_one_seed_as_a_list_is_that_seed(planned):
     text = SEEDS.replace("seed = [0, 1, 2]", "seed = [0]")
-    assert [run_id(run) for run in planned(text).runs] == [run_id(run) for run in planned().runs]
+    assert [identity(run) for run in planned(text).runs] == [identity(run) for run in planned().runs]

@@ -6,9 +6,9 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Adjust
 from isogloss.data.sources import Sources
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.encoder_runs import Adjust
+from isogloss.experiments.plan import plan_recipe
 from isogloss.using import load_model
 from tiny import changed, tiny
 

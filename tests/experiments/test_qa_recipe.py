@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.core.runs import FineTune, Measure
-from isogloss.experiments.running import plan_recipe
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune, Measure
 from tiny import TINY, tiny
 
 RECIPE = """

@@ -3,7 +3,7 @@
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Architecture, Optimization
+from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.experiments.asking import packaged_recipes, parse_change
 from isogloss.experiments.recipe import checked, located, read_recipe
 from tiny import TINY, body

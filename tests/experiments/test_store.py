@@ -8,13 +8,13 @@ import time
 import pytest
 
 from isogloss.core.errors import StorageError
+from isogloss.core.identity import identity
 from isogloss.core.records import Record
-from isogloss.core.run_graph import run_id
-from isogloss.core.runs import Pretrained
+from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.store import FAILED, HOLDER, LOCK, Store
 
 RUN = Pretrained(source="shipped", data="0")
-RECORD = Record(id=run_id(RUN), kind=RUN.name, title="t", run={}, rows=[])
+RECORD = Record(id=identity(RUN), kind=RUN.name, title="t", run={}, rows=[])
 
 
 @pytest.fixture

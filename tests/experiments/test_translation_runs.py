@@ -8,13 +8,13 @@ import pytest
 import isogloss
 from isogloss.core.errors import RunError
 from isogloss.core.records import read_record
-from isogloss.core.runs import Pretrained, TrainTranslator, Translate
 from isogloss.data.examples import read_examples
 from isogloss.data.sources import Sources
+from isogloss.experiments.context import EXAMPLES, RunContext
+from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.execute import make
-from isogloss.experiments.run_context import RunContext
+from isogloss.experiments.runs import TrainTranslator, Translate
 from isogloss.experiments.store import Store
-from isogloss.experiments.translation_runs import EXAMPLES, translated_examples
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.translators import chunks
 from isogloss.translators.built_in import BuiltIn
@@ -103,7 +103,7 @@ def made(context, **fields):
         **{"corpus": "xnli", "languages": "qaa-qad", "translator": BuiltIn(), "examples": 30, **fields}
     )
     record = make(context, run)
-    return run, record, translated_examples(context, run)
+    return run, record, context.translated(run)
 
 
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])

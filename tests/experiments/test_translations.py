@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError, InputError
-from isogloss.core.identity import content
-from isogloss.core.run_graph import needs, run_id
-from isogloss.core.runs import FineTune, Measure, Pretrained, TrainTranslator, Translate
-from isogloss.experiments.execute import title_of
-from isogloss.experiments.reading import splits_read
-from isogloss.experiments.running import plan_recipe
+from isogloss.core.identity import content, identity
+from isogloss.experiments.encoder_runs import Pretrained
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate, needs
 
 RECIPE = """
 title = "Translated"
@@ -96,13 +94,13 @@ def test_models_need_the_translations_they_read_and_no_files_of_them(plan):
     )
     assert [one.languages for one in mixed.translated] == ["qaa-qab", "qaa-qab-qaa"]
     assert set(mixed.translated) <= set(needs(mixed))
-    assert {(one.language, one.split) for one in splits_read(mixed)} == {("qaa", "train"), ("qaa", "dev")}
+    assert {(one.language, one.split) for one in mixed.splits_read} == {("qaa", "train"), ("qaa", "dev")}
     (there, _) = mixed.translated
-    assert [(one.language, one.split, one.examples) for one in splits_read(there)] == [("qaa", "train", 16)]
+    assert [(one.language, one.split, one.examples) for one in there.splits_read] == [("qaa", "train", 16)]
     seen = set()
     for run in runs:
-        assert all(run_id(part) in seen for part in needs(run))
-        seen.add(run_id(run))
+        assert all(identity(part) in seen for part in needs(run))
+        seen.add(identity(run))
 
 
 def test_each_value_of_a_list_is_a_translator_and_models_are_measured_with_their_own(plan):
@@ -124,7 +122,7 @@ def test_each_value_of_a_list_is_a_translator_and_models_are_measured_with_their
         "x-mixup": 2,
     }
     looked_at = of(Measure, runs)
-    assert len({title_of(run) for run in looked_at}) == len(looked_at) == 5 + 2 + (2 + 2 + 2)
+    assert len({run.title for run in looked_at}) == len(looked_at) == 5 + 2 + (2 + 2 + 2)
     for run in looked_at:
         own = {one.translator for one in run.subjects[0].translated or ()}
         inputs = {one.translator for one in run.translated or ()}
@@ -177,7 +175,7 @@ def test_a_translator_that_is_trained_serves_every_direction(plan):
     assert {run.model for run in of(Translate, runs)} == {trained}
     scored = {run.languages for run in of(Translate, runs) if run.corpus == "bitext"}
     assert scored == {"qaa-qab", "qab-qaa", "qaa-qad", "qad-qaa"}
-    assert [(one.language, one.split) for one in splits_read(trained)] == [
+    assert [(one.language, one.split) for one in trained.splits_read] == [
         ("qaa-qab", "train"),
         ("qaa-qad", "train"),
     ]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, StorageError
-from isogloss.core.runs import Architecture
+from isogloss.core.run_parts import Architecture
 from isogloss.data.examples import Translation
 from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_model
 from isogloss.methods import masked_language_modelling as module

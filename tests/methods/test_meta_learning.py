@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, load_masked_lm, save_model
 from isogloss.encoders.language_modules import modules_of, own_parameters, shared_parameters

@@ -8,7 +8,7 @@ import torch
 import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import language_maps_of
 from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.encoders import family_of, load_masked_lm
 from isogloss.encoders.language_modules import add_modules
 from isogloss.training import gradient_conflict

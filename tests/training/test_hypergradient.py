@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import FAMILIES, family_of, new_encoder
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_modules import add_modules, own_parameters

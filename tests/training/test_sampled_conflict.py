@@ -6,9 +6,9 @@ import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.runs import Architecture
-from isogloss.experiments.execute import method_label
-from isogloss.experiments.running import plan_recipe
+from isogloss.core.run_parts import Architecture
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import described
 from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import Bilingual, TranslateTrain
@@ -114,10 +114,7 @@ def test_a_method_that_is_not_watched_keeps_its_id():
 
 
 def test_watching_is_no_part_of_a_methods_label():
-    class Run:
-        method, start, translated = Bilingual(conflict=WATCHED), None, None
-
-    assert method_label(Run()) == "bilingual"
+    assert described(Bilingual(conflict=WATCHED)) == "bilingual"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import torch
 from used import joined, text_file
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.language_modules import add_modules, own_parameters

@@ -7,13 +7,13 @@ from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.given import Given
 from isogloss.aligners.setting import AlignSetting
+from isogloss.core.run_parts import Named
 from isogloss.data.word_links import Aligned
 
 
-class Aligner(Protocol):
+class Aligner(Named, Protocol):
     """A way to find which words of a translation belong together; its fields are its hyper-parameters."""
 
-    name: ClassVar[str]
     needs_encoder: ClassVar[bool]
     """Whether it looks at the states of an encoder (else at the bitext's statistics alone)."""
 

@@ -142,7 +142,7 @@ def compare(
 
 @app.command()
 def show(
-    run_id: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
+    identity: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
     folder: Folder = Path("runs/quickstart"),
     as_json: Json = False,
     debug: Debug = False,  # noqa: ARG001
@@ -152,7 +152,7 @@ def show(
     from isogloss.core.records import read_record
     from isogloss.experiments.store import Store
 
-    show_record(read_record(Store(folder).find(run_id)), as_json=as_json)
+    show_record(read_record(Store(folder).find(identity)), as_json=as_json)
 
 
 @app.command(name="list")

@@ -18,8 +18,7 @@ from isogloss.data.releases import Release, chosen
 from isogloss.experiments.asking import parse_change
 
 if TYPE_CHECKING:
-    from isogloss.experiments.aligning import AlignmentWanted
-    from isogloss.experiments.translating import Direction, SplitWanted
+    from isogloss.experiments.single import BitextToAlign, Direction, SplitToTranslate
 
 HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
 MANY = 6
@@ -38,16 +37,16 @@ SCORED = ("metric", "score", "bleu")
 
 
 def print_alignments(
-    wanted: "AlignmentWanted", *, out: Path, data: str | None, quiet: bool, as_json: bool
+    wanted: "BitextToAlign", *, out: Path, data: str | None, quiet: bool, as_json: bool
 ) -> None:
     """Print what each alignment came to, and where its links are."""
-    from isogloss.experiments.aligning import align_bitext
+    from isogloss.experiments.single import align_bitext
 
     with Display(quiet=quiet or as_json) as display:
         found = align_bitext(wanted, out=out, data=data or "", on_progress=display.on_progress)
     if as_json:
         for one in found:
-            Display(as_json=True).emit({**one.row, "file": str(one.links)})
+            Display(as_json=True).emit({**one.row, "file": str(one.file)})
         return
     if not quiet:
         known = [name for name in (*ALIGNED, *GOLD) if any(name in one.row for one in found)]
@@ -55,7 +54,7 @@ def print_alignments(
     for one in found:
         for warning in one.warnings:
             Display(quiet=quiet).say(f"isogloss: {warning}")
-        show_line(one.links)
+        show_line(one.file)
 
 
 def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:
@@ -67,10 +66,16 @@ def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:
 
 
 def print_split(
-    direction: "Direction", wanted: "SplitWanted", *, out: Path, data: str | None, quiet: bool, as_json: bool
+    direction: "Direction",
+    wanted: "SplitToTranslate",
+    *,
+    out: Path,
+    data: str | None,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Print what a translation came to, and where its examples are."""
-    from isogloss.experiments.translating import translate_split
+    from isogloss.experiments.single import translate_split
 
     with Display(quiet=quiet or as_json) as display:
         found = translate_split(direction, wanted, out=out, data=data or "", on_progress=display.on_progress)
@@ -88,7 +93,7 @@ def print_split(
 def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
     """Print the translation of each line, or write them to a file, which is there whole or not at all."""
     from isogloss.cli.using import opened
-    from isogloss.experiments.translating import line_translator
+    from isogloss.experiments.single import line_translator
 
     file = opened(name)
     with _work(out) as folder, Display(quiet=quiet or out is None) as display:

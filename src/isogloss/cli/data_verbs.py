@@ -36,9 +36,9 @@ def align(
 ) -> None:
     """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
     from isogloss.cli.data import aligner_table, print_alignments
-    from isogloss.experiments.aligning import AlignmentWanted
+    from isogloss.experiments.single import BitextToAlign
 
-    wanted = AlignmentWanted(
+    wanted = BitextToAlign(
         bitext=bitext,
         pairs=tuple(pairs),
         aligner=aligner_table(aligner, change or []),
@@ -88,7 +88,7 @@ def translate(
     What was translated before an interruption is not translated again.
     """
     from isogloss.cli.data import FOLDER, print_lines, print_split, translator_table
-    from isogloss.experiments.translating import Direction, SplitWanted
+    from isogloss.experiments.single import Direction, SplitToTranslate
 
     for option, language in (("--from", source), ("--into", target)):
         if not language:
@@ -103,7 +103,7 @@ def translate(
     if text:
         print_lines(direction, text, out=out, quiet=quiet, as_json=as_json)
         return
-    wanted = SplitWanted(corpus=corpus, split=split, examples=examples)
+    wanted = SplitToTranslate(corpus=corpus, split=split, examples=examples)
     print_split(direction, wanted, out=out or FOLDER, data=data, quiet=quiet, as_json=as_json)
 
 

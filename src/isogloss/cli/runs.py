@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from isogloss.cli.display import Display, show_report
+from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain
-from isogloss.core.run_graph import needs, run_id
-from isogloss.core.runs import Run
 
 if TYPE_CHECKING:
-    from isogloss.experiments.running import Planned
+    from isogloss.experiments.plan import Planned
+    from isogloss.experiments.runs import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class RecipeRequest:
 
     def plan(self) -> "Planned":
         """Plan all runs."""
-        from isogloss.experiments.running import plan_recipe
+        from isogloss.experiments.plan import plan_recipe
 
         return plan_recipe(self.recipe, out=self.out, data=self.data, scale=self.scale, changes=self.changes)
 
@@ -55,10 +55,8 @@ def run_and_report(
 
     with Display(quiet=quiet, as_json=as_json) as display:
 
-        def announce(run: Run, number: int, total: int) -> None:
-            from isogloss.experiments.execute import title_of  # which imports torch
-
-            display.say(f"[{number}/{total}] {title_of(run)}")
+        def announce(run: "Run", number: int, total: int) -> None:
+            display.say(f"[{number}/{total}] {run.title}")
 
         result = api.run(
             request.recipe,
@@ -128,16 +126,17 @@ def pretrain_in_all_processes(
 
 def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
     """Print every run of a recipe: its id, whether it is done, and how many others need it."""
-    from isogloss.experiments.reading import fewer_in_plan
+    from isogloss.experiments.execute import fewer_in_plan
+    from isogloss.experiments.runs import needs
 
     planned = request.plan()
     for warning in fewer_in_plan(planned.runs):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
-    shared = {run_id(run): 0 for run in planned.runs}
+    shared = {identity(run): 0 for run in planned.runs}
     for run in planned.runs:
         for needed in needs(run):
-            shared[run_id(needed)] += 1
-    done = {run_id(run) for run in planned.runs if planned.store.is_finished(run)}
+            shared[identity(needed)] += 1
+    done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
     rows = [
         (key, "done" if key in done else "to do", shared[key], planned.title(run))
         for key, run in zip(shared, planned.runs, strict=True)

@@ -1,6 +1,8 @@
-"""What fields of runs are made of: numbers with a range, and values that have a name in some table."""
+"""What runs are made of and lower floors know: ranges of numbers, the shape of an encoder, optimization."""
 
-from typing import Annotated, Protocol, runtime_checkable
+from dataclasses import Field as DataclassField
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
@@ -23,11 +25,72 @@ Weight = Annotated[float, Field(strict=True, ge=0)]
 """A factor that may be 0."""
 
 
-@runtime_checkable
 class Named(Protocol):
     """A frozen dataclass that stands in one of the tables (METHODS, DIAGNOSTICS …)."""
 
-    @property
-    def name(self) -> str:
-        """Name in the table, in kebab-case."""
-        ...
+    __dataclass_fields__: ClassVar[dict[str, DataclassField[Any]]]
+    name: ClassVar[str]
+    """Name in the table, in kebab-case."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """The shape of an encoder that is trained from scratch."""
+
+    family: str = "bert"
+    """Encoder family, as bert or xlm-roberta; `isogloss list encoders` names them all."""
+    layers: Positive = 4
+    """Transformer layers."""
+    dim: Positive = 256
+    """Width of the states; 64 to a head unless heads says otherwise."""
+    heads: Positive = 4
+    """Attention heads; must divide dim."""
+    feed_forward: Positive = 1024
+    """Width of the feed-forward layer (of each half where it is gated, as in modernbert)."""
+    vocabulary: Positive = 12000
+    """Subwords in the vocabulary that is trained on the text."""
+    positions: Positive = 512
+    """Longest input, in subwords."""
+    dropout: Share = 0.1
+    """Dropout of the encoder when it is fine-tuned; pretraining on this much text uses none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Modules:
+    """What each language of an encoder has for itself, beside what all share."""
+
+    kind: Literal["feed-forward", "attention", "adapter", "shared-adapter"]
+    """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each
+    language after every attention and feed-forward; shared-adapter: one for all (the control)."""
+    reduction: Positive = 4
+    """How many times narrower than the states an adapter's bottleneck is."""
+    fallback: str = ""
+    """Language whose modules read the languages that have none; without one these are refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimization:
+    """How a model is fine-tuned; the defaults are the seed paper's (Appendix A)."""
+
+    epochs: Positive = 5
+    """Passes over the training data."""
+    learning_rate: Rate = 2e-5
+    """Highest rate, reached after the warm-up; then linear decay to 0."""
+    batch_size: Positive = 32
+    """Sentences (or pairs) a step."""
+    warmup: Share = 0.1
+    """Share of the steps with linear warm-up."""
+    weight_decay: Weight = 0.01
+    """AdamW's decay, on matrices only."""
+    beta2: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.999
+    """Adam's second moment decay (the paper's released code used 0.99)."""
+    clip: Weight = 1.0
+    """Largest gradient norm; 0 switches clipping off."""
+    limit: Positive = 128
+    """Longest input in subwords, special ones included; longer sentences become overlapping windows."""
+    overlap: Count = 64
+    """Subwords shared by neighbouring windows."""
+    precision: str = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
+    checkpoint_every: Count = 200
+    """Steps between checkpoints; 0 for none."""

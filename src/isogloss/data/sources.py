@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.runs import Pretrained
 from isogloss.data.built_in import source_of
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.concatenated import Concatenated, concatenated
@@ -51,10 +50,6 @@ class Sources:
     """A folder; "hub" for the Hugging Face hub, "hub:FOLDER" for parquet files of it; none when empty."""
     encoders: Mapping[str, str] = field(default_factory=dict)
     """Where encoders and translation models are on this machine, by fingerprint: runs do not say it."""
-
-    def encoder(self, encoder: Pretrained) -> str:
-        """Return an encoder's folder, or its name on the hub."""
-        return self.encoders.get(encoder.data, encoder.source)
 
     def corpus(self, name: str, treebanks: Treebanks = ()) -> Corpus:
         """Return a corpus by name; what follows a colon is one field of it ("bitext:bible", "mlqa:en").

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
+from isogloss.core.run_parts import Named
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.deltas import Deltas
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
@@ -19,10 +20,9 @@ from isogloss.diagnostics.transfer_gap import TransferGap
 from isogloss.diagnostics.word_distance import WordDistance
 
 
-class Diagnostic(Protocol):
+class Diagnostic(Named, Protocol):
     """A measurement; its fields say how it is taken."""
 
-    name: ClassVar[str]
     subject: ClassVar[str]
     """What one measurement looks at: a "model", the models of a "cell" (its field ``between``), the
     "scores" of a model, the scores of all "seeds", an "encoder"; or, one after the other, every encoder and

@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from isogloss.core.rows import Conflict
-from isogloss.core.runs import Positive, Share, Whole
+from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of

@@ -21,7 +21,7 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
-from isogloss.core.runs import Positive, Rate, Share, Weight, Whole
+from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
 from isogloss.diagnostics.mask_rows import kept_rows, likeness_rows, specific_gates, specific_rows
 from isogloss.diagnostics.setting import MeasureSetting

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from isogloss.core.progress import Progress
 from isogloss.core.rows import SweepPoint
-from isogloss.core.runs import Positive, Share
+from isogloss.core.run_parts import Positive, Share
 from isogloss.diagnostics.setting import MeasureSetting, role_of
 from isogloss.encoders.mixup import check_mixup
 from isogloss.training.evaluation import Evaluation

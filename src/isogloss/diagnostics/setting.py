@@ -10,8 +10,6 @@ from torch import Tensor
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.rows import Score
-from isogloss.core.run_graph import run_id
-from isogloss.core.runs import Run
 from isogloss.data.examples import Translation
 from isogloss.data.prediction_table import Predictions
 from isogloss.training.evaluation import Evaluation
@@ -20,16 +18,16 @@ from isogloss.training.parallel_text import ParallelText
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A finished run: what it was, the rows it made, and where its weights are (if it has any)."""
+    """A finished run that is measured."""
 
-    run: Run
+    id: str
+    """Id of the run: what rows are about."""
     rows: tuple[Row, ...]
+    """Rows it made."""
     folder: Path
-
-    @property
-    def id(self) -> str:
-        """The id of the run: what rows are about."""
-        return run_id(self.run)
+    """Where its weights are, if it has any."""
+    trained_length: int | None = None
+    """Subwords of the rows that an encoder was pretrained on; None where this is not known."""
 
 
 def role_of(language: str, sources: Collection[str]) -> str:
@@ -48,7 +46,7 @@ def _no_text(language: str) -> Iterator[str]:
 
 
 def _no_masked_lm(subject: Subject) -> tuple[Any, Any]:
-    raise TypeError(f"this measurement looks at no masked-LM head ({subject.run.name})")
+    raise TypeError(f"this measurement looks at no masked-LM head ({subject.id})")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,5 @@
 """Do rows of text fit what an encoder was trained on? Longer ones measure positions it never learned."""
 
-from isogloss.core.run_graph import original
-from isogloss.core.runs import Pretrain
 from isogloss.diagnostics.setting import MeasureSetting
 
 
@@ -12,8 +10,7 @@ def warn_of_length(setting: MeasureSetting, where: str, field: str, longest: int
     gradients large. ``field`` of the diagnostic ``where`` sets the length. Of encoders made elsewhere nothing
     is known.
     """
-    run = original(setting.subjects[0].run)  # type: ignore[arg-type]
-    known = getattr(run.method, "block", None) if isinstance(run, Pretrain) else None
+    known = setting.subjects[0].trained_length
     if known is not None and longest > known:
         setting.warn(
             f"{where}: rows of up to {longest} subwords, but the encoder was pretrained on rows of {known}: "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, did_you_mean
-from isogloss.core.runs import Architecture
+from isogloss.core.run_parts import Architecture
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.encoders.folders import differing, one_line
 from isogloss.encoders.language_context import LanguageMaps
 from isogloss.encoders.language_modules import (

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.languages import BOTH, check_language, language_of_text
-from isogloss.core.runs import Modules
+from isogloss.core.run_parts import Modules
 from isogloss.core.seeds import derive
 from isogloss.encoders.families import Site, encoder_prefix, family_of
 from isogloss.nn.adapter import Adapter

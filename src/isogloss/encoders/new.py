@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
-from isogloss.core.runs import Architecture
+from isogloss.core.run_parts import Architecture
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.seq2seq import language_subword
 from isogloss.encoders.tokenizers import Model, unigram_pieces

@@ -1,205 +1,193 @@
-"""From a recipe to the encoders it works on: those it names, those it pretrains, and those it adjusts."""
+"""Runs that make encoders, and the word alignments that encoders are adjusted on.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from itertools import chain
+A run is a frozen value that says completely what is to be made. Its id is the hash of its content
+(``core.identity``): the names of classes and fields are part of it.
+"""
 
-from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.languages import check_language
-from isogloss.core.runs import Adjust, Architecture, Encoder, Pretrain, Pretrained
-from isogloss.data.sources import Sources, combined_fingerprint
-from isogloss.encoders import FAMILIES
-from isogloss.encoders.language_modules import check_modules
-from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import check_read, encoder_label, mapped_languages, pretrained
-from isogloss.experiments.pretraining_text import has_dev
-from isogloss.experiments.recipe import (
-    AdjustTable,
-    EncoderTable,
-    PretrainTable,
-    Recipe,
-    Table,
-    checked,
-    located,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
-from isogloss.methods import ADJUSTMENTS, PRETRAINING
-from isogloss.training.precision import check_precision
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
 
-ORIGINAL = "original"
-"""What recipes call encoders that were not adjusted."""
+from isogloss.aligners import Aligner
+from isogloss.core.identity import identity
+from isogloss.core.run_parts import Architecture, Count, Modules, Whole
+from isogloss.data.corpora import Split
+from isogloss.data.sources import Treebanks
+from isogloss.methods import Adjustment, Pretraining
 
 
-def encoders(recipe: Recipe, sources: Sources, where: str) -> dict[Encoder, str]:
-    """Build the recipe's encoders, each with the label that methods choose it by."""
-    entries = encoder_entries(recipe)
-    originals = [_encoders(entry, sources, where) for entry in entries]
-    refuse_empty_or_twice([encoder_label(one) for some in originals for one in some], f"{where}: encoder")
-    labelled = zip(originals, _labels(entries, where), strict=True)
-    found: dict[Encoder, str] = {encoder: label for some, label in labelled for encoder in some}
-    for place, table in enumerate(recipe.adjust):
-        here = f"{where}: adjust[{place}]"
-        adjusted, labels = _adjusted(table, found, recipe, sources, here), set(found.values())
-        for encoder, label in adjusted.items():
-            if encoder in found or label in labels:
-                raise ConfigError(
-                    f"{here}: {label!r} is there already. Change something, or give it a label of its own."
-                )
-        found |= adjusted
-    return found
+@dataclass(frozen=True, kw_only=True)
+class SplitRead:
+    """The first examples (0: all) of one split of a corpus."""
+
+    corpus: str
+    language: str
+    split: Split
+    treebanks: Treebanks = ()
+    examples: int = 0
 
 
-def _adjusted(
-    table: Table, there: Mapping[Encoder, str], recipe: Recipe, sources: Sources, where: str
-) -> dict[Encoder, str]:
-    """Build the encoders one [[adjust]] table asks for: one for each it starts from and each size."""
-    name = table.get("name")
-    if name not in ADJUSTMENTS:
-        raise unknown_name(where, "way to adjust an encoder", str(name), ADJUSTMENTS)
-    kind = ADJUSTMENTS[name]
-    own, about = ({one.name for one in fields(part)} for part in (kind, AdjustTable))  # type: ignore[arg-type]
-    refuse_unknown(table, own | about, f"adjustment {name}", where)
-    choice: AdjustTable = checked(AdjustTable, {key: table[key] for key in about & set(table)}, where)
-    method = checked(kind, {key: table[key] for key in own & set(table)}, where)
-    check_precision(getattr(method, "precision", "auto"), f"{where}: precision")
-    if choice.start not in there.values():
-        raise unknown_name(f"{where}: start", "encoder of this recipe", choice.start, set(there.values()))
-    sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
-    refuse_empty_or_twice(sizes, f"{where}: examples")
-    refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
-    found: dict[Encoder, str] = {}
-    for encoder in [one for one, label in there.items() if label == choice.start]:
-        if mapped_languages(encoder, sources.encoders) is not None:
-            raise ConfigError(
-                f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
-                f"leave its maps behind. Start from the encoder without maps, and map last."
-            )
-        codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
-        check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
-        for size in sizes:
-            asked = Asked(recipe.align, where)
-            aligned = alignments(asked, sources, encoder, choice.bitext, choice.pairs)
-            label = choice.label or str(name)
-            adjust = Adjust(
-                encoder=encoder,
-                method=method,
-                aligned=tuple(replace(one, examples=size) for one in aligned),
-                seed=choice.seed,
-            )
-            found[adjust] = f"{label} {size}" if len(sizes) > 1 else label
-    return found
+@dataclass(frozen=True, kw_only=True)
+class Pretrain:
+    """Make an encoder from text by masked language modelling."""
+
+    name: ClassVar[str] = "pretrain"
+    text: tuple[str, ...]
+    """Corpora of raw text."""
+    languages: tuple[str, ...]
+    """Languages of the text."""
+    architecture: Architecture = field(default_factory=Architecture)
+    """The shape of the encoder."""
+    method: Pretraining
+    """How: objective, length and optimization."""
+    bitext: str = ""
+    """Corpus of translations for translation LM; none when empty."""
+    lines: tuple[tuple[str, int], ...] | None = None
+    """At most so many lines of a language, drawn at random from the seed: (("ru", 100000),); all of the
+    others."""
+    modules: Modules | None = None
+    """What each language has for itself; without, all is shared."""
+    seed: Whole = 0
+    """Seed of initial weights, order, masks, and the lines drawn."""
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+    splits_read: ClassVar[tuple[SplitRead, ...]] = ()
+    """Text has no labels to check before a run starts."""
+
+    @property
+    def original(self) -> "Pretrain":
+        """The encoder itself: it was made from no other."""
+        return self
+
+    @property
+    def precision(self) -> str:
+        """Precision asked for: auto, float32 or bfloat16."""
+        return self.method.precision
+
+    @property
+    def label(self) -> str:
+        """Name in tables: the shape, the languages, the beginning of the id."""
+        shape, own = self.architecture, f", {self.modules.kind} modules" if self.modules else ""
+        size = f"{shape.family} {shape.layers}x{shape.dim}"
+        return f"{size} on {'+'.join(self.languages)}{own} ({identity(self)[:6]})"
+
+    @property
+    def title(self) -> str:
+        """What the run is, in a few words."""
+        return f"encoder {self.label}"
 
 
-def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
-    """Return what the encoders are called; a label that is given is the encoder's own."""
-    labels = [ORIGINAL if isinstance(entry, str) else entry.label or ORIGINAL for entry in entries]
-    for place, entry in enumerate(entries):
-        if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
-            raise ConfigError(
-                f"{where}: encoder[{place}]: {entry.label!r} is the label of another encoder too. Give each "
-                f"its own."
-            )
-    return labels
+@dataclass(frozen=True, kw_only=True)
+class Pretrained:
+    """An encoder that exists already: the shipped one, a folder, or a name on the Hugging Face hub."""
+
+    name: ClassVar[str] = "pretrained"
+    source: str
+    """shipped, a folder, or a hub name."""
+    data: str = ""
+    """Fingerprint of its files: other weights in the same folder are another encoder."""
+    precision: ClassVar[str] = "auto"
+    splits_read: ClassVar[tuple[SplitRead, ...]] = ()
+
+    @property
+    def original(self) -> "Pretrained":
+        """The encoder itself: what it was made from is not known."""
+        return self
+
+    @property
+    def label(self) -> str:
+        """Name in tables: that of its folder or repository."""
+        return Path(self.source).name or self.source
+
+    @property
+    def title(self) -> str:
+        """What the run is, in a few words."""
+        return f"encoder {self.label}"
 
 
-def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
-    """List what a recipe says of its encoders."""
-    return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
+@dataclass(frozen=True, kw_only=True)
+class Align:
+    """Make word alignments of bitext."""
 
+    name: ClassVar[str] = "align"
+    bitext: str
+    """Corpus of translations."""
+    languages: str
+    """The pair, as in en-es; links are (word of the first, word of the second)."""
+    aligner: Aligner
+    """How words are aligned."""
+    encoder: "Encoder | None" = None
+    """The encoder whose states are compared, where the aligner needs one."""
+    split: Split = "train"
+    """Split that is aligned; aligners that count words count those of the training split too."""
+    alone: bool | None = None
+    """Whether words are counted in that split alone, as the bitext has no other; None where it has."""
+    examples: Count = 0
+    """Translations of the split, the first ones; 0 for all."""
+    seed: Whole = 0
+    """Seed of what the aligner draws."""
+    data: str = ""
+    """Fingerprint of the files read; the plan fills it in."""
+    precision: ClassVar[str] = "auto"
 
-def _encoders(entry: str | EncoderTable, sources: Sources, where: str) -> list[Encoder]:
-    """Build what one entry asks for: an encoder for each seed."""
-    if isinstance(entry, str):
-        return [_pretrained(entry, where)]
-    if bool(entry.pretrain) == bool(entry.pretrained):
-        raise ConfigError(
-            f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The splits aligned together: counting words takes more text than a dev set has."""
+        alone = self.aligner.needs_encoder or self.split == "train" or self.alone
+        return (self.split,) if alone else ("train", self.split)
+
+    @property
+    def splits_read(self) -> tuple[SplitRead, ...]:
+        """What is read before anything is made, to find broken lines."""
+        sizes = {self.split: self.examples}
+        return tuple(
+            SplitRead(corpus=self.bitext, language=self.languages, split=one, examples=sizes.get(one, 0))
+            for one in self.splits
         )
-    if entry.pretrain is None:
-        return [_pretrained(entry.pretrained, where)]
-    seeds = entry.pretrain.seed if isinstance(entry.pretrain.seed, tuple) else (entry.pretrain.seed,)
-    refuse_empty_or_twice(seeds, f"{where}: encoder.pretrain.seed")
-    made = _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
-    return [replace(made, seed=seed) for seed in seeds]
+
+    @property
+    def title(self) -> str:
+        """What the run is, in a few words."""
+        return f"{self.aligner.name}: {self.bitext} {self.languages}"
 
 
-def _pretrained(source: str, where: str) -> Pretrained:
-    with located(f"{where}: encoder"):
-        return pretrained(source)
+@dataclass(frozen=True, kw_only=True)
+class Adjust:
+    """Make an encoder from another one by moving the states of translations together."""
+
+    name: ClassVar[str] = "adjust"
+    encoder: "Encoder"
+    """The encoder it starts from."""
+    method: Adjustment
+    """How: objective, length and optimization."""
+    aligned: tuple[Align, ...]
+    """Bitext with word alignments, one for each pair of languages; the source language stands first."""
+    seed: Whole = 0
+    """Seed of the order and of dropout."""
+    splits_read: ClassVar[tuple[SplitRead, ...]] = ()
+    """Its bitext is read by the alignments."""
+
+    @property
+    def original(self) -> "Pretrain | Pretrained":
+        """The encoder that was adjusted first."""
+        return self.encoder.original
+
+    @property
+    def precision(self) -> str:
+        """Precision asked for: auto, float32 or bfloat16."""
+        return self.method.precision
+
+    @property
+    def label(self) -> str:
+        """Name in tables: the encoder adjusted, the method, the bitext, the beginning of the id."""
+        pairs = "+".join(one.languages for one in self.aligned)
+        size = f"{self.aligned[0].examples} " if self.aligned[0].examples else ""
+        return f"{self.encoder.label}, {self.method.name} on {size}{pairs} ({identity(self)[:6]})"
+
+    @property
+    def title(self) -> str:
+        """What the run is, in a few words."""
+        return f"encoder {self.label}"
 
 
-def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
-    name = table.method.get("name", "masked-language-modelling")
-    if name not in PRETRAINING:
-        raise unknown_name(f"{where}.method", "pretraining method", str(name), PRETRAINING)
-    values = {key: value for key, value in table.method.items() if key != "name"}
-    method = checked(PRETRAINING[name], values, f"{where}.method")
-    check_precision(method.precision, f"{where}.method.precision")
-    _check_architecture(table.architecture, method.block, where)
-    with located(where):
-        FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
-        method.check(table.architecture, table.modules, table.languages)
-    refuse_empty_or_twice(table.text, f"{where}.text")
-    refuse_empty_or_twice(table.languages, f"{where}.languages")
-    for code in table.languages:
-        check_language(code, f"{where}.languages")
-    if table.modules is not None:
-        with located(where):
-            check_modules(table.modules, table.languages, dim=table.architecture.dim)
-    if bool(table.bitext) != bool(method.translation):
-        raise ConfigError(
-            f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
-            f"together. Give both or neither."
-        )
-    for code in table.lines:
-        if code not in table.languages:
-            raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
-    return Pretrain(
-        text=table.text,
-        languages=table.languages,
-        architecture=table.architecture,
-        method=method,
-        bitext=table.bitext,
-        lines=tuple(sorted(table.lines.items())) or None,
-        modules=table.modules,
-        data=combined_fingerprint(
-            _files_read(table, sources, where, held_out=method.evaluate_every is not None)
-        ),
-    )
-
-
-def _files_read(table: PretrainTable, sources: Sources, where: str, *, held_out: bool) -> list[str]:
-    """Return the fingerprints of all text and bitext that a pretraining reads, held-out text too if asked."""
-    first, *others = table.languages
-    wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
-    if table.bitext:
-        wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
-    files = [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
-    if held_out:
-        texts = [(corpus, code) for _, corpus, kind, code in wanted if kind == "text"]
-        with_dev = [(corpus, code) for corpus, code in texts if has_dev(sources, corpus, code)]
-        files += [sources.fingerprint(corpus, code, "dev") for corpus, code in with_dev]
-    return files
-
-
-def _fingerprint(sources: Sources, corpus: str, kind: str, language: str, where: str) -> str:
-    """Return the fingerprint of a training split; the corpus must hold text, or bitext."""
-    with located(where):
-        sources.needs(corpus, kind)
-        return sources.fingerprint(corpus, language, "train")
-
-
-def _check_architecture(shape: Architecture, block: int, where: str) -> None:
-    if shape.family not in FAMILIES:
-        raise unknown_name(f"{where}.architecture.family", "encoder family", shape.family, FAMILIES)
-    if shape.dim % shape.heads:
-        raise ConfigError(
-            f"{where}.architecture: {shape.heads} heads do not divide dim {shape.dim}. "
-            f"Choose dim as a multiple of heads."
-        )
-    if block > shape.positions:
-        raise ConfigError(
-            f"{where}.method.block: rows of {block} subwords do not fit into {shape.positions} positions. "
-            f"Lower block or raise architecture.positions."
-        )
+Encoder = Pretrain | Pretrained | Adjust

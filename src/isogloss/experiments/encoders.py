@@ -1,15 +1,18 @@
-"""Encoders that exist already (the shipped one, a folder, a hub name), and which languages one reads."""
+"""The encoders a recipe works on: those that exist already, those it pretrains, and those it adjusts."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, did_you_mean
-from isogloss.core.run_graph import original, run_id
-from isogloss.core.runs import Adjust, Encoder, Modules, Pretrain, Pretrained
+from isogloss.core.errors import ConfigError, DataError, did_you_mean, unknown_name
+from isogloss.core.languages import check_language
+from isogloss.core.run_parts import Architecture, Modules
+from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer, names_masked_lm
 from isogloss.encoders.folders import (
     check_tokenizer,
@@ -18,7 +21,25 @@ from isogloss.encoders.folders import (
     read_config,
 )
 from isogloss.encoders.language_files import read_about, read_language_maps
-from isogloss.encoders.language_modules import SHARED_ADAPTER
+from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules
+from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
+from isogloss.experiments.recipe import (
+    AdjustTable,
+    EncoderTable,
+    PretrainTable,
+    Recipe,
+    Table,
+    checked,
+    located,
+    names,
+    part_of,
+    plug_in,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
+from isogloss.methods import ADJUSTMENTS, PRETRAINING
+from isogloss.training.precision import check_precision
 
 SHIPPED = "shipped"
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -60,22 +81,21 @@ def places(sources: Iterable[str]) -> dict[str, str]:
 
 def most_subwords(encoder: Encoder, where: str) -> int | None:
     """Return the longest text an encoder has positions for; None when it is not known yet."""
-    if isinstance(encoder, Pretrain):
-        return encoder.architecture.positions
-    if isinstance(encoder, Adjust):
-        return most_subwords(encoder.encoder, where)
-    return _positions(where, encoder.data) if where else None
+    first = encoder.original
+    if isinstance(first, Pretrain):
+        return first.architecture.positions
+    return _positions(where, first.data) if where else None
 
 
-def place_of(encoder: Encoder, here: Mapping[str, str]) -> str:
+def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
     """Return the folder of the encoder that one was made from; empty where it is not here."""
-    first = original(encoder)
-    return here.get(first.data, "") if isinstance(first, Pretrained) else ""
+    first = encoder.original
+    return folders.get(first.data, "") if isinstance(first, Pretrained) else ""
 
 
-def has_masked_lm(encoder: Encoder, here: Mapping[str, str]) -> bool:
+def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Tell whether an encoder has a masked-LM head; of one that is not on this machine yet, hope so."""
-    where = place_of(encoder, here)
+    where = place_of(encoder, folders)
     return not where or names_masked_lm(load_encoder_config(where))
 
 
@@ -84,21 +104,6 @@ def fetch(source: str) -> None:
     if local_folder(source) is None:
         load_tokenizer(source)
         load_model(source)
-
-
-def encoder_label(encoder: Encoder) -> str:
-    """Name an encoder in tables: its folder's or hub name, or how it was pretrained."""
-    if isinstance(encoder, Pretrain):
-        shape = encoder.architecture
-        languages = "+".join(encoder.languages)
-        own = f", {encoder.modules.kind} modules" if encoder.modules else ""
-        return f"{shape.family} {shape.layers}x{shape.dim} on {languages}{own} ({run_id(encoder)[:6]})"
-    if isinstance(encoder, Adjust):
-        pairs = "+".join(one.languages for one in encoder.aligned)
-        size = f"{encoder.aligned[0].examples} " if encoder.aligned[0].examples else ""
-        what = f"{encoder.method.name} on {size}{pairs}"
-        return f"{encoder_label(encoder.encoder)}, {what} ({run_id(encoder)[:6]})"
-    return Path(encoder.source).name or encoder.source
 
 
 @lru_cache(maxsize=64)
@@ -128,19 +133,15 @@ def _digest(path: Path, _size: int, _changed: int) -> bytes:
     return digest.digest()
 
 
-Here = Mapping[str, str]
-"""Folders of encoders that exist already, by fingerprint."""
-
-
-def reads(encoder: Encoder, code: str, here: Here) -> bool:
+def reads(encoder: Encoder, code: str, folders: Mapping[str, str]) -> bool:
     """Tell whether an encoder reads a language."""
-    each = (module_languages(encoder, here), mapped_languages(encoder, here))
+    each = (module_languages(encoder, folders), mapped_languages(encoder, folders))
     return all(known is None or code in known for known in each)
 
 
-def check_read(encoder: Encoder, codes: Iterable[str], here: Here, where: str) -> None:
+def check_read(encoder: Encoder, codes: Iterable[str], folders: Mapping[str, str], where: str) -> None:
     """Raise ConfigError, naming ``where``, for a language that an encoder has no module, or no map, for."""
-    modules, maps = module_languages(encoder, here), mapped_languages(encoder, here)
+    modules, maps = module_languages(encoder, folders), mapped_languages(encoder, folders)
     for code in codes:
         if modules is not None and code not in modules:
             raise ConfigError(
@@ -156,30 +157,210 @@ def check_read(encoder: Encoder, codes: Iterable[str], here: Here, where: str) -
             )
 
 
-def mapped_languages(encoder: Encoder, here: Here) -> frozenset[str] | None:
+def mapped_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[str] | None:
     """Return the languages an encoder has maps for, and their source; None where it reads any."""
     if isinstance(encoder, Adjust):
-        if not getattr(encoder.method, "maps", False):
-            return mapped_languages(encoder.encoder, here)
+        if not encoder.method.maps:
+            return mapped_languages(encoder.encoder, folders)
         return frozenset(code for one in encoder.aligned for code in one.languages.split("-"))
-    where = place_of(encoder, here)
+    where = place_of(encoder, folders)
     if not where:
         return None
     maps = read_language_maps(Path(where), load_encoder_config(where).hidden_size)
     return None if maps is None else frozenset((maps.source, *maps.maps))
 
 
-def module_languages(encoder: Encoder, here: Here) -> frozenset[str] | None:
+def module_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[str] | None:
     """Return the languages an encoder has modules for; None where it reads any."""
-    if isinstance(encoder, Adjust):
-        return module_languages(encoder.encoder, here)
-    if isinstance(encoder, Pretrain):
-        return _told_apart(encoder.modules, encoder.languages)
-    where = place_of(encoder, here)
+    first = encoder.original
+    if isinstance(first, Pretrain):
+        return _with_own_modules(first.modules, first.languages)
+    where = place_of(encoder, folders)
     about = read_about(Path(where), load_encoder_config(where).hidden_size) if where else None
-    return None if about is None else _told_apart(about.how, about.languages)
+    return None if about is None else _with_own_modules(about.how, about.languages)
 
 
-def _told_apart(modules: Modules | None, languages: tuple[str, ...]) -> frozenset[str] | None:
+def _with_own_modules(modules: Modules | None, languages: tuple[str, ...]) -> frozenset[str] | None:
     any_language = modules is None or modules.kind == SHARED_ADAPTER or modules.fallback
     return None if any_language else frozenset(languages)
+
+
+ORIGINAL = "original"
+"""What recipes call encoders that were not adjusted."""
+
+
+def planned_encoders(recipe: Recipe, sources: Sources, where: str) -> dict[Encoder, str]:
+    """Build the recipe's encoders, each with the label that methods choose it by."""
+    entries = encoder_entries(recipe)
+    originals = [_encoders(entry, sources, where) for entry in entries]
+    refuse_empty_or_twice([one.label for some in originals for one in some], f"{where}: encoder")
+    labelled = zip(originals, _labels(entries, where), strict=True)
+    found: dict[Encoder, str] = {encoder: label for some, label in labelled for encoder in some}
+    for place, table in enumerate(recipe.adjust):
+        here = f"{where}: adjust[{place}]"
+        adjusted, labels = _adjusted(table, found, recipe, sources, here), set(found.values())
+        for encoder, label in adjusted.items():
+            if encoder in found or label in labels:
+                raise ConfigError(
+                    f"{here}: {label!r} is there already. Change something, or give it a label of its own."
+                )
+        found |= adjusted
+    return found
+
+
+def _adjusted(
+    table: Table, there: Mapping[Encoder, str], recipe: Recipe, sources: Sources, where: str
+) -> dict[Encoder, str]:
+    """Build the encoders one [[adjust]] table asks for: one for each it starts from and each size."""
+    kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where)
+    refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
+    choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
+    check_precision(method.precision, f"{where}: precision")
+    if choice.start not in there.values():
+        raise unknown_name(f"{where}: start", "encoder of this recipe", choice.start, set(there.values()))
+    sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
+    refuse_empty_or_twice(sizes, f"{where}: examples")
+    refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
+    found: dict[Encoder, str] = {}
+    for encoder in [one for one, label in there.items() if label == choice.start]:
+        if mapped_languages(encoder, sources.encoders) is not None:
+            raise ConfigError(
+                f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
+                f"leave its maps behind. Start from the encoder without maps, and map last."
+            )
+        codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
+        check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
+        for size in sizes:
+            request = AlignmentRequest(recipe.align, where)
+            aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
+            label = choice.label or kind.name
+            adjust = Adjust(
+                encoder=encoder,
+                method=method,
+                aligned=tuple(replace(one, examples=size) for one in aligned),
+                seed=choice.seed,
+            )
+            found[adjust] = f"{label} {size}" if len(sizes) > 1 else label
+    return found
+
+
+def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
+    """Return what the encoders are called; a label that is given is the encoder's own."""
+    labels = [ORIGINAL if isinstance(entry, str) else entry.label or ORIGINAL for entry in entries]
+    for place, entry in enumerate(entries):
+        if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
+            raise ConfigError(
+                f"{where}: encoder[{place}]: {entry.label!r} is the label of another encoder too. Give each "
+                f"its own."
+            )
+    return labels
+
+
+def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
+    """List what a recipe says of its encoders."""
+    return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
+
+
+def _encoders(entry: str | EncoderTable, sources: Sources, where: str) -> list[Encoder]:
+    """Build what one entry asks for: an encoder for each seed."""
+    if isinstance(entry, str):
+        return [_pretrained(entry, where)]
+    if bool(entry.pretrain) == bool(entry.pretrained):
+        raise ConfigError(
+            f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
+        )
+    if entry.pretrain is None:
+        return [_pretrained(entry.pretrained, where)]
+    seeds = entry.pretrain.seed if isinstance(entry.pretrain.seed, tuple) else (entry.pretrain.seed,)
+    refuse_empty_or_twice(seeds, f"{where}: encoder.pretrain.seed")
+    made = _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
+    return [replace(made, seed=seed) for seed in seeds]
+
+
+def _pretrained(source: str, where: str) -> Pretrained:
+    with located(f"{where}: encoder"):
+        return pretrained(source)
+
+
+def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
+    default = "masked-language-modelling"
+    kind = plug_in(table.method, PRETRAINING, "pretraining method", f"{where}.method", default)
+    values = {key: value for key, value in table.method.items() if key != "name"}
+    method = checked(kind, values, f"{where}.method")
+    check_precision(method.precision, f"{where}.method.precision")
+    _check_architecture(table.architecture, method.block, where)
+    with located(where):
+        FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
+        method.check(table.architecture, table.modules, table.languages)
+    refuse_empty_or_twice(table.text, f"{where}.text")
+    refuse_empty_or_twice(table.languages, f"{where}.languages")
+    for code in table.languages:
+        check_language(code, f"{where}.languages")
+    if table.modules is not None:
+        with located(where):
+            check_modules(table.modules, table.languages, dim=table.architecture.dim)
+    if bool(table.bitext) != bool(method.translation):
+        raise ConfigError(
+            f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
+            f"together. Give both or neither."
+        )
+    for code in table.lines:
+        if code not in table.languages:
+            raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
+    return Pretrain(
+        text=table.text,
+        languages=table.languages,
+        architecture=table.architecture,
+        method=method,
+        bitext=table.bitext,
+        lines=tuple(sorted(table.lines.items())) or None,
+        modules=table.modules,
+        data=combined_fingerprint(
+            _files_read(table, sources, where, held_out=method.evaluate_every is not None)
+        ),
+    )
+
+
+def _files_read(table: PretrainTable, sources: Sources, where: str, *, held_out: bool) -> list[str]:
+    """Return the fingerprints of all text and bitext that a pretraining reads, held-out text too if asked."""
+    first, *others = table.languages
+    wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
+    if table.bitext:
+        wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
+    files = [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
+    if held_out:
+        texts = [(corpus, code) for _, corpus, kind, code in wanted if kind == "text"]
+        with_dev = [(corpus, code) for corpus, code in texts if has_dev(sources, corpus, code)]
+        files += [sources.fingerprint(corpus, code, "dev") for corpus, code in with_dev]
+    return files
+
+
+def _fingerprint(sources: Sources, corpus: str, kind: str, language: str, where: str) -> str:
+    """Return the fingerprint of a training split; the corpus must hold text, or bitext."""
+    with located(where):
+        sources.needs(corpus, kind)
+        return sources.fingerprint(corpus, language, "train")
+
+
+def _check_architecture(shape: Architecture, block: int, where: str) -> None:
+    if shape.family not in FAMILIES:
+        raise unknown_name(f"{where}.architecture.family", "encoder family", shape.family, FAMILIES)
+    if shape.dim % shape.heads:
+        raise ConfigError(
+            f"{where}.architecture: {shape.heads} heads do not divide dim {shape.dim}. "
+            f"Choose dim as a multiple of heads."
+        )
+    if block > shape.positions:
+        raise ConfigError(
+            f"{where}.method.block: rows of {block} subwords do not fit into {shape.positions} positions. "
+            f"Lower block or raise architecture.positions."
+        )
+
+
+def has_dev(sources: Sources, corpus: str, language: str) -> bool:
+    """Return whether a corpus has a development split of a language."""
+    try:
+        sources.fingerprint(corpus, language, "dev")
+    except DataError:
+        return False
+    return True

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -19,15 +20,22 @@ from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from queue import Empty
 from types import ModuleType
-from typing import Any
+
+import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, RunError
-from isogloss.core.progress import OnProgress, Progress
-from isogloss.core.run_graph import needs, run_id
-from isogloss.core.runs import Run
+from isogloss.core.identity import identity
+from isogloss.core.languages import is_built_in
+from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.data.sources import Sources
+from isogloss.experiments.context import RunContext, precision_here
+from isogloss.experiments.encoder_runs import Pretrained
+from isogloss.experiments.encoders import fetch
 from isogloss.experiments.execute import make
-from isogloss.experiments.run_context import WORK, RunContext
-from isogloss.experiments.store import Outcome
+from isogloss.experiments.plan import Planned
+from isogloss.experiments.runs import Run, Translate, needs, parts_of
+from isogloss.experiments.store import WORK, Outcome, set_damage_aside
+from isogloss.experiments.translations import fetch_translators
 
 LOOK_AGAIN = 0.2
 """Seconds between looks at what the processes tell, and at whether the parent still lives."""
@@ -35,6 +43,76 @@ LOOK_AGAIN = 0.2
 
 Announce = Callable[[Run, int, int], None]
 """Called before a run starts, with its number, counted from 1, and how many there are."""
+
+
+def make_planned(
+    planned: Planned,
+    *,
+    jobs: int,
+    announce: Announce,
+    on_progress: OnProgress = no_progress,
+    threads: int = 1,
+) -> Outcome:
+    """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for).
+
+    What is damaged counts as missing.
+    """
+    damaged = set_damage_aside(planned.store, planned.runs)
+    missing = [run for run in planned.runs if not planned.store.is_finished(run)]
+    _fetch(missing)
+    fetch_translators(missing)
+    _read_once(missing, planned.sources, on_progress)
+    context = RunContext(
+        store=planned.store, sources=planned.sources, on_progress=on_progress, threads=threads
+    )
+    if missing:
+        context = replace(context, precision=precision_here(planned.store))
+    jobs = jobs or (1 if of_script(missing) else default_jobs(missing, threads))
+    jobs = min(jobs, max(1, len(missing)))
+    if jobs == 1:
+        outcome = run_serially(context, planned.runs, announce)
+    else:
+        outcome = run_in_processes(context, planned.runs, announce, jobs=jobs)
+    return replace(outcome, damaged=damaged)
+
+
+def _fetch(runs: Sequence[Run]) -> None:
+    """Download the encoders that are on the hub, before anything trains and once for all processes."""
+    parts = [
+        one for run in runs for one in parts_of(run) if not (isinstance(run, Translate) and one is run.model)
+    ]
+    # One with a fingerprint lies in a folder of this machine.
+    for source in sorted({one.source for one in parts if isinstance(one, Pretrained) and not one.data}):
+        fetch(source)
+
+
+def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -> None:
+    """Read what will be read from disk once, so that a broken line is found before anything trains."""
+    splits = dict.fromkeys(split for run in runs for split in run.splits_read)
+    on_disk = [split for split in splits if not is_built_in(split.language[:3])]
+    for done, split in enumerate(on_disk):
+        on_progress(Progress("reading", done, len(on_disk), f"{split.corpus} {split.language} {split.split}"))
+        for _ in sources.stream(
+            split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
+        ):
+            pass
+    if on_disk:
+        on_progress(Progress("reading", len(on_disk), len(on_disk)))
+
+
+def default_jobs(runs: Sequence[Run], threads: int = 1) -> int:
+    """Return how many runs to make side by side: one on a GPU, else as many as cores and plan allow."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if torch.cuda.is_available() else max(1, min(cores // threads, _width(runs)))
+
+
+def _width(runs: Sequence[Run]) -> int:
+    """Return the most runs that are equally far from those that need none of the others."""
+    depths: dict[str, int] = {}
+    for run in runs:  # What a run needs stands before it.
+        below = [depths[key] for key in map(identity, needs(run)) if key in depths]
+        depths[identity(run)] = max(below, default=0) + 1
+    return max(Counter(depths.values()).values(), default=1)
 
 
 def run_serially(context: RunContext, runs: Sequence[Run], announce: Announce) -> Outcome:
@@ -49,7 +127,7 @@ def run_serially(context: RunContext, runs: Sequence[Run], announce: Announce) -
         except excusable() as error:
             _fail(context, run, outcome, error)
         else:
-            outcome.made.append(run_id(run))
+            outcome.made.append(identity(run))
     return outcome
 
 
@@ -112,7 +190,7 @@ def _missing(context: RunContext, runs: Sequence[Run], outcome: Outcome) -> list
     for run in runs:
         if context.store.is_finished(run):
             context.store.remove_leftovers(run, WORK)
-            outcome.done.append(run_id(run))
+            outcome.done.append(identity(run))
         else:
             missing.append(run)
     return missing
@@ -128,8 +206,8 @@ def _ready(context: RunContext, waiting: list[Run], outcome: Outcome) -> list[Ru
 
 def _blocked(context: RunContext, run: Run, outcome: Outcome) -> bool:
     for needed in needs(run):
-        if run_id(needed) in outcome.failed:
-            _fail(context, run, outcome, RunError(f"needs run {run_id(needed)}, which failed"))
+        if identity(needed) in outcome.failed:
+            _fail(context, run, outcome, RunError(f"needs run {identity(needed)}, which failed"))
             return True
     return False
 
@@ -145,11 +223,11 @@ def _collect(context: RunContext, running: dict[Future[None], Run], outcome: Out
             _fail(context, run, outcome, error)
         except BrokenProcessPool as error:
             raise RunError(
-                f"run {run_id(run)}: its process was ended from outside (did the memory run out?). "
+                f"run {identity(run)}: its process was ended from outside (did the memory run out?). "
                 f"Finished runs are kept; run the same command again, with fewer --jobs."
             ) from error
         else:
-            outcome.made.append(run_id(run))
+            outcome.made.append(identity(run))
 
 
 def _tell(told: "Queue[Progress]", on_progress: OnProgress) -> None:
@@ -160,7 +238,7 @@ def _tell(told: "Queue[Progress]", on_progress: OnProgress) -> None:
         return
 
 
-_channel: list[Any] = []
+_channel: "list[Queue[Progress]]" = []
 """The queue of this process, set once when it begins (a process of the pool serves one engine)."""
 
 
@@ -198,11 +276,9 @@ def _make(context: RunContext, run: Run) -> None:
 
 def excusable() -> tuple[type[Exception], ...]:
     """Errors of one run that leave the others possible: all but those of the disk, which are everyone's."""
-    import torch
-
     return ConfigError, DataError, ModelError, RunError, torch.OutOfMemoryError
 
 
 def _fail(context: RunContext, run: Run, outcome: Outcome, error: Exception) -> None:
-    outcome.failed[run_id(run)] = str(error)
+    outcome.failed[identity(run)] = str(error)
     context.store.fail(run, str(error))

@@ -1,56 +1,43 @@
-"""Making a run: the thin shell between values, the store and the floors below."""
+"""Making a run: from a value to rows and files, with the functions of the floors below."""
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache, partial
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import islice
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch.nn import Module
 
-from isogloss.core.identity import content
+from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import Parameters, as_row
-from isogloss.core.run_graph import needs, run_id, source_of
-from isogloss.core.runs import (
-    Adjust,
-    Align,
-    FineTune,
-    Measure,
-    Pretrain,
-    Run,
-    TrainTranslator,
-    Translate,
-)
+from isogloss.core.seeds import derive
 from isogloss.core.version import VERSION
+from isogloss.data.built_in import built_in_size
 from isogloss.data.corpora import Split
-from isogloss.data.examples import Example, Translation
-from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
+from isogloss.data.examples import Example, TextLine, Translation
+from isogloss.data.layouts import is_translation
+from isogloss.data.prediction_table import PREDICTIONS, write_predictions
 from isogloss.data.questions import repairs_told
-from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.encoders import load_model, load_tokenizer, save_model
-from isogloss.encoders.attention import fastest_attention
+from isogloss.data.shots import subsample
+from isogloss.data.sources import Sources
+from isogloss.encoders import save_model
 from isogloss.encoders.language_modules import parameter_counts
-from isogloss.encoders.mixup import load_mixup
-from isogloss.experiments.alignments import adjust, align, bitext_of
-from isogloss.experiments.encoders import encoder_label
-from isogloss.experiments.labels import described, translation_model_label, translator_label
-from isogloss.experiments.pretraining_text import PretrainingText, keep_tensors, masked_lm_of, text_of
-from isogloss.experiments.reading import fewer_than_asked
-from isogloss.experiments.run_context import WORK, RunContext, RunResult, device
-from isogloss.experiments.run_examples import parallel_text, run_bitext, run_examples
-from isogloss.experiments.translation_runs import train_translator, translate
+from isogloss.experiments.alignments import align
+from isogloss.experiments.context import RunContext, RunResult
+from isogloss.experiments.encoder_runs import Adjust, Align, Pretrain, SplitRead
+from isogloss.experiments.encoders import has_dev
+from isogloss.experiments.measuring import measure
+from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
+from isogloss.experiments.store import WORK
+from isogloss.experiments.translating import train_translator, translate
 from isogloss.tasks import TASKS
 from isogloss.training.distributed import is_main_process
-from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
-from isogloss.training.inputs import ORIGINAL_INPUTS, PAIRED, codes_read, examples_of, language_read
-from isogloss.training.setting import Setting, TextSetting
-
-Seen = Callable[[], list[Example]]
-"""Gives what the model looked at was trained on."""
+from isogloss.training.setting import AdjustSetting, Setting, TextSetting
 
 
 def make(context: RunContext, run: Run) -> Record:
@@ -62,15 +49,15 @@ def make(context: RunContext, run: Run) -> Record:
     if made.predictions:  # Before the record: a run is finished with all it made.
         write_predictions(context.store.folder(run) / PREDICTIONS, made.predictions)
     record = Record(
-        id=run_id(run),
+        id=identity(run),
         kind=run.name,
-        title=title_of(run),
+        title=run.title,
         run=content(run),
-        needs=tuple(run_id(needed) for needed in needs(run)),
+        needs=tuple(identity(needed) for needed in needs(run)),
         rows=made.rows,
         warnings=(*made.warnings, *dict.fromkeys(fewer_than_asked(run, context.sources))),
     )
-    context.store.finish(record, _how(perf_counter() - start, context, run))
+    context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run, WORK)
     return record
 
@@ -81,64 +68,12 @@ def compute_without_recording(context: RunContext, run: Run) -> None:
         _MAKERS[run.name](context, run)
 
 
-def title_of(run: Run) -> str:
-    """Say in a few words what a run is."""
-    if isinstance(run, Measure):
-        where = f"{_test_set(run)} " if run.corpus else ""
-        return f"{run.diagnostic.name}: {_about(run)}{where}{' '.join(run.languages)} {run.split}"
-    if isinstance(run, FineTune):
-        languages = "+".join((*run.source, *run.target))
-        return f"{method_label(run)}: {run.corpus} {run.task} {languages}, seed {run.seed}"
-    if isinstance(run, Align):
-        return f"{run.aligner.name}: {run.bitext} {run.languages}"
-    if isinstance(run, Translate):
-        return f"translation: {run.corpus} {run.languages} {run.split} by {translator_label([run])}"
-    if isinstance(run, TrainTranslator):
-        size = f"{run.examples} of " if run.examples else ""
-        return f"translator, {translation_model_label(run)}: {size}{run.bitext} {' '.join(run.pairs)}"
-    return f"encoder {encoder_label(run)}"
-
-
-def method_label(run: FineTune) -> str:
-    """Name a model's method in tables: fields not the default, who translated, what it goes on from."""
-    name = described(run.method)
-    if run.translated:
-        name = f"{name} by {translator_label(run.translated)}"
-    return f"{name} after {method_label(run.start)}" if run.start else name
-
-
-def _test_set(run: Measure) -> str:
-    """Name what a measurement reads: the corpus, its treebank if one is named for all, how inputs come."""
-    named = {dict(run.treebanks).get(language, "") for language in run.languages}
-    treebank = named.pop() if len(named) == 1 else ""
-    by = f"by {translator_label(run.translated)}" if run.translated else ""
-    return " ".join(part for part in (run.corpus, treebank, run.inputs, by) if part)
-
-
-def _about(run: Measure) -> str:
-    """Name the methods and seeds a measurement looks at."""
-    models = _models(run)
-    methods = " to ".join(dict.fromkeys(method_label(model) for model in models))
-    seeds = " ".join(dict.fromkeys(str(model.seed) for model in models))
-    return f"{methods}, seed {seeds}, " if models else ""
-
-
-def _models(run: Measure) -> list[FineTune]:
-    """List the models a measurement is about, through other measurements where need be."""
-    return [
-        model
-        for subject in run.subjects
-        for model in (_models(subject) if isinstance(subject, Measure) else (subject,))
-        if isinstance(model, FineTune)
-    ]
-
-
 def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
     def translations(first: str, second: str) -> Iterator[Translation]:
-        return context.sources.stream(run.bitext, f"{first}-{second}", "train")  # type: ignore[return-value]
+        found = context.sources.stream(run.bitext, f"{first}-{second}", "train")
+        return cast(Iterator[Translation], found)
 
-    method: Any = run.method
-    text = PretrainingText(run, context.sources, holds_out=method.evaluate_every is not None)
+    text = PretrainingText(run, context.sources, holds_out=run.method.evaluate_every is not None)
     setting = TextSetting(
         text=text.train,
         held_out=text.held_out,
@@ -146,29 +81,90 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
         languages=run.languages,
         architecture=run.architecture,
         modules=run.modules,
-        folder=context.store.folder(run) / WORK,
+        folder=context.work(run),
         seed=run.seed,
         on_progress=context.on_progress,
     )
-    method = replace(method, precision=context.settled(method.precision))
+    method = replace(run.method, precision=context.resolved(run.precision))
     model, tokenizer, fitted = method.train(setting)
     if is_main_process():
         save_model(model, tokenizer, context.store.model(run))
     return RunResult([*fitted.rows, *_parameters(model)])
 
 
-def _parameters(model: Any) -> Iterator[Row]:
-    """Count what all languages share and, where there are modules, what each has for itself."""
+def _parameters(model: Module) -> Iterator[Row]:
+    """Count the parameters all languages share and, where there are modules, each language's own."""
     counts = parameter_counts(model)
     for language, count in {"": counts.shared, **counts.own}.items():
         yield as_row(Parameters(language=language, parameters=count))
+
+
+ONE_IN = 100
+"""One line in so many is held out of a text without development split."""
+
+
+@dataclass(frozen=True)
+class PretrainingText:
+    """The lines of each language that are trained on, and those held out to measure perplexity on.
+
+    Held out is the development split of a corpus that has one; of any other, one line in a hundred of its
+    text, which then is neither trained on nor part of what the vocabulary is made from.
+    """
+
+    run: Pretrain
+    sources: Sources
+    holds_out: bool
+    """Whether perplexity is measured; otherwise all training text is trained on."""
+
+    def train(self, language: str) -> Iterator[str]:
+        """Yield the lines that are trained on; fewer than there are where the run says so."""
+        lines = (line for corpus in self.run.text for line in self._of(corpus, language))
+        most = dict(self.run.lines or ()).get(language)
+        if most is None:
+            return lines
+        return iter(subsample(lines, most, seed=derive(self.run.seed, "lines", language)))
+
+    def held_out(self, language: str) -> Iterator[str]:
+        """Yield the others, of all corpora; their number does not depend on how many are trained on."""
+        for corpus in self.run.text:
+            if has_dev(self.sources, corpus, language):
+                yield from self._split(corpus, language, "dev")
+            else:
+                yield from _one_in(self._split(corpus, language, "train"), held_out=True)
+
+    def _of(self, corpus: str, language: str) -> Iterator[str]:
+        lines = self._split(corpus, language, "train")
+        if self.holds_out and not has_dev(self.sources, corpus, language):
+            return _one_in(lines, held_out=False)
+        return lines
+
+    def _split(self, corpus: str, language: str, split: Split) -> Iterator[str]:
+        return (cast(TextLine, line).text for line in self.sources.stream(corpus, language, split))
+
+
+def _one_in(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
+    """Yield the first of each hundred lines, or all others."""
+    return (line for number, line in enumerate(lines) if (number % ONE_IN == 0) == held_out)
+
+
+def _adjust(context: RunContext, run: Adjust) -> RunResult:
+    setting = AdjustSetting(
+        start=context.encoder(run.encoder),
+        bitext={one.languages: context.aligned(one) for one in run.aligned},
+        folder=context.work(run),
+        seed=run.seed,
+        on_progress=context.on_progress,
+    )
+    adjusted = replace(run.method, precision=context.resolved(run.precision)).train(setting)
+    save_model(adjusted.model, adjusted.tokenizer, context.store.model(run))
+    return RunResult(adjusted.rows, adjusted.warnings)
 
 
 def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
     repairs: dict[str, None] = {}  # A method may read the same examples twice: each is told of once.
 
     def read(language: str, split: Split, count: int) -> list[Example]:
-        found = run_examples(context, run, language, split, count)
+        found = context.examples(run, language, split, count)
         repairs[repairs_told(found, f"{run.corpus} {language} {split}")] = None
         return found
 
@@ -180,151 +176,26 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         source=run.source,
         target=run.target,
         optimization=context.optimization(run.optimization),
-        folder=context.store.folder(run) / WORK,
+        folder=context.work(run),
         seed=run.seed,
-        bitext={one.languages: bitext_of(context, one) for one in run.aligned or ()},
+        bitext={one.languages: context.aligned(one) for one in run.aligned or ()},
         teacher="" if run.teacher is None else str(context.store.model(run.teacher)),
         on_progress=context.on_progress,
     )
-    method: Any = run.method
-    trained = method.train(setting)
+    trained = run.method.train(setting)
     save_model(trained.model, trained.tokenizer, context.store.model(run), extras=trained.extras)
     return RunResult(trained.rows, (*trained.warnings, *filter(None, repairs)))
-
-
-def _measure(context: RunContext, run: Measure) -> RunResult:
-    subjects = tuple(
-        Subject(
-            run=subject,
-            rows=tuple(context.store.record(subject).rows) if context.store.is_finished(subject) else (),
-            folder=context.store.model(subject),
-        )
-        for subject in run.subjects
-    )
-    kept: list[Predictions] = []
-    warnings: dict[str, None] = {}  # Each is told once.
-
-    def warn(text: str) -> None:
-        warnings[text] = None
-
-    seen = cache(
-        partial(_trained_on, context, run)
-    )  # Once for all languages, however many examples there are.
-    look = MeasureSetting(
-        subjects=subjects,
-        languages=run.languages,
-        split=run.split,
-        source=_sources(run),
-        load=lambda subject: _load(context, subject.run),
-        evaluation=lambda language: _scorer(context, run, language, seen),
-        encoder=lambda subject: _encoder(context, subject.run),
-        bitext=partial(run_bitext, context, run),
-        parallel=parallel_text(context, run, warn),
-        text=partial(text_of, context, run),
-        masked_lm=lambda subject: masked_lm_of(context, subject.run, title_of(subject.run)),
-        precision=context.precision,
-        paired=(lambda language: _paired(context, run, language, seen)) if run.inputs == PAIRED else None,
-        keep=kept.append,
-        keep_tensors=partial(keep_tensors, context.store.folder(run)),
-        warn=warn,
-        on_progress=context.on_progress,
-    )
-    diagnostic: Any = run.diagnostic
-    rows = [as_row(row) for row in diagnostic.measure(look)]
-    return RunResult(rows, tuple(warnings), predictions=tuple(kept))
 
 
 _MAKERS: dict[str, Callable[[RunContext, Any], RunResult]] = {
     Pretrain.name: _pretrain,
     Align.name: align,
-    Adjust.name: adjust,
+    Adjust.name: _adjust,
     TrainTranslator.name: train_translator,
     Translate.name: translate,
     FineTune.name: _fine_tune,
-    Measure.name: _measure,
+    Measure.name: measure,
 }
-
-
-def _load(context: RunContext, run: Run) -> Any:
-    """Give a fine-tuned model."""
-    if not isinstance(run, FineTune):
-        raise TypeError(f"a run of kind {run.name} has no head")
-    model = TASKS[run.task].head(context.store.model(run), seed=0, attention=fastest_attention())
-    return model.to(device()).eval()
-
-
-def _encoder(context: RunContext, run: Run) -> tuple[Any, Any]:
-    """Give an encoder, or the one within a model, with its tokenizer."""
-    if isinstance(run, Align | TrainTranslator | Translate | Measure):
-        raise TypeError(f"a run of kind {run.name} has no weights")
-    folder = str(context.store.model(run)) if isinstance(run, FineTune) else context.encoder(run)
-    return load_model(folder).to(device()).eval(), load_tokenizer(folder)
-
-
-def _scorer(context: RunContext, run: Measure, language: str, seen: Seen) -> Evaluation:
-    """Give one language's examples, beside their translations where the run asks for pairs."""
-    score = _paired if run.inputs == PAIRED else _evaluation
-    return score(context, run, language, seen)
-
-
-def _paired(context: RunContext, run: Measure, language: str, seen: Seen) -> Evaluation:
-    """Put a language's examples beside their translations; the source's, which have none, run alone."""
-    own, model = _evaluation(context, run, language, seen), _looked_at(run)
-    mixup = load_mixup(context.store.model(model))
-    _, *pairs = codes_read(PAIRED, language, source_of(model))
-    if mixup is None or not pairs:
-        return own
-    return beside_translations(
-        own,
-        run_examples(context, run, pairs[0], run.split, run.examples),
-        load_tokenizer(str(context.store.model(model))),
-        context.optimization(model.optimization),
-        mixup=mixup,
-        source=source_of(model)[0],
-    )
-
-
-def _trained_on(context: RunContext, run: Measure) -> list[Example]:
-    """Read what the model looked at was trained on: the baseline is its commonest label."""
-    model = _looked_at(run)
-    method: Any = model.method
-    return [
-        example
-        for code in method.reads(model.source, model.target).train
-        for example in run_examples(context, model, code, "train", model.examples)
-    ]
-
-
-def _looked_at(run: Measure) -> FineTune:
-    return next(subject for subject in run.subjects if isinstance(subject, FineTune))
-
-
-def _evaluation(context: RunContext, run: Measure, language: str, seen: Seen) -> Evaluation:
-    """Encode one language's examples with the tokenizer and lengths of the models looked at."""
-    model = _looked_at(run)
-    task = TASKS[model.task]
-    inputs = ORIGINAL_INPUTS if run.inputs in (None, PAIRED) else run.inputs
-    examples = examples_of(
-        inputs,
-        language,
-        source_of(model),
-        lambda code: run_examples(context, run, code, run.split, run.examples),
-    )
-    tokenizer = load_tokenizer(str(context.store.model(model)))
-    baseline = task.majority(seen(), examples)
-    return evaluation(
-        task,
-        examples,
-        tokenizer,
-        context.optimization(model.optimization),
-        baseline=baseline,
-        language=language_read(inputs, language, source_of(model)),
-    )
-
-
-def _sources(run: Measure) -> tuple[str, ...]:
-    """Return the source languages of the models a measurement is about."""
-    return next((source_of(model) for model in _models(run) if source_of(model)), ())
 
 
 @contextmanager
@@ -338,24 +209,57 @@ def _threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _how(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
-    """Say when and on what a run was made."""
+def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
+    """Return how long it took to make a run, on what, and with which versions."""
     on_gpu = torch.cuda.is_available()
-    names = ("torch", "transformers", "tokenizers", *(("sacrebleu",) if isinstance(run, Translate) else ()))
+    libraries = (
+        "torch",
+        "transformers",
+        "tokenizers",
+        *(("sacrebleu",) if isinstance(run, Translate) else ()),
+    )
     return {
         "seconds": round(seconds, 3),
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
         "threads": context.threads,
-        "precision": context.settled(_asked_precision(run)),
+        "precision": context.resolved(run.precision),
         "versions": {"isogloss": VERSION, "python": platform.python_version()}
-        | {name: version(name) for name in names},
+        | {name: version(name) for name in libraries},
     }
 
 
-def _asked_precision(run: Run) -> str:
-    """Return the precision a run's values ask for; a measurement is made in that of its models."""
-    if isinstance(run, FineTune):
-        return run.optimization.precision
-    if isinstance(run, Measure):
-        return next((_asked_precision(subject) for subject in run.subjects), "auto")
-    return str(getattr(getattr(run, "method", None), "precision", "auto"))
+KINDS = {"train": "training", "dev": "development", "test": "test"}
+
+
+def fewer_than_asked(run: Run, sources: Sources) -> Iterator[str]:
+    """Yield a warning for each split a run reads that has fewer examples than the run asks for."""
+    for split in run.splits_read:
+        labelled = "bitext" not in sources.corpus(split.corpus).tasks
+        # What a translation lost is told where it was made.
+        if split.examples and not (labelled and is_translation(split.language)):
+            yield from _warning(split, _size(split, sources))
+
+
+def fewer_in_plan(runs: Iterable[Run]) -> list[str]:
+    """List the same for all runs of a plan, where sizes are known without reading: of built-in corpora."""
+    splits = dict.fromkeys(split for run in runs for split in run.splits_read)
+    known = {split: built_in_size(split.corpus, split.language, split.split) for split in splits}
+    warnings = [_warning(split, size) for split, size in known.items() if size is not None]
+    return list(dict.fromkeys(text for some in warnings for text in some))
+
+
+def _size(split: SplitRead, sources: Sources) -> int:
+    """Count a split's examples, as far as they are asked for."""
+    known = built_in_size(split.corpus, split.language, split.split)
+    if known is not None:
+        return known
+    read = sources.stream(split.corpus, split.language, split.split, treebanks=split.treebanks)
+    return sum(1 for _ in islice(read, split.examples))
+
+
+def _warning(split: SplitRead, size: int) -> Iterator[str]:
+    if size < split.examples:
+        yield (
+            f"asked for {split.examples:,} {KINDS[split.split]} examples of {split.language} in "
+            f"{split.corpus}: there are {size:,}; all were read."
+        )

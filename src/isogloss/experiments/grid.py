@@ -1,34 +1,40 @@
-"""From a recipe to the runs it asks for: every product, every name and every file checked beforehand."""
+"""From a recipe's [grid] to its models: every product, every name and every file checked beforehand."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Translate
+from isogloss.core.languages import check_language
+from isogloss.core.run_parts import Optimization
+from isogloss.data import CORPORA
 from isogloss.data.corpora import Split
 from isogloss.data.layouts import is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
-from isogloss.experiments.alignments import Asked, alignments
-from isogloss.experiments.encoders import check_read, encoder_label, most_subwords, place_of
-from isogloss.experiments.grid_lists import check_lists, check_tasks, many, seeds_for, tasks_of, treebanks_of
+from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.encoder_runs import Encoder, Pretrain
+from isogloss.experiments.encoders import check_read, most_subwords, place_of
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,
+    OneOrMany,
     Recipe,
     Table,
     checked,
     located,
+    names,
+    part_of,
+    plug_in,
     refuse_empty_or_twice,
     refuse_unknown,
 )
-from isogloss.experiments.translations import TranslatedBy, Wanted, check_labels
+from isogloss.experiments.runs import FineTune, Translate
+from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
 from isogloss.methods import METHODS, Method, Mixing, UsesTeacher
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
-from isogloss.training.setting import Reads
 
 SPECIAL = 2
 """Subwords of every row that no window may overlap: the one that opens it and the one that closes it."""
@@ -73,7 +79,7 @@ class MethodEntry:
     method: Method
     changes: Table
     where: str
-    by: TranslatedBy | None = None
+    by: RecipeTranslator | None = None
     """Who translates what it reads in translation; None where that is read from files."""
 
 
@@ -83,7 +89,7 @@ def cells(
     sources: Sources,
     where: str,
     *,
-    by: Sequence[TranslatedBy] = (),
+    by: Sequence[RecipeTranslator] = (),
 ) -> list[Cell]:
     """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds.
 
@@ -92,7 +98,7 @@ def cells(
     grid = recipe.grid
     if grid is None:
         return []
-    check_lists(grid, f"{where}: grid")
+    _check_lists(grid, f"{where}: grid")
     entries = [
         one
         for place, table in enumerate(grid.method)
@@ -170,13 +176,11 @@ def _points(
 ) -> Iterator[tuple[Cell, Table]]:
     """Give every point of the grid but its methods, with what it changes of the optimization."""
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
-    asked = [
-        (corpus, task) for corpus in many(grid.corpus) for task in tasks_of(grid, corpus, sources, where)
-    ]
-    check_tasks(grid, {task for _, task in asked}, where)
-    for encoder, (corpus, task), source in product(built, asked, many(grid.source)):
+    asked = [(corpus, task) for corpus in _many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
+    _check_tasks(grid, {task for _, task in asked}, where)
+    for encoder, (corpus, task), source in product(built, asked, _many(grid.source)):
         languages = tuple(source.split("+"))
-        seeds = seeds_for(grid, encoder, built, where)
+        seeds = _seeds(grid, encoder, built, where)
         for target, changes, seed in product(grid.targets, variants, seeds):
             cell = Cell(
                 encoder=encoder,
@@ -185,7 +189,7 @@ def _points(
                 source=languages,
                 target=target,
                 seed=seed,
-                treebanks=treebanks_of(grid, corpus, sources),
+                treebanks=_treebanks(grid, corpus, sources),
                 examples=grid.examples,
                 dev_examples=grid.dev_examples,
                 where=where,
@@ -195,32 +199,25 @@ def _points(
 
 
 def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
-    name = table.get("name")
-    if name not in METHODS:
-        raise unknown_name(where, "method", str(name), METHODS)
-    kind: type[Method] = METHODS[name]
-    own, shared, about = (
-        {one.name for one in fields(part)}  # type: ignore[arg-type]
-        for part in (kind, Optimization, MethodTable)
-    )
-    refuse_unknown(table, own | shared | about, f"method {name}", where)
-    choice: MethodTable = checked(MethodTable, {key: table[key] for key in about & set(table)}, where)
+    kind = plug_in(table, METHODS, "method", where)
+    refuse_unknown(table, names(kind, Optimization, MethodTable), f"method {kind.name}", where)
+    choice = part_of(table, MethodTable, where)
     for target in choice.targets:
         if target not in grid.targets:
             raise unknown_name(f"{where}: targets", "target of this grid", target, grid.targets)
     for source in choice.sources:
-        if source not in many(grid.source):
-            raise unknown_name(f"{where}: sources", "source of this grid", source, many(grid.source))
+        if source not in _many(grid.source):
+            raise unknown_name(f"{where}: sources", "source of this grid", source, _many(grid.source))
     return MethodEntry(
         choice=choice,
-        label=choice.label or name,
-        method=checked(kind, {key: table[key] for key in own & set(table)}, where),
-        changes={key: table[key] for key in shared & set(table)},
+        label=choice.label or kind.name,
+        method=part_of(table, kind, where),
+        changes={key: table[key] for key in names(Optimization) & set(table)},
         where=where,
     )
 
 
-def _translated(entry: MethodEntry, by: Sequence[TranslatedBy]) -> list[MethodEntry]:
+def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
     """Give a method once for each translator, if it reads translations."""
     reads = entry.method.reads(("en",), ("sw",))
     if not by or not any(map(is_translation, (*reads.train, *reads.dev))):
@@ -233,7 +230,7 @@ def _translated(entry: MethodEntry, by: Sequence[TranslatedBy]) -> list[MethodEn
 
 def _variants(table: Table, where: str) -> Iterator[Table]:
     """Give every combination of the values of list-valued fields."""
-    refuse_unknown(table, [one.name for one in fields(Optimization)], "the optimization", where)
+    refuse_unknown(table, names(Optimization), "the optimization", where)
     lists = {key: value if isinstance(value, list) else [value] for key, value in table.items()}
     for key, values in lists.items():
         refuse_empty_or_twice(values, f"{where}.{key}")
@@ -244,14 +241,15 @@ def _variants(table: Table, where: str) -> Iterator[Table]:
 
 
 def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources) -> FineTune:
-    sides = entry.method.uses
-    source = cell.source if "source" in sides else ()
-    target = cell.targets if "target" in sides else ()
+    uses = entry.method.uses
+    source = cell.source if "source" in uses else ()
+    target = cell.targets if "target" in uses else ()
     languages = (*source, *target)
     reads = entry.method.reads(source, target)
     wanted: list[tuple[Split, str]] = [("train", code) for code in reads.train]
     wanted += [("dev", code) for code in reads.dev]
     made = _made(cell, entry, wanted, sources)
+    request = AlignmentRequest(recipe.align, entry.where)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     return FineTune(
         encoder=cell.encoder,
@@ -261,7 +259,9 @@ def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sourc
         source=source,
         target=target,
         optimization=_optimization(changes, cell, entry, sources),
-        aligned=_aligned(reads, cell, recipe, entry.where, sources),
+        aligned=alignments(request, sources, cell.encoder, reads.bitext, reads.pairs)
+        if reads.bitext
+        else None,
         translated=made or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
         examples=cell.examples,
@@ -280,7 +280,7 @@ def _made(
     check_labels(cell.task, entry.method, entry.where)
     return tuple(
         entry.by.run(
-            Wanted(
+            TranslationRequest(
                 corpus=cell.corpus,
                 languages=code,
                 split=split,
@@ -317,15 +317,6 @@ def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> N
             method.check(cell.task, load_encoder_config(place))
 
 
-def _aligned(
-    reads: Reads, cell: Cell, recipe: Recipe, where: str, sources: Sources
-) -> tuple[Align, ...] | None:
-    """Return the word alignments a method trains on; None for one that reads no bitext."""
-    if not reads.bitext:
-        return None
-    return alignments(Asked(recipe.align, where), sources, cell.encoder, reads.bitext, reads.pairs)
-
-
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
     """Check a model's optimization, also against what its encoder has positions for."""
     most = most_subwords(cell.encoder, place_of(cell.encoder, sources.encoders))
@@ -339,7 +330,7 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
     if most is not None and found.limit > most:
         raise ConfigError(
             f"{entry.where}: limit: rows of {found.limit} subwords do not fit into the {most} positions of "
-            f"encoder {encoder_label(cell.encoder)!r}. Lower limit (in grid.optimization) to {most} or less."
+            f"encoder {cell.encoder.label!r}. Lower limit (in grid.optimization) to {most} or less."
         )
     return found
 
@@ -348,6 +339,98 @@ def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimi
     """Check an optimization; lengths it does not say are the task's, as far as they fit."""
     task = TASKS[cell.task]
     limit = task.limit if most is None else min(task.limit, most)
-    found: Optimization = checked(Optimization, {"limit": limit, **changes}, where)
+    found = checked(Optimization, {"limit": limit, **changes}, where)
     overlap = min(task.overlap, task.overlap * found.limit // task.limit)
     return found if "overlap" in changes else replace(found, overlap=overlap)
+
+
+def _check_lists(grid: GridTable, where: str) -> None:
+    """Refuse lists that are empty or name a thing twice, and what is no language code."""
+    for name in ("corpus", "source", "targets", "seeds", "method"):
+        value = getattr(grid, name)
+        refuse_empty_or_twice(_many(value), f"{where}.{name}")
+    sources = [code for source in _many(grid.source) for code in source.split("+")]
+    targets = [code for target in grid.targets for code in target.split("+")]
+    for code in sources:
+        check_language(code, f"{where}.source")
+    for code in targets:
+        check_language(code, f"{where}.targets")
+    if all(code in source.split("+") for source in _many(grid.source) for code in targets):
+        raise ConfigError(
+            f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
+        )
+    for code in grid.treebanks:
+        if code not in (*sources, *targets):
+            raise unknown_name(f"{where}.treebanks", "language of this grid", code, [*sources, *targets])
+
+
+def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
+    """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
+    chosen = tuple(sorted(grid.treebanks.items()))
+    takes = [one for one in _many(grid.corpus) if chosen and sources.has_treebanks(one)]
+    return chosen if corpus in takes or not takes else ()
+
+
+def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:
+    """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
+    with located(f"{where}: grid.corpus"):
+        there = [task for task in sources.corpus(corpus).tasks if task in TASKS]
+    asked = _many(grid.task)
+    for task in asked:
+        if task not in TASKS:
+            raise unknown_name(f"{where}: grid.task", "task", task, TASKS)
+    if not there:
+        fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
+        raise ConfigError(
+            f"{where}: grid.corpus: {corpus!r} has no labels that a task here can use. "
+            f"Choose one of: {', '.join(fitting)}."
+        )
+    found = tuple(task for task in asked if task in there) if asked else tuple(there)
+    if not found:
+        raise ConfigError(
+            f"{where}: grid.task: corpus {corpus!r} has no labels for {' or '.join(map(repr, asked))}, only "
+            f"for {', '.join(there)}. Choose another corpus or task."
+        )
+    if not asked and len(there) > 1:
+        raise ConfigError(
+            f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there)}. Name one of them."
+        )
+    return found
+
+
+def _check_tasks(grid: GridTable, used: set[str], where: str) -> None:
+    """Refuse a task that no corpus of the grid has labels for."""
+    for task in _many(grid.task):
+        if task not in used:
+            raise ConfigError(
+                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
+            )
+
+
+def _many(value: OneOrMany) -> tuple[str, ...]:
+    """Return one or several as several."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _seeds(grid: GridTable, encoder: Encoder, built: Mapping[Encoder, str], where: str) -> tuple[int, ...]:
+    """Return the seeds an encoder is fine-tuned with: all, or its own where there is one encoder for each."""
+    there = _pretraining_seeds(encoder, built)
+    if len(there) < 2:
+        return grid.seeds
+    for seed in grid.seeds:
+        if seed not in there:
+            raise ConfigError(
+                f"{where}: grid.seeds: {seed}: a model starts from the encoder of its own seed, and "
+                f"{built[encoder]!r} is pretrained with {', '.join(map(str, sorted(there)))}. Name these."
+            )
+    first = encoder.original
+    return tuple(seed for seed in grid.seeds if isinstance(first, Pretrain) and seed == first.seed)
+
+
+def _pretraining_seeds(encoder: Encoder, built: Mapping[Encoder, str]) -> frozenset[int]:
+    """Return the seeds of the encoders that differ from this one in the seed of their pretraining alone."""
+    first = encoder.original
+    if not isinstance(first, Pretrain):
+        return frozenset()
+    others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
+    return frozenset(other.seed for other in others if replace(other, seed=first.seed) == first)

@@ -1,28 +1,83 @@
-"""The plan: all runs of a recipe, what is needed first, before the first one starts."""
+"""The plan of a recipe: all its runs, what is needed first, before the first one starts."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.run_graph import in_order
-from isogloss.core.runs import Encoder, Pretrained, Run
+from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
-from isogloss.experiments.grid import Cell, cells
-from isogloss.experiments.measured_encoders import over_encoders, over_parallel, over_states, over_text
-from isogloss.experiments.measured_models import (
-    Chosen,
-    choose,
-    over_cells,
-    over_models,
-    over_scores,
-    over_seeds,
+from isogloss.experiments.asking import folder_for, recipe_text, request
+from isogloss.experiments.encoder_runs import Encoder, Pretrained
+from isogloss.experiments.encoders import ORIGINAL, encoder_entries, places, planned_encoders
+from isogloss.experiments.grid import cells
+from isogloss.experiments.measures import measurements
+from isogloss.experiments.recipe import Recipe, located, read_recipe
+from isogloss.experiments.runs import FineTune, Measure, Run, in_order
+from isogloss.experiments.store import Store
+from isogloss.experiments.translations import (
+    models_named,
+    scored_translations,
+    translator_places,
+    translators,
 )
-from isogloss.experiments.recipe import (
-    Recipe,
-)
-from isogloss.experiments.translations import scored_translations, translators
-from isogloss.training.inputs import PAIRED, TRANSLATED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A recipe's runs and where they will be."""
+
+    recipe: Recipe
+    text: str
+    asked: str = ""
+    """What this was planned for (``asking.request``)."""
+    runs: list[Run]
+    store: Store
+    sources: Sources
+    encoders: Mapping[Encoder, str] = field(default_factory=dict)
+    """The recipe's encoders, each with its label."""
+
+    def write(self, command: str) -> None:
+        """Write the plan into the folder of the runs, with the labels of the recipe's encoders by id."""
+        labels = {identity(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
+        about = {"title": self.recipe.title, "recipe": self.text, "command": command}
+        self.store.write_plan(self.runs, {**about, "labels": labels, "asked": self.asked})
+
+    def title(self, run: Run) -> str:
+        """Say what a run is, and, where there are several encoders, which of them it is about."""
+        labels = [self.encoders[one] for one in _encoders_in(run) if one in self.encoders]
+        several = len(set(self.encoders.values())) > 1
+        about = ", ".join(dict.fromkeys(labels)) if several else ""
+        return f"{run.title} ({about})" if about else run.title
+
+
+def plan_recipe(
+    name: str,
+    *,
+    out: Path | None = None,
+    data: str | Path | None = None,
+    changes: Mapping[str, Any] | None = None,
+    scale: str = "",
+) -> Planned:
+    """Read a recipe (a file, or the name of a packaged one) and expand it; every mistake is found here."""
+    text, where = recipe_text(name)
+    asked = request(text, changes=changes, scale=scale, data=data)
+    recipe = read_recipe(text, where=where, changes=changes, scale=scale)
+    root = folder_for(name, out)
+    if root.exists() and not root.is_dir():
+        raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
+    sources = Sources(str(data or ""), _places(recipe, where))
+    built = planned_encoders(recipe, sources, where)
+    return Planned(
+        recipe=recipe,
+        text=text,
+        asked=asked,
+        runs=plan(recipe, built, sources, where),
+        store=Store(root),
+        sources=sources,
+        encoders=built,
+    )
 
 
 def plan(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str) -> list[Run]:
@@ -35,68 +90,29 @@ def plan(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: 
     runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]
     runs += scored_translations(recipe, by, sources, where)
     runs += [model for cell in grid for model in cell.models.values()]
-    for place, table in enumerate(recipe.measure):
-        chosen = choose(table, recipe.align, f"{where}: measure[{place}]")
-        if chosen.choice.inputs in (TRANSLATED, PAIRED):
-            chosen = replace(chosen, by=by)
-        runs += _measures(chosen, *_of_encoders(chosen, built, grid), sources)
+    runs += measurements(recipe, built, grid, by, sources, where)
     if not runs:
         raise ConfigError(
             f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
             f"nor [[measure]]. Add one of them."
         )
-    return in_order(tuple(runs))
+    return in_order(runs)
 
 
-def _of_encoders(
-    chosen: Chosen, built: Mapping[Encoder, str], grid: list[Cell]
-) -> tuple[list[Encoder], list[Cell]]:
-    """Return the encoders asked for (all when none are named), and the cells of these."""
-    names = chosen.choice.encoders
-    for label in names:
-        if label not in built.values():
-            raise unknown_name(
-                f"{chosen.where}: encoders", "encoder of this recipe", label, {*built.values()}
-            )
-    found = [encoder for encoder, label in built.items() if not names or label in names]
-    return found, [cell for cell in grid if cell.encoder in found]
+def _encoders_in(run: Run) -> list[Encoder]:
+    """List the encoders that a run makes, starts from or measures."""
+    if isinstance(run, Measure):
+        return [encoder for subject in run.subjects for encoder in _encoders_in(subject)]
+    if isinstance(run, FineTune):
+        return [run.encoder]
+    return [run] if isinstance(run, Encoder) else []
 
 
-def _measures(chosen: Chosen, built: list[Encoder], grid: list[Cell], sources: Sources) -> list[Run]:
-    """List what one table asks for: names that are not in the grid are refused, and so is nothing at all."""
-    known: dict[str, set[Any]] = {
-        "tasks": {cell.task for cell in grid},
-        "targets": {cell.target for cell in grid},
-        "seeds": {cell.seed for cell in grid},
-        "methods": {label for cell in grid for label in cell.models},
-    }
-    for name, there in known.items():
-        for value in getattr(chosen.choice, name):
-            if value not in there:
-                names = [str(one) for one in there]
-                raise unknown_name(f"{chosen.where}: {name}", f"{name[:-1]} of the grid", str(value), names)
-    over = chosen.diagnostic.subject
-    if over in ("model", "cell", "scores", "seeds") and not grid:
-        raise ConfigError(
-            f"{chosen.where}: {chosen.diagnostic.name} looks at models, and there is no [grid]. Add one."
-        )
-    found = [run for one in chosen.one_by_one() for run in _MEASURES[over](one, built, grid, sources)]
-    if not found:
-        raise ConfigError(
-            f"{chosen.where}: {chosen.diagnostic.name} finds nothing in the grid to look at. "
-            f"Change its targets, seeds or methods, or those of the grid."
-        )
-    return found
-
-
-_MEASURES: dict[str, Callable[[Chosen, list[Encoder], list[Cell], Sources], Iterable[Run]]] = {
-    "model": over_models,
-    "scores": over_scores,
-    "seeds": over_seeds,
-    "cell": over_cells,
-    "encoder": over_encoders,
-    "states": over_states,
-    "parallel": over_parallel,
-    "words": over_states,
-    "text": over_text,
-}
+def _places(recipe: Recipe, where: str) -> dict[str, str]:
+    """Return where the recipe's encoders and translation models are on this machine."""
+    entries = encoder_entries(recipe)
+    named = [entry if isinstance(entry, str) else entry.pretrained for entry in entries]
+    with located(f"{where}: encoder"):
+        found = places(source for source in named if source)
+    with located(f"{where}: translate.model"):
+        return found | translator_places(models_named(recipe.translate))

@@ -8,13 +8,13 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any
+from functools import cache
+from typing import Any, TypeGuard, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
-from isogloss.core.runs import Architecture, Count, Modules, Positive, Whole
-from isogloss.experiments.shared_fields import with_shared
+from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Whole
 from isogloss.training.gradient_conflict import Conflict
 
 _EXPECTED = {
@@ -38,6 +38,7 @@ _EXPECTED = {
 
 Table = dict[str, Any]
 OneOrMany = str | tuple[str, ...]
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,24 +220,47 @@ def read_recipe(
     for key, value in (changes or {}).items():
         _set(body, key.split("."), value, where)
     if isinstance(body.get("pretrain"), dict):
-        known = {one.name for one in fields(PretrainTable)}
-        refuse_unknown(body["pretrain"], known, "pretraining", f"{where}: pretrain")
-    recipe: Recipe = checked(Recipe, with_shared(body, where), where)
-    return recipe
+        refuse_unknown(body["pretrain"], names(PretrainTable), "pretraining", f"{where}: pretrain")
+    return checked(Recipe, _with_shared(body, where), where)
 
 
-def checked(kind: type[Any], values: object, where: str) -> Any:
+def plug_in(
+    table: Table, kinds: Mapping[str, type[Part]], what: str, where: str, default: str = ""
+) -> type[Part]:
+    """Return the class a table names; ConfigError, with the nearest match, for a name there is none of."""
+    name = table.get("name", default or None)
+    if not isinstance(name, str) or name not in kinds:
+        raise unknown_name(where, what, str(name), kinds)
+    return kinds[name]
+
+
+def part_of(table: Table, kind: type[Part], where: str, only: Collection[str] | None = None) -> Part:
+    """Build a frozen dataclass from its fields in a table that holds those of others too.
+
+    ``only`` names the fields it may take from there; all of its own when left out.
+    """
+    own = names(kind) if only is None else only
+    return checked(kind, {key: value for key, value in table.items() if key in own}, where)
+
+
+def names(*kinds: type[object]) -> set[str]:
+    """Return the names of the fields of dataclasses."""
+    return {one.name for kind in kinds for one in fields(kind)}  # type: ignore[arg-type]
+
+
+def checked(kind: type[Part], values: object, where: str) -> Part:
     """Build a frozen dataclass from plain data; every mistake is a ConfigError naming the field."""
     try:
         with located(where):
-            return _adapter(kind).validate_python(values)
+            built: Part = _adapter(kind).validate_python(values)  # type: ignore[arg-type]
+            return built
     except ValidationError as error:
         raise ConfigError(_explain(error, kind, where)) from error
 
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Put the place in the recipe before the message of whatever is found wrong inside."""
+    """Prefix errors with the place in the recipe."""
     try:
         yield
     except InputError as error:
@@ -263,16 +287,13 @@ def refuse_empty_or_twice(values: Collection[object], where: str) -> None:
             raise ConfigError(f"{where}: {value!r} is named twice. Name it once.")
 
 
+@cache
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    _forbid_unknown(kind)
-    return TypeAdapter(kind)
-
-
-def _forbid_unknown(kind: type[Any]) -> None:
     strict = ConfigDict(extra="forbid", allow_inf_nan=False)
     for part in (kind, PretrainTable, EncoderTable, GridTable, Architecture):
         if "__pydantic_config__" not in vars(part):
             setattr(part, "__pydantic_config__", strict)  # noqa: B010 (pydantic's name for it)
+    return TypeAdapter(kind)
 
 
 def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
@@ -335,3 +356,39 @@ def _set(body: Table, path: list[str], value: object, where: str) -> None:
             inner[key] = value
         else:
             inner = inner.setdefault(key, {}) if isinstance(inner, dict) else inner[key]
+
+
+def _with_shared(body: Table, where: str) -> Table:
+    """Return a recipe's body with the fields of [pretrain] in every encoder.pretrain table that lacks them.
+
+    A table within (architecture, method, modules, lines) is completed field by field. What is no table is
+    left for the recipe's own checks to find.
+    """
+    shared: Any = body.get("pretrain")
+    encoder: Any = body.get("encoder")
+    if not shared or not isinstance(shared, dict):
+        return body
+    tables = encoder if isinstance(encoder, list) else [encoder]
+    if not any(map(_is_pretrained_here, tables)):
+        raise ConfigError(
+            f"{where}: pretrain: it says what encoder.pretrain tables have in common, and there is none. "
+            f"Write [encoder.pretrain] for one encoder, or [[encoder]] with pretrain for each of several."
+        )
+    filled = [
+        {**one, "pretrain": _completed(one["pretrain"], shared)} if _is_pretrained_here(one) else one
+        for one in tables
+    ]
+    return {**body, "encoder": filled if isinstance(encoder, list) else filled[0]}
+
+
+def _completed(own: Table, shared: Table) -> Table:
+    """Return a table with what it lacks taken from another, tables within likewise; its own value wins."""
+    found = {**shared, **own}
+    for key in own.keys() & shared.keys():
+        if isinstance(own[key], dict) and isinstance(shared[key], dict):
+            found[key] = _completed(own[key], shared[key])
+    return found
+
+
+def _is_pretrained_here(table: object) -> TypeGuard[Table]:
+    return isinstance(table, dict) and isinstance(table.get("pretrain"), dict)

@@ -1,15 +1,21 @@
-"""The store: one folder a run, named by its id; a run is finished if and only if its record is there."""
+"""The store: one folder a run, named by its id; a run is finished if and only if its record is there.
+
+Damaged records, models and checkpoints (a machine that lost power, an incomplete copy) are set aside and made
+again.
+"""
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import InputError, StorageError
+from isogloss.core.identity import identity
 from isogloss.core.locking import locked
 from isogloss.core.records import (
     MADE,
@@ -21,8 +27,9 @@ from isogloss.core.records import (
     write_text,
     writing,
 )
-from isogloss.core.run_graph import run_id
-from isogloss.core.runs import Run
+
+if TYPE_CHECKING:
+    from isogloss.experiments.runs import Run
 
 FAILED = "failed.json"
 PLAN = "plan.json"
@@ -31,6 +38,14 @@ HOLDER = ".lock.process"
 """Who holds the lock: on Windows a locked file cannot be read."""
 
 PRECISION = "precision.json"
+WORK = "work"
+"""Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""
+
+DAMAGED = "damaged-"
+"""Prefix of the names of what was set aside."""
+
+ADVICE = re.compile(r"\. (Delete|Copy) .*", re.DOTALL)
+"""What an error advises the user to do, and is done here."""
 
 
 @dataclass(frozen=True)
@@ -57,23 +72,23 @@ class Store:
 
     root: Path
 
-    def folder(self, run: Run) -> Path:
+    def folder(self, run: "Run") -> Path:
         """Return the run's folder, whether it exists or not."""
-        return self.root / run_id(run)
+        return self.root / identity(run)
 
-    def model(self, run: Run) -> Path:
+    def model(self, run: "Run") -> Path:
         """Return the folder of the run's encoder or model: an ordinary Hugging Face folder."""
         return self.folder(run) / "model"
 
-    def is_finished(self, run: Run) -> bool:
+    def is_finished(self, run: "Run") -> bool:
         """Tell whether the run has a record."""
         return (self.folder(run) / RECORD).exists()
 
-    def record(self, run: Run) -> Record:
+    def record(self, run: "Run") -> Record:
         """Read a finished run's record."""
         return read_record(self.folder(run))
 
-    def start(self, run: Run) -> Path:
+    def start(self, run: "Run") -> Path:
         """Make the run's folder, forget an earlier failure, and return it."""
         folder = self.folder(run)
         try:
@@ -92,13 +107,13 @@ class Store:
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
         write_record(folder, record)
 
-    def fail(self, run: Run, message: str) -> None:
+    def fail(self, run: "Run", message: str) -> None:
         """Note why a run could not finish; the next call tries it again."""
         write_text(self.folder(run) / FAILED, json.dumps({"error": message}, ensure_ascii=False) + "\n")
 
-    def write_plan(self, runs: list[Run], about: Mapping[str, object]) -> None:
+    def write_plan(self, runs: "list[Run]", about: Mapping[str, object]) -> None:
         """Note what the last recipe asked for: reports are about these runs, and say what is about them."""
-        body = {**about, "runs": [run_id(run) for run in runs]}
+        body = {**about, "runs": [identity(run) for run in runs]}
         write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
     def plan(self) -> dict[str, Any]:
@@ -151,7 +166,70 @@ class Store:
         what = f"{len(found)} runs begin with" if found else "no finished run"
         raise StorageError(f"{self.root}: {what} {prefix!r}. Finished runs: {there}.")
 
-    def remove_leftovers(self, run: Run, *names: str) -> None:
+    def remove_leftovers(self, run: "Run", *names: str) -> None:
         """Remove what only an unfinished run needs."""
         for name in names:
             shutil.rmtree(self.folder(run) / name, ignore_errors=True)
+
+
+def set_damage_aside(store: Store, runs: "Sequence[Run]") -> dict[str, str]:
+    """Set damaged records, models and checkpoints aside; return what was wrong, by run.
+
+    A run whose record or model was set aside has no record any more; one without its checkpoint starts over.
+    """
+    found: dict[str, str] = {}
+    for run in runs:
+        for path, why in _damage(store, run):
+            _set_aside(path)
+            found[identity(run)] = f"{why} Set aside as {DAMAGED}{path.name}, and made again."
+    return found
+
+
+def _damage(store: Store, run: "Run") -> Iterator[tuple[Path, str]]:
+    if not store.is_finished(run):
+        for checkpoint in sorted((store.folder(run) / WORK).rglob("checkpoint-*")):
+            if why := _unreadable(checkpoint):
+                yield checkpoint, f"{checkpoint}: this checkpoint is damaged ({why})."
+        return
+    record, model = store.folder(run) / RECORD, store.model(run)
+    try:
+        store.record(run)
+    except StorageError as error:
+        if isinstance(error.__cause__, OSError):  # It may be whole, and is not ours to read.
+            raise
+        yield record, ADVICE.sub(".", str(error))
+        return
+    if model.is_dir():
+        from isogloss.encoders.folders import check_weights, read_config
+
+        try:
+            read_config(model)
+            check_weights(model, "AutoModel")
+        except InputError as error:
+            yield model, ADVICE.sub(".", str(error))
+            _set_aside(record)  # Finished is what has a record: this run is so no longer.
+
+
+def _unreadable(checkpoint: Path) -> str:
+    """Say why a checkpoint cannot be read; nothing where it can, or is none."""
+    from safetensors import SafetensorError, safe_open
+
+    for path in sorted(checkpoint.iterdir()) if checkpoint.is_dir() else ():
+        try:
+            if path.suffix == ".json":
+                json.loads(path.read_text(encoding="utf-8"))
+            elif path.suffix == ".safetensors":
+                with safe_open(path, framework="numpy"):  # Compares its header with the file's length.
+                    pass
+        except (OSError, SafetensorError, ValueError) as error:
+            return f"{path.name}: {' '.join(str(error).split())}"
+    return ""
+
+
+def _set_aside(path: Path) -> None:
+    """Rename a file or folder; what was set aside before it goes."""
+    aside = path.with_name(f"{DAMAGED}{path.name}")
+    with writing(aside):
+        if aside.is_dir():
+            shutil.rmtree(aside)
+        path.replace(aside)

@@ -1,6 +1,6 @@
 """Pretraining in several processes, as ``accelerate launch -m isogloss run`` starts them.
 
-All of them compute; only the first takes the folder's lock, writes and tells. Encoders that are pretrained
+All of them compute; only the first takes the folder's lock, writes and reports. Encoders that are pretrained
 are made together; whatever else a recipe asks for is left to the same command started alone, whose records
 are the same however many processes made the encoders (within the rounding of sums).
 """
@@ -10,13 +10,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.run_graph import run_id
-from isogloss.core.runs import Pretrain, Run
+from isogloss.experiments.context import RunContext, precision_here
+from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.engine import Announce, excusable, run_serially
 from isogloss.experiments.execute import compute_without_recording
-from isogloss.experiments.run_context import RunContext
-from isogloss.experiments.running import Planned, precision_here
+from isogloss.experiments.plan import Planned
+from isogloss.experiments.runs import Run
 from isogloss.experiments.store import Outcome
 from isogloss.training.distributed import barrier, is_main_process, main_process_first
 
@@ -70,7 +71,7 @@ def _help(context: RunContext, runs: Sequence[Run]) -> Outcome:
         try:
             compute_without_recording(context, run)
         except excusable() as error:
-            outcome.failed[run_id(run)] = str(error)
+            outcome.failed[identity(run)] = str(error)
         else:
-            outcome.made.append(run_id(run))
+            outcome.made.append(identity(run))
     return outcome

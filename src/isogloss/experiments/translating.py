@@ -1,128 +1,137 @@
-"""Translating by itself: a corpus's split as a recipe would translate it, or text line by line."""
+"""Making translations: models trained on bitext, and examples translated with their labels."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import cast
 
-from isogloss.core.errors import ConfigError, StorageError, unknown_name
-from isogloss.core.languages import check_language
-from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import Record, Row
-from isogloss.core.runs import Pretrained, Run, Translate
-from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.sources import Sources
-from isogloss.experiments.labels import translator_label
-from isogloss.experiments.recipe import Recipe
-from isogloss.experiments.running import Planned, make
-from isogloss.experiments.store import Store
-from isogloss.experiments.translation_runs import EXAMPLES
-from isogloss.experiments.translations import (
-    TranslatedBy,
-    Wanted,
-    models_named,
-    translator_places,
-    translators,
-)
+from isogloss.aligners import Aligner, AlignSetting
+from isogloss.core.errors import RunError
+from isogloss.core.rows import TranslatedSplit, as_row
+from isogloss.data.corpora import Split
+from isogloss.data.examples import Example, Translation, write_examples
+from isogloss.data.label_projection import AnswerSearch, Carried, Way, translate_examples
+from isogloss.data.translated_text import Translated
+from isogloss.encoders import save_model
+from isogloss.experiments.context import EXAMPLES, RunContext, RunResult
+from isogloss.experiments.runs import TrainTranslator, Translate
+from isogloss.metrics.translation import bleu, chrf, signature
+from isogloss.training.setting import TranslationSetting
 from isogloss.translators import TranslateSetting
 
-WHERE = "command line"
 
+def train_translator(context: RunContext, run: TrainTranslator) -> RunResult:
+    """Train a translation model."""
 
-@dataclass(frozen=True, kw_only=True)
-class Direction:
-    """From which language into which, and by whom."""
+    def read(corpus: str, split: Split, count: int) -> dict[str, list[Translation]]:
+        examples = partial(context.sources.examples, corpus, split=split, examples=count)
+        return {pair: cast(list[Translation], examples(pair)) for pair in run.pairs}
 
-    source: str
-    target: str
-    table: Mapping[str, Any]
-    """The translator, its model and its fields, as in a recipe's [translate]."""
-
-    def by(self, sources: Sources) -> TranslatedBy:
-        """Build the translator; ConfigError where it cannot be."""
-        check_language(self.source, "--from")
-        check_language(self.target, "--into")
-        recipe = Recipe(title="", translate=dict(self.table))
-        found = translators(recipe, sources, WHERE)
-        if len(found) > 1:
-            labels = "; ".join(one.label for one in found)
-            raise ConfigError(f"--set: several translators ({labels}). Give one value, not a list.")
-        return found[0]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SplitWanted:
-    """Which split of a corpus is translated."""
-
-    corpus: str
-    split: str = "train"
-    examples: int = 0
-
-
-@dataclass(frozen=True)
-class SplitTranslated:
-    """A translation that is there: what it came to, what to know of it, and the file of its examples."""
-
-    row: Row
-    warnings: tuple[str, ...]
-    file: Path
-
-
-def translate_split(
-    direction: Direction,
-    wanted: SplitWanted,
-    *,
-    out: Path,
-    data: str = "",
-    on_progress: OnProgress = no_progress,
-) -> SplitTranslated:
-    """Translate a split that is not translated yet in the folder ``out``."""
-    if wanted.split not in SPLITS:
-        raise unknown_name("--split", "split", wanted.split, SPLITS)
-    split: Split = next(one for one in SPLITS if one == wanted.split)
-    sources = Sources(data, translator_places(models_named(direction.table)))
-    languages = f"{direction.source}-{direction.target}"
-    run = direction.by(sources).run(
-        Wanted(corpus=wanted.corpus, languages=languages, split=split, examples=wanted.examples, where=WHERE),
-        sources,
+    setting = TranslationSetting(
+        bitext=read(run.bitext, "train", run.examples),
+        dev=read(run.dev, "dev", run.method.dev_sentences) if run.dev else {},
+        folder=context.work(run),
+        seed=run.seed,
+        on_progress=context.on_progress,
     )
-    runs: list[Run] = [run]
-    recipe = Recipe(title=f"{wanted.corpus} in translation")
-    planned = Planned(recipe=recipe, text="", runs=runs, store=Store(out), sources=sources)
-    with planned.store.lock():
-        planned.write(f"isogloss translate {wanted.corpus} {languages}")
-        outcome = make(planned, jobs=1, announce=lambda *_: None, on_progress=on_progress)
-    for key, message in outcome.failed.items():
-        raise StorageError(f"translation {key}: {message}")
-    record = planned.store.record(run)
-    return SplitTranslated(_row(run, record), record.warnings, planned.store.folder(run) / EXAMPLES)
+    method = replace(run.method, precision=context.resolved(run.precision))
+    model, tokenizer, fitted = method.train(setting)
+    save_model(model, tokenizer, context.store.model(run))
+    return RunResult(fitted.rows)
 
 
-def _row(run: Translate, record: Record) -> Row:
-    """Say what was translated, by whom, and what it came to; no score where there is none."""
-    (found,) = record.rows
-    return {
-        "corpus": run.corpus,
-        "languages": run.languages,
-        "split": run.split,
-        "translator": translator_label([run]),
-        **{name: value for name, value in found.items() if value is not None},
-    }
+def translate(context: RunContext, run: Translate) -> RunResult:
+    """Translate a split; where it is bitext, score the translations against its own."""
+    originals = _originals(context, run)
+    carried = translate_examples(
+        originals,
+        partial(_translated, context, run),
+        search=_search(context, run),
+        language=run.direction[1],
+    )
+    where = f"{run.corpus} {run.languages} {run.split}"
+    if not carried.examples:
+        raise RunError(
+            f"{where}: of {len(originals)} questions no answer was found again in the translation. "
+            f"Try other ways (translate.answers), or another translator."
+        )
+    write_examples(context.store.folder(run) / EXAMPLES, carried.examples)
+    row = _row(run, originals, carried)
+    return RunResult([as_row(row)], tuple(_warnings(where, len(originals), carried)))
 
 
-def line_translator(
-    direction: Direction, folder: Path, *, on_progress: OnProgress = no_progress
-) -> Callable[[Iterable[str]], Iterator[str]]:
-    """Return what translates lines, one for one, and keeps in the folder what is done already."""
-    sources = Sources("", translator_places(models_named(direction.table)))
-    by = direction.by(sources)
-    by.translator.check(direction.source, direction.target)
-    model = by.model(direction.source, direction.target, sources, WHERE)
+def _originals(context: RunContext, run: Translate) -> list[Example]:
+    if run.start is not None:
+        return context.translated(run.start)
+    return context.sources.examples(
+        run.corpus, run.language_read, run.split, treebanks=run.treebanks, examples=run.examples
+    )
+
+
+def _translated(context: RunContext, run: Translate, texts: Iterable[str]) -> Iterator[Translated]:
+    source, target = run.direction
+    every = list(texts)
     setting = TranslateSetting(
-        source=direction.source,
-        target=direction.target,
-        model=sources.encoder(model) if isinstance(model, Pretrained) else "",
-        folder=folder,
-        on_progress=on_progress,
+        source=source,
+        target=target,
+        model="" if run.model is None else context.encoder(run.model),
+        folder=context.work(run),
+        precision=context.precision,
+        total=len(every),
+        on_progress=context.on_progress,
     )
-    return lambda lines: (one.text for one in by.translator.translate(lines, setting))
+    return run.translator.translate(every, setting)
+
+
+def _search(context: RunContext, run: Translate) -> AnswerSearch | None:
+    if run.answers is None:
+        return None
+    links = None if run.aligner is None else partial(_links, context, run, run.aligner)
+    return AnswerSearch(ways=cast(tuple[Way, ...], run.answers), find_links=links)
+
+
+def _links(
+    context: RunContext, run: Translate, aligner: Aligner, pairs: Sequence[tuple[str, str]]
+) -> Iterator[Iterable[tuple[int, int]]]:
+    """Link the words of texts and their translations."""
+    setting = AlignSetting(
+        pairs=[
+            Translation(id=str(number), first=one, second=other) for number, (one, other) in enumerate(pairs)
+        ],
+        encoder="" if run.encoder is None else context.encoder(run.encoder),
+        precision=context.precision,
+        folder=context.work(run) / "alignment",
+        on_progress=context.on_progress,
+    )
+    return (one.links for one in aligner.align(setting))
+
+
+def _row(run: Translate, originals: Sequence[Example], carried: Carried) -> TranslatedSplit:
+    row = TranslatedSplit(
+        examples=len(originals),
+        translated=len(carried.examples),
+        lost=len(carried.lost),
+        cuts=carried.cuts,
+    )
+    references = [one.second for one in originals if isinstance(one, Translation)]
+    if not references:
+        return row
+    written = [one.second for one in carried.examples if isinstance(one, Translation)]
+    _, language = run.direction
+    return replace(
+        row,
+        metric="chrf",
+        score=chrf(references, written),
+        bleu=bleu(references, written, language),
+        signature=signature(language),
+    )
+
+
+def _warnings(where: str, originals: int, carried: Carried) -> Iterator[str]:
+    if carried.lost:
+        yield (
+            f"{where}: the answers to {len(carried.lost)} of {originals} questions were not found again "
+            f"in the translation; these questions are left out."
+        )
+    if carried.cuts:
+        yield f"{where}: texts were cut at {carried.cuts} places, as they were too long for the translator."

@@ -1,37 +1,48 @@
 """From a recipe's [translate] table to the translations its runs read, and the models that make them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.run_graph import original
-from isogloss.core.runs import Count, Encoder, Pretrained, Run, TrainTranslator, Translate, Whole
+from isogloss.core.run_parts import Count, Whole
 from isogloss.data.bitext import two_languages
-from isogloss.data.corpora import Corpus, Split
+from isogloss.data.corpora import Split
 from isogloss.data.label_projection import WAYS
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.experiments.alignments import aligner_of
+from isogloss.experiments.encoder_runs import Encoder, Pretrained
 from isogloss.experiments.encoders import fingerprint, local_folder
 from isogloss.experiments.recipe import (
     Recipe,
     Table,
     checked,
     located,
+    names,
+    part_of,
+    plug_in,
     refuse_empty_or_twice,
     refuse_unknown,
+)
+from isogloss.experiments.runs import (
+    Run,
+    TrainTranslator,
+    Translate,
+    TranslationModel,
+    language_to_translate,
+    last_step,
 )
 from isogloss.methods import TRANSLATION_TRAINING, Method, UsesTeacher
 from isogloss.tasks import TASKS
 from isogloss.tasks.pair_classification import PairClassification
 from isogloss.tasks.span_qa import SpanQA
 from isogloss.training.precision import check_precision
-from isogloss.translators import TRANSLATORS
+from isogloss.translators import TRANSLATORS, Translator
 
 
 def translation_model(source: str) -> Pretrained:
@@ -77,8 +88,6 @@ def fetch_translators(runs: Iterable[Run]) -> None:
         seq2seq_folder(source)
 
 
-Model = TrainTranslator | Pretrained
-
 ANY = ""
 """The direction of a model that is used for all."""
 
@@ -121,8 +130,8 @@ class TrainTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What is to be translated, and what for."""
+class TranslationRequest:
+    """What is to be translated, and for which use."""
 
     corpus: str
     languages: str
@@ -130,8 +139,8 @@ class Wanted:
     split: Split
     examples: int = 0
     treebanks: Treebanks = ()
-    purpose: Literal["train", "test", "beside"] = "train"
-    """beside: the translation stands beside the example itself, whose answer must not leave a trace in it."""
+    purpose: Literal["train", "test", "pair"] = "train"
+    """pair: a model reads it together with the original, so the answer must leave no trace in it."""
     encoder: Encoder | None = None
     """Whose states a word aligner may compare."""
     where: str
@@ -139,61 +148,61 @@ class Wanted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslatedBy:
-    """One way to translate, checked."""
+class RecipeTranslator:
+    """A translator of a recipe, with its models, checked."""
 
-    translator: Any
-    models: Mapping[str, Model]
+    translator: Translator
+    models: Mapping[str, TranslationModel]
     """By direction."""
     answers: tuple[str, ...]
     align: Table
     label: str = ""
-    """What tells it from others of the recipe; empty when there is but one."""
+    """The fields in which it differs from others of the recipe; empty when there is one."""
     where: str
 
-    def run(self, wanted: Wanted, sources: Sources) -> Translate:
-        """Build the run that translates what is wanted; ConfigError where this cannot be."""
-        where = f"{wanted.where}: {self.where}"
-        source, target = last_step(wanted.languages)
-        start = self._start(wanted, sources)
+    def run(self, request: TranslationRequest, sources: Sources) -> Translate:
+        """Build the run that translates as requested; ConfigError where this cannot be."""
+        where = f"{request.where}: {self.where}"
+        source, target = last_step(request.languages)
+        start = self._start(request, sources)
         with located(where):
             self.translator.check(source, target)
-            corpus = sources.corpus(wanted.corpus)
-            code = code_read(corpus, wanted.languages)
-            own = tuple(pair for pair in wanted.treebanks if pair[0] == code)
-            data = sources.fingerprint(wanted.corpus, code, wanted.split, treebanks=own)
-        answers = self._answers(wanted.purpose) if "qa" in corpus.tasks else None
+            corpus = sources.corpus(request.corpus)
+            code = language_to_translate(request.corpus, request.languages)
+            own = tuple(pair for pair in request.treebanks if pair[0] == code)
+            data = sources.fingerprint(request.corpus, code, request.split, treebanks=own)
+        answers = self._answers(request.purpose) if "qa" in corpus.tasks else None
         aligner = aligner_of(self.align, where) if "alignment" in (answers or ()) else None
-        looks = aligner is not None and aligner.needs_encoder and wanted.encoder is not None
+        compared = request.encoder if aligner is not None and aligner.needs_encoder else None
         return Translate(
-            corpus=wanted.corpus,
-            languages=wanted.languages,
-            split=wanted.split,
+            corpus=request.corpus,
+            languages=request.languages,
+            split=request.split,
             translator=self.translator,
             model=self.model(source, target, sources, where),
             start=start,
             answers=answers,
             aligner=aligner,
-            encoder=original(cast(Encoder, wanted.encoder)) if looks else None,
+            encoder=compared.original if compared is not None else None,
             treebanks=() if start else own,
-            examples=0 if start else wanted.examples,
+            examples=0 if start else request.examples,
             data="" if start else data,
         )
 
-    def _start(self, wanted: Wanted, sources: Sources) -> Translate | None:
-        before, _, _ = wanted.languages.rpartition("-")
-        return self.run(replace(wanted, languages=before), sources) if "-" in before else None
+    def _start(self, request: TranslationRequest, sources: Sources) -> Translate | None:
+        before, _, _ = request.languages.rpartition("-")
+        return self.run(replace(request, languages=before), sources) if "-" in before else None
 
     def _answers(self, purpose: str) -> tuple[str, ...]:
         """Return the ways for a purpose: a text a model is tested on must not have had marks in it."""
-        if purpose == "beside":
+        if purpose == "pair":
             return ()
         best = "links" if self.translator.knows_links else "marks"
         ways = self.answers or (best, "alone")
         kept = ways if purpose == "train" else tuple(way for way in ways if way != "marks")
         return kept or ("alone",)
 
-    def model(self, source: str, target: str, sources: Sources, where: str) -> Model | None:
+    def model(self, source: str, target: str, sources: Sources, where: str) -> TranslationModel | None:
         """Return the model for a direction; ConfigError where there is none."""
         if not self.translator.needs_model:
             return None
@@ -237,29 +246,15 @@ def check_labels(task: str, method: Method | None, where: str) -> None:
         )
 
 
-def last_step(languages: str) -> tuple[str, str]:
-    """Return what is translated from and into last: (sw, en) of en-sw-en."""
-    _, source, target = ("", *languages.split("-"))[-3:]
-    return source, target
-
-
-def code_read(corpus: Corpus, languages: str) -> str:
-    """Return the language, or the pair of a corpus of translations, that a corpus is read in."""
-    return languages if "bitext" in corpus.tasks else languages.partition("-")[0]
-
-
-def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[TranslatedBy, ...]:
+def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[RecipeTranslator, ...]:
     """Build the translators that a recipe's [translate] asks for; none without such a table."""
     table, where = recipe.translate, f"{where}: translate"
     if not table:
         return ()
-    name = table.get("name")
-    if name not in TRANSLATORS:
-        raise unknown_name(where, "translator", str(name), TRANSLATORS)
-    kind = TRANSLATORS[name]
-    own, about = ({one.name for one in fields(part)} for part in (kind, TranslateTable))  # type: ignore[arg-type]
-    refuse_unknown(table, own | about, f"translator {name}", where)
-    choice: TranslateTable = checked(TranslateTable, {key: table[key] for key in about & set(table)}, where)
+    kind = plug_in(table, TRANSLATORS, "translator", where)
+    own = names(kind)
+    refuse_unknown(table, own | names(TranslateTable), f"translator {kind.name}", where)
+    choice = part_of(table, TranslateTable, where)
     lists = {key: value if isinstance(value, list) else [value] for key, value in table.items() if key in own}
     for key, values in lists.items():
         refuse_empty_or_twice(values, f"{where}.{key}")
@@ -270,7 +265,7 @@ def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[Translate
     for combination in product(*lists.values()):
         said = dict(zip(lists, combination, strict=True))
         found.append(
-            TranslatedBy(
+            RecipeTranslator(
                 translator=checked(kind, said, where),
                 models=models,
                 answers=choice.answers,
@@ -283,14 +278,13 @@ def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[Translate
 
 
 def scored_translations(
-    recipe: Recipe, by: tuple[TranslatedBy, ...], sources: Sources, where: str
+    recipe: Recipe, by: tuple[RecipeTranslator, ...], sources: Sources, where: str
 ) -> Iterator[TrainTranslator | Translate]:
     """Give what [translate] asks for by itself: the model it trains, and translations that are scored."""
     if not by:
         return
     yield from (model for model in by[0].models.values() if isinstance(model, TrainTranslator))
-    keys = {one.name for one in fields(TranslateTable)} & set(recipe.translate)
-    choice: TranslateTable = checked(TranslateTable, {key: recipe.translate[key] for key in keys}, where)
+    choice = part_of(recipe.translate, TranslateTable, where)
     trained = [model.pairs for model in by[0].models.values() if isinstance(model, TrainTranslator)]
     pairs = choice.pairs or (trained[0] if trained else ())
     if choice.scored and not pairs:
@@ -300,10 +294,14 @@ def scored_translations(
             sources.needs(corpus, "bitext")
         first, second = two_languages(pair)
         for way in (pair, f"{second}-{first}"):
-            yield one.run(Wanted(corpus=corpus, languages=way, split="test", where=where), sources)
+            yield one.run(
+                TranslationRequest(corpus=corpus, languages=way, split="test", where=where), sources
+            )
 
 
-def _models(choice: TranslateTable, needed: bool, sources: Sources, where: str) -> dict[str, Model]:
+def _models(
+    choice: TranslateTable, needed: bool, sources: Sources, where: str
+) -> dict[str, TranslationModel]:
     if choice.model and choice.train:
         raise ConfigError(f"{where}: give either model (one that exists) or train (make one), not both.")
     if (choice.model or choice.train) and not needed:
@@ -311,7 +309,7 @@ def _models(choice: TranslateTable, needed: bool, sources: Sources, where: str) 
     if choice.train:
         return {ANY: _trained(choice.train, sources, f"{where}.train")}
     named = choice.model if isinstance(choice.model, dict) else {ANY: choice.model} if choice.model else {}
-    found: dict[str, Model] = {}
+    found: dict[str, TranslationModel] = {}
     for direction, source in named.items():
         with located(f"{where}.model"):
             if direction:
@@ -321,14 +319,11 @@ def _models(choice: TranslateTable, needed: bool, sources: Sources, where: str) 
 
 
 def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
-    name = table.get("name", "translation-modelling")
-    if name not in TRANSLATION_TRAINING:
-        raise unknown_name(where, "way to train a translator", str(name), TRANSLATION_TRAINING)
-    kind = TRANSLATION_TRAINING[name]
-    own, about = ({one.name for one in fields(part)} for part in (kind, TrainTable))
-    refuse_unknown(table, own | about, f"training {name}", where)
-    choice: TrainTable = checked(TrainTable, {key: table[key] for key in about & set(table)}, where)
-    method = checked(kind, {key: table[key] for key in own & set(table)}, where)
+    kind = plug_in(
+        table, TRANSLATION_TRAINING, "way to train a translator", where, default="translation-modelling"
+    )
+    refuse_unknown(table, names(kind, TrainTable), f"training {kind.name}", where)
+    choice, method = part_of(table, TrainTable, where), part_of(table, kind, where)
     check_precision(method.precision, f"{where}: precision")
     refuse_empty_or_twice(choice.pairs, f"{where}.pairs")
     files = _bitext_files(choice.bitext, "train", choice.pairs, sources, f"{where}.bitext")

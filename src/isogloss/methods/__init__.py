@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules, Named
 from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.continual import Continual, ContinualFewShot
@@ -20,10 +20,9 @@ from isogloss.training.fit import Fitted
 from isogloss.training.setting import AdjustSetting, Reads, Setting, TextSetting
 
 
-class Method(Protocol):
+class Method(Named, Protocol):
     """A way to train a model; its fields are its hyper-parameters."""
 
-    name: ClassVar[str]
     uses: ClassVar[tuple[str, ...]]
     """Which languages decide what it makes: source, target, or both."""
 
@@ -61,10 +60,8 @@ class Mixing(Protocol):
         ...
 
 
-class Pretraining(Protocol):
+class Pretraining(Named, Protocol):
     """A way to make an encoder from text; its fields are its hyper-parameters."""
-
-    name: ClassVar[str]
 
     @property
     def translation(self) -> float:
@@ -95,12 +92,16 @@ class Pretraining(Protocol):
         ...
 
 
-class Adjustment(Protocol):
+class Adjustment(Named, Protocol):
     """A way to make translations lie together in an encoder; its fields are its hyper-parameters."""
 
-    name: ClassVar[str]
     maps: ClassVar[bool]
     """Whether it leaves the encoder as it is, and gives it a map for each target language."""
+
+    @property
+    def precision(self) -> str:
+        """auto, float32 or bfloat16."""
+        ...
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext."""

@@ -9,7 +9,7 @@ others are given them, so that a model of the source reads its own language as b
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from isogloss.core.runs import Positive
+from isogloss.core.run_parts import Positive
 from isogloss.nn.language_map import Kind
 from isogloss.training.adjustment import Adjusted, adjust_by_map
 from isogloss.training.aligned_pairs import PairEncoding, Word

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Weight
+from isogloss.core.run_parts import Weight
 from isogloss.tasks import Task
 from isogloss.tasks.pair_classification import PairClassification
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Literal
 
-from isogloss.core.runs import Count, Positive, Weight, Whole
+from isogloss.core.run_parts import Count, Positive, Weight, Whole
 from isogloss.data.shots import Per
 from isogloss.nn.closeness import Form
 from isogloss.training.aligned_batches import CacheType

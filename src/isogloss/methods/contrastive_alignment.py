@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from isogloss.core.runs import Count, Positive, Rate, Share, Weight
+from isogloss.core.run_parts import Count, Positive, Rate, Share, Weight
 from isogloss.nn.closeness import squared_distance
 from isogloss.nn.contrast import bidirectional_contrast
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from isogloss.core.runs import Count, Positive, Rate, Share, Weight
+from isogloss.core.run_parts import Count, Positive, Rate, Share, Weight
 from isogloss.nn.closeness import Form
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType

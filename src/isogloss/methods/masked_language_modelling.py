@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, require, set_dropout
 from isogloss.encoders.attention import fastest_attention

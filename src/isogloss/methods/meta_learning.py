@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import set_dropout
 from isogloss.encoders.language_modules import SHARED_ADAPTER, own_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss

@@ -10,7 +10,7 @@ from itertools import product
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Count, Whole
+from isogloss.core.run_parts import Count, Whole
 from isogloss.data.shots import Per
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune

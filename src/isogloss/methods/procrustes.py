@@ -8,7 +8,7 @@ are centred first, as in Artetxe et al.: the map is x ↦ (x - t̄)R + s̄. The 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from isogloss.core.runs import Positive
+from isogloss.core.run_parts import Positive
 from isogloss.training.adjustment import Adjusted, adjust_by_map
 from isogloss.training.aligned_pairs import PairEncoding, Word
 from isogloss.training.setting import AdjustSetting

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import kl_div, log_softmax, mse_loss
 
-from isogloss.core.runs import Count, Rate, Share, Weight
+from isogloss.core.run_parts import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing, save_mixup
 from isogloss.tasks.batch import Batch

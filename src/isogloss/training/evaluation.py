@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.encoders.mixup import Mixup, Noted, mixing
 from isogloss.tasks import Task

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.records import Value
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.data.shots import Per, shots

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import DataError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.runs import Positive
+from isogloss.core.run_parts import Positive
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.families import encoder_prefix

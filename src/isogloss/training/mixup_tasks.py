@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.runs import Share
+from isogloss.core.run_parts import Share
 
 ORDINARY = 12
 """Layers of the encoders the paper chose its layers for (base)."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.languages import language_of_text
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.layouts import is_translation
 from isogloss.encoders import load_encoder_config, load_tokenizer

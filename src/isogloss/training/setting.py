@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.runs import Architecture, Modules, Optimization
+from isogloss.core.run_parts import Architecture, Modules, Optimization
 from isogloss.data.examples import Example, Translation
 from isogloss.tasks import Task
 

@@ -7,6 +7,7 @@ translate-test layouts, as examples of a pair such as ``en-sw``.
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Protocol
 
+from isogloss.core.run_parts import Named
 from isogloss.data.translated_text import Translated
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.ctranslate2 import CTranslate2
@@ -14,10 +15,9 @@ from isogloss.translators.seq2seq import Seq2Seq
 from isogloss.translators.setting import TranslateSetting
 
 
-class Translator(Protocol):
+class Translator(Named, Protocol):
     """A way to translate texts; its fields are its hyper-parameters."""
 
-    name: ClassVar[str]
     needs_model: ClassVar[bool]
     """Whether the setting must name a model's folder."""
     knows_links: ClassVar[bool]

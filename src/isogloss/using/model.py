@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks

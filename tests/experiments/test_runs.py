@@ -4,8 +4,9 @@ from typing import ClassVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.core.run_graph import in_order, needs, run_id
-from isogloss.core.runs import FineTune, Measure, Pretrain, Pretrained
+from isogloss.core.identity import identity
+from isogloss.experiments.encoder_runs import Pretrain, Pretrained
+from isogloss.experiments.runs import FineTune, Measure, in_order, needs
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,11 @@ def forests(draw):
 @given(forests())
 def test_what_is_needed_comes_first_and_each_run_once(runs):
     ordered = in_order(runs)
-    ids = [run_id(run) for run in ordered]
+    ids = [identity(run) for run in ordered]
     assert len(set(ids)) == len(ids)
-    assert {run_id(run) for run in runs} <= set(ids)
+    assert {identity(run) for run in runs} <= set(ids)
     for place, run in enumerate(ordered):
-        assert all(run_id(needed) in ids[:place] for needed in needs(run))
+        assert all(identity(needed) in ids[:place] for needed in needs(run))
 
 
 @given(forests())

@@ -1,0 +1,212 @@
+"""Making a measurement: what a diagnostic is given, read from finished runs and corpora."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from isogloss.core.errors import DataError, ModelError
+from isogloss.core.identity import identity
+from isogloss.core.records import Value
+from isogloss.core.rows import as_row
+from isogloss.data.examples import Example, TextLine, Translation
+from isogloss.data.prediction_table import Predictions
+from isogloss.data.tensor_file import ENDING, write_tensors
+from isogloss.diagnostics.setting import MeasureSetting, Subject
+from isogloss.encoders import load_masked_lm, load_model, load_tokenizer
+from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders.mixup import load_mixup
+from isogloss.experiments.context import RunContext, RunResult, device
+from isogloss.experiments.encoder_runs import Encoder, Pretrain
+from isogloss.experiments.runs import FineTune, Measure, Run, tasks_of
+from isogloss.tasks import TASKS
+from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
+from isogloss.training.inputs import ORIGINAL_INPUTS, PAIRED, codes_read, examples_of, language_read
+from isogloss.training.parallel_text import BitextSentences, ParallelExamples, ParallelText
+
+
+def measure(context: RunContext, run: Measure) -> RunResult:
+    """Let a diagnostic measure, and return its rows and predictions."""
+    predictions: list[Predictions] = []
+    warnings: dict[str, None] = {}  # Each is told once.
+    runs = {identity(one): one for one in run.subjects}
+    inputs = _Inputs(context, run)
+    setting = MeasureSetting(
+        subjects=tuple(_subject(context, one) for one in run.subjects),
+        languages=run.languages,
+        split=run.split,
+        source=run.source_languages,
+        load=lambda subject: _model(context, runs[subject.id]),
+        evaluation=inputs.paired if run.inputs == PAIRED else inputs.evaluation,
+        encoder=lambda subject: _encoder(context, runs[subject.id]),
+        bitext=partial(_bitext, context, run),
+        parallel=_parallel_text(context, run, lambda text: warnings.update({text: None})),
+        text=partial(text_of, context, run),
+        masked_lm=lambda subject: masked_lm_of(context, runs[subject.id]),
+        precision=context.precision,
+        paired=inputs.paired if run.inputs == PAIRED else None,
+        keep=predictions.append,
+        keep_tensors=partial(_write_tensors, context.store.folder(run)),
+        warn=lambda text: warnings.update({text: None}),
+        on_progress=context.on_progress,
+    )
+    rows = [as_row(row) for row in run.diagnostic.measure(setting)]
+    return RunResult(rows, tuple(warnings), predictions=tuple(predictions))
+
+
+def _subject(context: RunContext, run: Run) -> Subject:
+    first = run.original if isinstance(run, Encoder) else None
+    return Subject(
+        id=identity(run),
+        rows=tuple(context.store.record(run).rows) if context.store.is_finished(run) else (),
+        folder=context.store.model(run),
+        trained_length=first.method.block if isinstance(first, Pretrain) else None,
+    )
+
+
+def _model(context: RunContext, run: Run) -> Any:
+    """Load a fine-tuned model."""
+    if not isinstance(run, FineTune):
+        raise TypeError(f"a run of kind {run.name} has no head")
+    model = TASKS[run.task].head(context.store.model(run), seed=0, attention=fastest_attention())
+    return model.to(device()).eval()
+
+
+def _encoder(context: RunContext, run: Run) -> tuple[Any, Any]:
+    """Load an encoder, or the one within a model, with its tokenizer."""
+    if not isinstance(run, FineTune | Encoder):
+        raise TypeError(f"a run of kind {run.name} has no weights")
+    folder = str(context.store.model(run)) if isinstance(run, FineTune) else context.encoder(run)
+    return load_model(folder).to(device()).eval(), load_tokenizer(folder)
+
+
+def masked_lm_of(context: RunContext, run: Run) -> tuple[Any, Any]:
+    """Load an encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
+    if not isinstance(run, Encoder):
+        raise ModelError(f"{run.title}: this leaves no masked-LM head. Look at the encoder it was made from.")
+    folder = context.encoder(run)
+    model: Any = load_masked_lm(folder, attention=fastest_attention())
+    return model.to(device()).eval(), load_tokenizer(folder)
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """The examples a measurement reads, encoded as the model it measures needs them."""
+
+    context: RunContext
+    run: Measure
+
+    @cached_property
+    def model(self) -> FineTune:
+        """The model measured; tokenizer and lengths are this one's, also where there are several."""
+        if self.run.model is None:
+            raise TypeError(f"{self.run.title}: a measurement of no model has no inputs")
+        return self.run.model
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder of the model."""
+        return str(self.context.store.model(self.model))
+
+    @cached_property
+    def trained_on(self) -> list[Example]:
+        """What the model was trained on: the baseline is its commonest label."""
+        model = self.model
+        return [
+            example
+            for code in model.method.reads(model.source, model.target).train
+            for example in self.context.examples(model, code, "train", model.examples)
+        ]
+
+    def evaluation(self, language: str) -> Evaluation:
+        """Encode one language's examples."""
+        run, model, task = self.run, self.model, TASKS[self.model.task]
+        source = model.source_languages
+        inputs = ORIGINAL_INPUTS if run.inputs in (None, PAIRED) else run.inputs
+        examples = examples_of(inputs, language, source, self._read)
+        return evaluation(
+            task,
+            examples,
+            load_tokenizer(self.folder),
+            self.context.optimization(model.optimization),
+            baseline=task.majority(self.trained_on, examples),
+            language=language_read(inputs, language, source),
+        )
+
+    def paired(self, language: str) -> Evaluation:
+        """Pair a language's examples with their translations; the source's, which have none, run alone."""
+        own, source = self.evaluation(language), self.model.source_languages
+        mixup = load_mixup(Path(self.folder))
+        _, *pairs = codes_read(PAIRED, language, source)
+        if mixup is None or not pairs:
+            return own
+        return beside_translations(
+            own,
+            self._read(pairs[0]),
+            load_tokenizer(self.folder),
+            self.context.optimization(self.model.optimization),
+            mixup=mixup,
+            source=source[0],
+        )
+
+    def _read(self, code: str) -> list[Example]:
+        return self.context.examples(self.run, code, self.run.split, self.run.examples)
+
+
+def _bitext(context: RunContext, run: Measure, pair: str) -> list[Translation]:
+    """Read the translations of a pair, with their links where the run has word alignments."""
+    aligned = next((one for one in run.aligned or () if one.languages == pair), None)
+    if aligned is not None:
+        return context.aligned(aligned)
+    found = context.sources.examples(run.corpus, pair, run.split, examples=run.examples)
+    return cast(list[Translation], found)
+
+
+def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None]) -> ParallelText:
+    """Return what says the same in several languages: bitext, or the examples of parallel test sets."""
+    tasks = tasks_of(run.corpus) if run.corpus else []
+    if not tasks:
+        return BitextSentences(partial(_bitext, context, run))
+
+    def read(language: str) -> list[Example]:
+        return context.examples(run, language, run.split, run.examples)
+
+    model = run.model
+    own = model.task if model is not None and model.task in tasks else tasks[0]
+    found = ParallelExamples(task=TASKS[own], read=read, name=f"{run.corpus} {run.split}", warn=warn)
+    if model is None or run.inputs != PAIRED:
+        return found
+    source = model.source_languages
+
+    @cache
+    def translations(language: str) -> list[Example]:
+        _, *pairs = codes_read(PAIRED, language, source)
+        return read(pairs[0]) if pairs else []
+
+    mixup = load_mixup(context.store.model(model))
+    return replace(found, translations=translations, mixup=mixup, source=source[0])
+
+
+def text_of(context: RunContext, run: Measure, language: str) -> Iterator[str]:
+    """Yield the lines of a language's text, one at a time; DataError when there are none."""
+    empty = True
+    for line in context.sources.stream(run.corpus, language, run.split, examples=run.examples):
+        empty = False
+        yield cast(TextLine, line).text
+    if empty:
+        raise DataError(
+            f"{run.corpus} {language} {run.split}: the split is empty. Choose another split or language."
+        )
+
+
+def _write_tensors(
+    folder: Path, name: str, tensors: Mapping[str, torch.Tensor], about: Mapping[str, Value]
+) -> None:
+    """Write tensors into the folder of the run."""
+    # numpy has no bfloat16; float32 holds all of its numbers.
+    numbers = {key: one.float() if one.dtype is torch.bfloat16 else one for key, one in tensors.items()}
+    arrays = {key: one.detach().cpu().numpy() for key, one in numbers.items()}
+    write_tensors(folder / f"{name}{ENDING}", arrays, about)
