@@ -61,12 +61,13 @@ def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, t
     examples, read = RunContext.examples, []
 
     def noted(context, run, language, split, count):
-        read.append(split)
+        read.append((language, split))
         return examples(context, run, language, split, count)
 
     monkeypatch.setattr(RunContext, "examples", noted)
     isogloss.run(tiny(tmp_path), out=again, jobs=1)
-    assert read.count("train") == 1
+    assert {split for _, split in read} == {"train", "dev"}
+    assert len(read) == len(set(read))
 
 
 def test_a_run_is_not_finished_before_its_predictions_are_written(tiny_runs, tmp_path, monkeypatch):

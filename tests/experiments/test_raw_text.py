@@ -144,9 +144,7 @@ def test_a_fine_tuned_model_has_no_masked_lm_head(tmp_path):
     model = FineTune(
         encoder=Pretrained(source="shipped"), corpus="ud", task="upos", method=SourceOnly(), source=()
     )
-    with pytest.raises(
-        ModelError, match=r"source-only: .*: this leaves no masked-LM head. Look at the encoder"
-    ):
+    with pytest.raises(ModelError, match=r"source-only: .*: this leaves no masked-LM head. Look at"):
         masked_lm_of(context, model)
 
 
