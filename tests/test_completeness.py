@@ -35,7 +35,7 @@ from isogloss.experiments.recipe import (
     Recipe,
 )
 from isogloss.experiments.translations import TrainTable, TranslateTable
-from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.tasks import TASKS
 from isogloss.translators import TRANSLATORS
 
@@ -99,6 +99,7 @@ def test_files_and_recipes_are_snake_case(package: str) -> None:
         *METHODS.values(),
         *PRETRAINING.values(),
         *ADJUSTMENTS.values(),
+        *AUXILIARY_LOSSES.values(),
         *TRANSLATION_TRAINING.values(),
         *TRANSLATORS.values(),
         *DIAGNOSTICS.values(),

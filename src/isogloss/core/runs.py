@@ -288,6 +288,9 @@ class FineTune:
     method: Named
     """How: source-only, target-only, bilingual …"""
 
+    auxiliary: Named | None = None
+    """A loss added to the method's own; none when left out."""
+
     source: tuple[str, ...]
     """Source languages; empty when the method does not look at them."""
 

@@ -101,7 +101,7 @@ def title_of(run: Run) -> str:
 
 def method_label(run: FineTune) -> str:
     """Name a model's method in tables: fields not the default, who translated, what it goes on from."""
-    name = described(run.method)
+    name = " + ".join(map(described, filter(None, (run.method, run.auxiliary))))
     if run.translated:
         name = f"{name} by {translator_label(run.translated)}"
     return f"{name} after {method_label(run.start)}" if run.start else name
@@ -172,6 +172,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         repairs[repairs_told(found, f"{run.corpus} {language} {split}")] = None
         return found
 
+    auxiliary: Any = run.auxiliary
     setting = Setting(
         task=TASKS[run.task],
         start=context.encoder(run.encoder) if run.start is None else str(context.store.model(run.start)),
@@ -184,6 +185,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         seed=run.seed,
         bitext={one.languages: bitext_of(context, one) for one in run.aligned or ()},
         teacher="" if run.teacher is None else str(context.store.model(run.teacher)),
+        auxiliary=auxiliary,
         on_progress=context.on_progress,
     )
     method: Any = run.method

@@ -24,11 +24,13 @@ from isogloss.experiments.recipe import (
     refuse_unknown,
 )
 from isogloss.experiments.translations import TranslatedBy, Wanted, check_labels
-from isogloss.methods import METHODS, Method, Mixing, UsesTeacher
+from isogloss.methods import AUXILIARY_LOSSES, METHODS, AuxiliaryLoss, Method, Mixing, UsesTeacher
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
-from isogloss.training.setting import Reads
+
+CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
+"""Methods of earlier versions that are others with an alignment loss."""
 
 SPECIAL = 2
 """Subwords of every row that no window may overlap: the one that opens it and the one that closes it."""
@@ -73,6 +75,7 @@ class MethodEntry:
     method: Method
     changes: Table
     where: str
+    auxiliary: AuxiliaryLoss | None = None
     by: TranslatedBy | None = None
     """Who translates what it reads in translation; None where that is read from files."""
 
@@ -196,6 +199,12 @@ def _points(
 
 def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     name = table.get("name")
+    if name in CONTINUAL:
+        raise ConfigError(
+            f"{where}: no method {name!r}: it is a loss that any method can carry. Write "
+            f'name = "{CONTINUAL[name]}" and auxiliary = {{ name = "alignment-loss", bitext = "…" }}, which '
+            f"takes alpha and the other fields too."
+        )
     if name not in METHODS:
         raise unknown_name(where, "method", str(name), METHODS)
     kind: type[Method] = METHODS[name]
@@ -211,13 +220,29 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     for source in choice.sources:
         if source not in many(grid.source):
             raise unknown_name(f"{where}: sources", "source of this grid", source, many(grid.source))
+    auxiliary = _auxiliary(choice.auxiliary, f"{where}: auxiliary")
     return MethodEntry(
         choice=choice,
-        label=choice.label or name,
+        label=choice.label or (f"{name} + {auxiliary.name}" if auxiliary else name),
         method=checked(kind, {key: table[key] for key in own & set(table)}, where),
         changes={key: table[key] for key in shared & set(table)},
         where=where,
+        auxiliary=auxiliary,
     )
+
+
+def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
+    """Build the loss that a method's table adds to its own; None for an empty table."""
+    if not table:
+        return None
+    name = table.get("name")
+    if name not in AUXILIARY_LOSSES:
+        raise unknown_name(where, "auxiliary loss", str(name), AUXILIARY_LOSSES)
+    kind = AUXILIARY_LOSSES[name]
+    own = {key: value for key, value in table.items() if key != "name"}
+    refuse_unknown(own, {one.name for one in fields(kind)}, f"auxiliary loss {name}", where)  # type: ignore[arg-type]
+    found: AuxiliaryLoss = checked(kind, own, where)
+    return found
 
 
 def _translated(entry: MethodEntry, by: Sequence[TranslatedBy]) -> list[MethodEntry]:
@@ -244,7 +269,7 @@ def _variants(table: Table, where: str) -> Iterator[Table]:
 
 
 def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources) -> FineTune:
-    sides = entry.method.uses
+    sides = {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
     source = cell.source if "source" in sides else ()
     target = cell.targets if "target" in sides else ()
     languages = (*source, *target)
@@ -258,10 +283,11 @@ def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sourc
         corpus=cell.corpus,
         task=cell.task,
         method=entry.method,
+        auxiliary=entry.auxiliary,
         source=source,
         target=target,
         optimization=_optimization(changes, cell, entry, sources),
-        aligned=_aligned(reads, cell, recipe, entry.where, sources),
+        aligned=_aligned(entry, cell, recipe, sources),
         translated=made or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
         examples=cell.examples,
@@ -307,7 +333,9 @@ def _teacher(
         _check_mixing(entry.method, cell, entry.where, sources)
     if not isinstance(entry.method, UsesTeacher) or not entry.method.needs_teacher(cell.task):
         return None
-    return _model(cell, replace(entry, method=SourceOnly(), by=None), recipe, changes, sources)
+    return _model(
+        cell, replace(entry, method=SourceOnly(), auxiliary=None, by=None), recipe, changes, sources
+    )
 
 
 def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> None:
@@ -317,13 +345,14 @@ def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> N
             method.check(cell.task, load_encoder_config(place))
 
 
-def _aligned(
-    reads: Reads, cell: Cell, recipe: Recipe, where: str, sources: Sources
-) -> tuple[Align, ...] | None:
-    """Return the word alignments a method trains on; None for one that reads no bitext."""
+def _aligned(entry: MethodEntry, cell: Cell, recipe: Recipe, sources: Sources) -> tuple[Align, ...] | None:
+    """Return the word alignments an auxiliary loss reads; None without one, or without bitext."""
+    if entry.auxiliary is None:
+        return None
+    reads = entry.auxiliary.reads(cell.source, cell.targets)
     if not reads.bitext:
         return None
-    return alignments(Asked(recipe.align, where), sources, cell.encoder, reads.bitext, reads.pairs)
+    return alignments(Asked(recipe.align, entry.where), sources, cell.encoder, reads.bitext, reads.pairs)
 
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
