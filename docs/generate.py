@@ -24,7 +24,7 @@ from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments import measures, recipe, translations
-from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import PAPERS
 from isogloss.translators import TRANSLATORS
@@ -86,8 +86,8 @@ def claim_tables() -> str:
 
 
 def method_tables() -> str:
-    """Return a section for each method, of fine-tuning and of pretraining."""
-    return _sections({**METHODS, **PRETRAINING}, lambda _: "")
+    """Return a section for each method of fine-tuning, auxiliary loss, and method of pretraining."""
+    return _sections({**METHODS, **AUXILIARY_LOSSES, **PRETRAINING}, lambda _: "")
 
 
 def diagnostic_tables() -> str:

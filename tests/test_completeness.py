@@ -28,7 +28,7 @@ from isogloss.experiments.recipe import (
 )
 from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate
 from isogloss.experiments.translations import TrainTable, TranslateTable
-from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.tasks import TASKS
 from isogloss.translators import TRANSLATORS
 
@@ -92,6 +92,7 @@ def test_files_and_recipes_are_snake_case(package: str) -> None:
         *METHODS.values(),
         *PRETRAINING.values(),
         *ADJUSTMENTS.values(),
+        *AUXILIARY_LOSSES.values(),
         *TRANSLATION_TRAINING.values(),
         *TRANSLATORS.values(),
         *DIAGNOSTICS.values(),

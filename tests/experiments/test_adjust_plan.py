@@ -32,8 +32,8 @@ seeds = [0]
 name = "source-only"
 
 [[grid.method]]
-name = "continual"
-bitext = "bitext"
+name = "source-only"
+auxiliary = { name = "alignment-loss", bitext = "bitext" }
 encoders = ["original"]
 
 [[measure]]
@@ -96,9 +96,9 @@ def test_what_is_needed_stands_before_what_needs_it(plan):
 
 
 def test_methods_keep_to_the_encoders_they_name(plan):
-    found = Counter(run.method.name for run in of(FineTune, plan()))
-    assert found == {"source-only": 3, "continual": 1}
-    (continual,) = (run for run in of(FineTune, plan()) if run.method.name == "continual")
+    found = Counter(run.auxiliary is None for run in of(FineTune, plan()))
+    assert found == {True: 3, False: 1}
+    (continual,) = (run for run in of(FineTune, plan()) if run.auxiliary)
     assert [one.languages for one in continual.aligned] == ["qaa-qad"]
 
 
@@ -182,3 +182,22 @@ def test_the_example_for_the_built_in_languages_is_what_it_says():
     sizes = [run.aligned[0].examples for run in of(Adjust, runs)]
     assert sizes == [1000, 5000, 10000, 30000, 100000, 10000]
     assert {run.seed for run in of(FineTune, runs)} == {0, 1, 2, 3, 4}
+
+
+def test_any_method_carries_an_auxiliary_loss_beside_itself_without_it(plan):
+    text = RECIPE.replace('encoders = ["original"]\n', "")
+    carrying = text.replace(
+        '[[grid.method]]\nname = "source-only"\nauxiliary',
+        '[[grid.method]]\nname = "bilingual"\n\n[[grid.method]]\nname = "bilingual"\nauxiliary',
+    )
+    assert carrying != text
+    found = [run for run in of(FineTune, plan(carrying)) if run.method.name == "bilingual"]
+    assert sum(run.auxiliary is not None for run in found) * 2 == len(found) > 0
+    assert all((run.aligned is None) == (run.auxiliary is None) for run in found)
+
+
+@pytest.mark.parametrize("name", ["continual", "continual-few-shot"])
+def test_continual_learning_as_a_method_is_refused_and_says_what_to_write(plan, name):
+    text = RECIPE.replace('name = "source-only"\nauxiliary', f'name = "{name}"\nauxiliary')
+    with pytest.raises(ConfigError, match=r'auxiliary = \{ name = "alignment-loss", bitext = "…" \}'):
+        plan(text)

@@ -41,9 +41,8 @@ optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 8 }
 name = "source-only"
 
 [[grid.method]]
-name = "continual"
-bitext = "bitext"
-pairs = 2
+name = "source-only"
+auxiliary = { name = "alignment-loss", bitext = "bitext", pairs = 2 }
 encoders = ["original"]
 
 [[measure]]

@@ -35,7 +35,10 @@ ADJUSTED = {
     **{"encoder.adjusted": HOW, "encoder.pairs": "qaa-qad", "encoder.size": 300, "encoder.depth": 1},
     **{"encoder.adjusted.pulled": "all", "encoder.adjusted.word": "average"},
 }
-CONTINUAL = {"method": "continual", "way": "continual", "target": "qad"}
+CONTINUAL = {
+    **{"method": "source-only + alignment-loss", "way": "continual", "target": "qad"},
+    **{"auxiliary": "alignment-loss", "auxiliary.method": "source-only"},
+}
 ENCODER = {"kind": "encoder", "task": "", "source": "", "method": "", "way": ""}
 
 

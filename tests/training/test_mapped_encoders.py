@@ -6,21 +6,15 @@ from shutil import copytree
 import pytest
 import torch
 
-import in_translation
-from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.language_context import LanguageMaps, active_language, language_maps_of
 from isogloss.encoders.language_files import write_language_maps
-from isogloss.methods.consistency import Consistency
-from isogloss.methods.continual import Continual
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_map import LanguageMap
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import examples_alone
 from made_up import tagged
-from trained import equal
 
 
 @pytest.fixture
@@ -38,26 +32,6 @@ def mapped(bert_folder, tmp_path):
 
 def turned():
     return torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(0))).Q
-
-
-def test_the_source_is_learned_as_without_maps_to_the_bit(make_setting, mapped, tmp_path):
-    plain = SourceOnly().train(make_setting(folder=tmp_path / "a"))
-    found = SourceOnly().train(make_setting(folder=tmp_path / "b", encoder=mapped(turned())))
-    assert equal(found, plain)
-    assert found.rows == plain.rows
-    assert language_maps_of(found.model) is not None
-
-
-@pytest.mark.parametrize(
-    "method", [TargetOnly(), Bilingual(), FewShot(shots=8), TranslateTrain()], ids=lambda one: one.name
-)
-def test_other_languages_are_learned_through_their_maps(method, make_setting, mapped, tmp_path):
-    def trained(name, encoder=None):
-        return method.train(make_setting(("en",), ("xx",), folder=tmp_path / name, encoder=encoder, epochs=1))
-
-    plain = trained("plain")
-    assert equal(trained("same", mapped(torch.eye(32), "i")), plain)
-    assert not equal(trained("turned", mapped(turned(), "t")), plain)
 
 
 def test_each_batch_says_its_language(make_setting, bert_folder):
@@ -111,19 +85,6 @@ def test_a_language_without_a_map_is_refused_before_anything_is_read(make_settin
     for method in (TargetOnly(), Bilingual(), TranslateTrain()):
         with pytest.raises(ConfigError, match=r"no map for 'xy'. Did you mean 'xx'\? Known: en, xx."):
             method.train(setting)
-
-
-@pytest.mark.parametrize(
-    "method", [Continual(alpha=1.0), XMixup(layer=1), Consistency()], ids=lambda one: one.name
-)
-def test_two_languages_in_one_step_are_read_each_through_its_map(method, bert_folder, mapped, tmp_path):
-    def trained(name, encoder):
-        made = in_translation.setting("nli", encoder, tmp_path / name, target=("xx",), epochs=1)
-        return method.train(replace(made, bitext={"en-xx": translations(20)}))
-
-    plain = trained("plain", bert_folder)
-    assert equal(trained("same", mapped(torch.eye(32), "i")), plain)
-    assert not equal(trained("turned", mapped(turned(), "t")), plain)
 
 
 def test_what_goes_on_from_such_a_model_has_its_maps(make_setting, mapped, tmp_path):

@@ -50,9 +50,15 @@ def _encoders(_: Path) -> Listing:
 
 
 def _methods(_: Path) -> Listing:
-    from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
+    from isogloss.methods import (
+        ADJUSTMENTS,
+        AUXILIARY_LOSSES,
+        METHODS,
+        PRETRAINING,
+        TRANSLATION_TRAINING,
+    )
 
-    kinds = {**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
+    kinds = {**METHODS, **AUXILIARY_LOSSES, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
     return ("method", "what"), [(name, _first_line(kind)) for name, kind in sorted(kinds.items())]
 
 

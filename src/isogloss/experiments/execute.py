@@ -180,6 +180,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         seed=run.seed,
         bitext={one.languages: context.aligned(one) for one in run.aligned or ()},
         teacher="" if run.teacher is None else str(context.store.model(run.teacher)),
+        auxiliary=run.auxiliary,
         on_progress=context.on_progress,
     )
     trained = run.method.train(setting)

@@ -13,7 +13,7 @@ from isogloss.data.layouts import is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments
-from isogloss.experiments.encoder_runs import Encoder, Pretrain
+from isogloss.experiments.encoder_runs import Align, Encoder, Pretrain
 from isogloss.experiments.encoders import check_read, most_subwords, place_of
 from isogloss.experiments.recipe import (
     GridTable,
@@ -31,10 +31,13 @@ from isogloss.experiments.recipe import (
 )
 from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
-from isogloss.methods import METHODS, Method, Mixing, UsesTeacher
+from isogloss.methods import AUXILIARY_LOSSES, METHODS, AuxiliaryLoss, Method, Mixing, UsesTeacher
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
+
+CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
+"""Methods of earlier versions that are others with an alignment loss."""
 
 SPECIAL = 2
 """Subwords of every row that no window may overlap: the one that opens it and the one that closes it."""
@@ -79,6 +82,7 @@ class MethodEntry:
     method: Method
     changes: Table
     where: str
+    auxiliary: AuxiliaryLoss | None = None
     by: RecipeTranslator | None = None
     """Who translates what it reads in translation; None where that is read from files."""
 
@@ -199,6 +203,12 @@ def _points(
 
 
 def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
+    if table.get("name") in CONTINUAL:
+        raise ConfigError(
+            f"{where}: no method {table['name']!r}: it is a loss that any method can carry. Write name = "
+            f'"{CONTINUAL[table["name"]]}" and auxiliary = {{ name = "alignment-loss", bitext = "…" }}, '
+            f"which takes alpha and the other fields too."
+        )
     kind = plug_in(table, METHODS, "method", where)
     refuse_unknown(table, names(kind, Optimization, MethodTable), f"method {kind.name}", where)
     choice = part_of(table, MethodTable, where)
@@ -208,13 +218,24 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     for source in choice.sources:
         if source not in _many(grid.source):
             raise unknown_name(f"{where}: sources", "source of this grid", source, _many(grid.source))
+    auxiliary = _auxiliary(choice.auxiliary, f"{where}: auxiliary")
     return MethodEntry(
         choice=choice,
-        label=choice.label or kind.name,
+        label=choice.label or (f"{kind.name} + {auxiliary.name}" if auxiliary else kind.name),
         method=part_of(table, kind, where),
         changes={key: table[key] for key in names(Optimization) & set(table)},
         where=where,
+        auxiliary=auxiliary,
     )
+
+
+def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
+    """Build the loss that a method's table adds to its own; None for an empty table."""
+    if not table:
+        return None
+    kind = plug_in(table, AUXILIARY_LOSSES, "auxiliary loss", where)
+    refuse_unknown(table, {"name", *names(kind)}, f"auxiliary loss {kind.name}", where)
+    return part_of(table, kind, where)
 
 
 def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
@@ -241,7 +262,7 @@ def _variants(table: Table, where: str) -> Iterator[Table]:
 
 
 def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources) -> FineTune:
-    uses = entry.method.uses
+    uses = {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
     source = cell.source if "source" in uses else ()
     target = cell.targets if "target" in uses else ()
     languages = (*source, *target)
@@ -249,19 +270,17 @@ def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sourc
     wanted: list[tuple[Split, str]] = [("train", code) for code in reads.train]
     wanted += [("dev", code) for code in reads.dev]
     made = _made(cell, entry, wanted, sources)
-    request = AlignmentRequest(recipe.align, entry.where)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     return FineTune(
         encoder=cell.encoder,
         corpus=cell.corpus,
         task=cell.task,
         method=entry.method,
+        auxiliary=entry.auxiliary,
         source=source,
         target=target,
         optimization=_optimization(changes, cell, entry, sources),
-        aligned=alignments(request, sources, cell.encoder, reads.bitext, reads.pairs)
-        if reads.bitext
-        else None,
+        aligned=_aligned(entry, cell, recipe, sources),
         translated=made or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
         examples=cell.examples,
@@ -307,7 +326,9 @@ def _teacher(
         _check_mixing(entry.method, cell, entry.where, sources)
     if not isinstance(entry.method, UsesTeacher) or not entry.method.needs_teacher(cell.task):
         return None
-    return _model(cell, replace(entry, method=SourceOnly(), by=None), recipe, changes, sources)
+    return _model(
+        cell, replace(entry, method=SourceOnly(), auxiliary=None, by=None), recipe, changes, sources
+    )
 
 
 def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> None:
@@ -315,6 +336,18 @@ def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> N
     if place := place_of(cell.encoder, sources.encoders):
         with located(where):
             method.check(cell.task, load_encoder_config(place))
+
+
+def _aligned(entry: MethodEntry, cell: Cell, recipe: Recipe, sources: Sources) -> tuple[Align, ...] | None:
+    """Return the word alignments an auxiliary loss reads; None without one, or without bitext."""
+    if entry.auxiliary is None:
+        return None
+    reads = entry.auxiliary.reads(cell.source, cell.targets)
+    if not reads.bitext:
+        return None
+    return alignments(
+        AlignmentRequest(recipe.align, entry.where), sources, cell.encoder, reads.bitext, reads.pairs
+    )
 
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:

@@ -137,6 +137,8 @@ class MethodTable:
     """Those of the grid's targets it is trained for; all when left out."""
     start: str = ""
     """Label of the method whose model it goes on from; it starts from the encoder when left out."""
+    auxiliary: Table = field(default_factory=dict)
+    """A loss added to the method's own: ``name`` and the loss's fields; none when left out."""
     encoders: tuple[str, ...] = ()
     """Labels of the encoders it starts from ("original" where an encoder has none); all when left out."""
 

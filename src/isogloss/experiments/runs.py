@@ -14,7 +14,7 @@ from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT, Diagnostic
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
-from isogloss.methods import Method
+from isogloss.methods import AuxiliaryLoss, Method
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.tasks import TASKS
 from isogloss.training.inputs import ORIGINAL_INPUTS, codes_read
@@ -133,6 +133,8 @@ class FineTune:
     """Task of the corpus."""
     method: Method
     """How: source-only, target-only, bilingual …"""
+    auxiliary: AuxiliaryLoss | None = None
+    """A loss added to the method's own; none when left out."""
     source: tuple[str, ...]
     """Source languages; empty for a method that uses none."""
     target: tuple[str, ...] = ()
@@ -179,7 +181,7 @@ class FineTune:
     @property
     def label(self) -> str:
         """Name in tables: the method, its fields that are not the default, the translator, the start."""
-        name = described(self.method)
+        name = " + ".join(described(part) for part in (self.method, self.auxiliary) if part)
         if self.translated:
             name = f"{name} by {translator_label(self.translated)}"
         return f"{name} after {self.start.label}" if self.start else name

@@ -3,9 +3,9 @@
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from isogloss.core.run_parts import Architecture, Modules, Named
+from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
-from isogloss.methods.continual import Continual, ContinualFewShot
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
@@ -17,7 +17,7 @@ from isogloss.methods.x_mixup import XMixup
 from isogloss.training.adjustment import Adjusted
 from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Fitted
-from isogloss.training.setting import AdjustSetting, Reads, Setting, TextSetting
+from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Reads, Setting, TextSetting
 
 
 class Method(Named, Protocol):
@@ -115,11 +115,10 @@ _ALL: tuple[type[Method], ...] = (
     FewShot,
     TranslateTrain,
     Consistency,
-    Continual,
-    ContinualFewShot,
     XMixup,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
+AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
 _ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MetaLearning)
 PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
@@ -136,10 +135,12 @@ TRANSLATION_TRAINING: dict[str, type[TranslationModelling]] = {
 
 __all__ = [
     "ADJUSTMENTS",
+    "AUXILIARY_LOSSES",
     "METHODS",
     "PRETRAINING",
     "TRANSLATION_TRAINING",
     "Adjustment",
+    "AuxiliaryLoss",
     "Method",
     "Mixing",
     "Pretraining",

@@ -14,9 +14,8 @@ from torch import Tensor
 from isogloss.core.run_parts import Count, Positive, Rate, Share, Weight
 from isogloss.nn.closeness import Form
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
-from isogloss.training.aligned_batches import AlignedBatch, CacheType
+from isogloss.training.aligned_batches import AlignedBatch, CacheType, alignment_terms
 from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word
-from isogloss.training.alignment_loss import alignment_terms
 from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import AdjustSetting
 

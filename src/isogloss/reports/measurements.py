@@ -33,6 +33,7 @@ ABOUT = {"interpolation": ("end", "start"), "plane": THREE, "deltas": THREE}
 
 FACTS = (
     *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method", "encoder"),
+    *("auxiliary", "auxiliary.method"),
     *(f"encoder.{one}" for one in ("run", "seed", "kind", "name", "languages", "method", "modules")),
     *(f"encoder.{one}" for one in ("adjusted", "pairs", "size", "original")),
 )
@@ -50,6 +51,13 @@ EARLIER = (
     "this measurement was made by an earlier version: its rows have names where they now have ids. "
     "Run the recipe again; models are kept, only measurements are repeated."
 )
+
+
+CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
+"""What earlier versions recorded as methods: these, with an alignment loss …"""
+
+SHOTS = ("kind", "version", "shots", "per", "draw", "dev")
+"""… and the fields that were the method's; the others were the loss's."""
 
 
 NOTHING = Record(id="", kind="", title="", run={})
@@ -266,13 +274,31 @@ def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:
 
 def _way(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a model was trained, wherever: its method, optimization, translator, start, and their id."""
-    own = fields_of(run)
+    own = _of_today(fields_of(run))
     found = _part(own["method"], "method") | _flat(own["optimization"], "optimization")
+    if auxiliary := own.get("auxiliary"):
+        found |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": found["method"]}
+        found["method"] = f"{found['method']} + {auxiliary['kind']}"
     found |= {name: own[name] for name in ("examples",) if own.get(name)}
     found |= _translator(own.get("translated"))
     if own.get("start"):
         found |= {f"after.{name}": value for name, value in _way(own["start"]).items()}
     return {**found, "way": identity(found)}
+
+
+def _of_today(own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a model's fields with continual learning as an auxiliary loss, however it was recorded."""
+    method = own["method"]
+    if method["kind"] not in CONTINUAL:
+        return own
+    about = fields_of(method).items()
+    carrier = {name: value for name, value in about if name in SHOTS}
+    loss = {name: value for name, value in about if name not in SHOTS}
+    return {
+        **own,
+        "method": {**carrier, "kind": CONTINUAL[method["kind"]]},
+        "auxiliary": {**loss, "kind": "alignment-loss"},
+    }
 
 
 def _translator(translated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:

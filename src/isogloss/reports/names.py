@@ -14,7 +14,7 @@ from isogloss.core.languages import language_name
 HOW = {"": "", "paired": " · paired", "translated": " · translated"}
 """How inputs come, as it stands behind a system's name."""
 
-OF_A_WAY = ("method.", "optimization.", "after.", "translator", "examples")
+OF_A_WAY = ("method.", "auxiliary.", "optimization.", "after.", "translator", "examples")
 NOT_SAID = ("optimization.limit", "optimization.overlap", "after.way", "examples_read")
 """Columns that say how a model was trained, by what they begin with; and those that no name tells."""
 

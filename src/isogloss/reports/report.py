@@ -40,7 +40,7 @@ CLAIMS = claims(
 PAGE, WRITTEN = "report.html", "tables/.written"
 """The page, and what is known of the last report: what it was made from, its files, what was found."""
 
-LABELLED = ("target-only", "bilingual", "few-shot", "continual-few-shot")
+LABELLED = ("target-only", "bilingual", "few-shot")
 """Methods that are trained on labels of the targets, which transfer does without."""
 
 
@@ -209,7 +209,8 @@ def _found(where: ScoredSet) -> str:
         f"{count(base['units'], UNITS[where.unit])})."
     )
     others = systems.drop(base.name).dropna(subset="low")
-    gains = others.assign(gain=others["low"] - base["low"]).groupby(others["method"].isin(LABELLED))
+    carriers = others["method"].where(others["auxiliary"] == "", others["auxiliary.method"])
+    gains = others.assign(gain=others["low"] - base["low"]).groupby(carriers.isin(LABELLED))
     return " ".join([carried, *(_most_gained(own, labels) for labels, own in gains)])
 
 

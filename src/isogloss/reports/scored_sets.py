@@ -128,7 +128,8 @@ def reference_of(one: Mapping[str, Any], systems: Sequence[Mapping[str, Any]]) -
     - on an adjusted encoder: what was trained in the same way on the original one;
     - on one of several encoders pretrained here: in the same way on the joint one (``_joint``);
     - trained on translations, or reading them: translate-train by the same translator on the same encoder;
-    - else, and where that is lacking, as for continual always: source-only on the same encoder.
+    - with an auxiliary loss, as in continual learning: the same method without it on the same encoder;
+    - else, and where that is lacking: source-only on the same encoder.
     Of several, the one that has most fields of translator and optimization in common with it.
     """
     base = str(one["encoder.original"]) if one["encoder.adjusted"] else ""
@@ -136,7 +137,7 @@ def reference_of(one: Mapping[str, Any], systems: Sequence[Mapping[str, Any]]) -
         base = _joint(systems)
     same_way = [other for other in systems if all(other[name] == one[name] for name in SYSTEM[1:])]
     on_base = [other for other in same_way if other["encoder"] == base != one["encoder"]]
-    if on_base and one["method"] != "continual":
+    if on_base and not one["auxiliary"]:
         return on_base[0]
     in_translation = one["inputs"] in IN_TRANSLATION
     if one["method"] == "source-only" and not in_translation:
@@ -144,6 +145,8 @@ def reference_of(one: Mapping[str, Any], systems: Sequence[Mapping[str, Any]]) -
     beside = [other for other in systems if other["encoder"] == one["encoder"]]
     beside = [other for other in beside if other["inputs"] not in IN_TRANSLATION]
     own, found = _settings(one), [other for other in beside if other["method"] == "source-only"]
+    if one["auxiliary"]:
+        found = [other for other in beside if other["method"] == one["auxiliary.method"]] or found
     by = own.get("translator")
     if in_translation or (one["method"] != "translate-train" and (by or one["method"] in READ_TRANSLATIONS)):
         taught = [other for other in beside if other["method"] == "translate-train"]

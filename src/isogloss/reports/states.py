@@ -18,7 +18,7 @@ from isogloss.reports.tables import Summary, heads, numbers, percents
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PLAIN, CONTINUAL = "source-only", "continual"
+PLAIN, CONTINUAL = "source-only", "source-only + alignment-loss"
 BINS, PAIRS, HEIGHT = 60, 3, 1.05
 """Bins that histograms are drawn with, pairs of languages in one figure, inches of a panel."""
 

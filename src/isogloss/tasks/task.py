@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from torch import Tensor
 
@@ -12,6 +12,11 @@ from isogloss.tasks.sentences import LIMIT, OVERLAP
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+    Model: TypeAlias = PreTrainedModel
+    Tokenizer: TypeAlias = PreTrainedTokenizerFast
+else:  # The names under which floors above know the types of a library they do not import.
+    Model = Tokenizer = Any
 
 LabelsAre = Literal["example", "word", "span", "tree"]
 """What a task's labels are of: a whole example, each word, a piece of a passage, or words as a tree."""

@@ -10,7 +10,7 @@ disk. Files are read in pieces and not mapped, so that what was read does not co
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from torch.nn.functional import embedding_bag
 
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
+from isogloss.nn.closeness import Form, squared_distance
 from isogloss.tasks.batch import forward
 from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
 from isogloss.training.batching import by_length
@@ -158,6 +159,22 @@ def states_of(model: Any, passes: Sequence[Pass], *, layer: int) -> Float[Tensor
         found.append(states.flatten(0, 1))
     joined = torch.cat(found)
     return joined.to(torch.promote_types(joined.dtype, torch.float32))
+
+
+class AlignmentTerms(NamedTuple):
+    """The two terms of Eq. 1: how far apart aligned words are, and how far source words have moved."""
+
+    aligned: Tensor
+    anchored: Tensor
+
+
+def alignment_terms(model: Any, batch: AlignedBatch, *, layer: int, form: Form) -> AlignmentTerms:
+    """Return Σ‖f(s)−f(t)‖² over aligned pairs and Σ‖f(s)−f⁰(s)‖² over all source words (Eq. 1)."""
+    f = states_of(model, batch.passes, layer=layer)
+    return AlignmentTerms(
+        aligned=squared_distance(batch.source.of(f), batch.target.of(f), form),
+        anchored=squared_distance(batch.anchored.of(f), batch.before.to(f.dtype), form),
+    )
 
 
 def anchored_states(model: Any, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:

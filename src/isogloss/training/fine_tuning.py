@@ -1,7 +1,7 @@
 """Fine-tuning: which examples are read, times which auxiliary loss is added to the task's.
 
 All methods that train a model on labelled examples are this one training: ``prepare`` makes the batches and
-the loss on them, ``auxiliary`` a further term with batches of its own.
+the loss on them, ``setting.auxiliary`` adds a further term with batches of its own.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Optimization
@@ -28,7 +28,7 @@ from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precisio
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
 from isogloss.training.optimizer import Schedule
 from isogloss.training.pseudo_labels import encode_all
-from isogloss.training.setting import Reads, Setting
+from isogloss.training.setting import AuxiliaryTerm, Reads, Setting
 
 ABOVE_CHANCE = 0.01
 """A model whose best dev score is not this much above the commonest label's has learned nothing."""
@@ -70,27 +70,18 @@ Prepare = Callable[[Setting, Any, Any, Examples], Training]
 """From the setting, the model before its first step, its tokenizer and the training examples."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuxiliaryLoss:
-    """A term added to the task's loss, with a batch of its own for each step."""
+def with_auxiliary(
+    batches: Batches[Any], loss: Loss, term: AuxiliaryTerm | None
+) -> tuple[Batches[Any], Loss]:
+    """Return a training's batches and loss with an auxiliary term added.
 
-    batches: Batches[Any]
-    loss: Callable[[Any], Tensor]
-    """From a batch to one number."""
-    rows: tuple[dict[str, Value], ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    def added(self, batches: Batches[Any], loss: Loss) -> tuple[Batches[Any], Loss]:
-        """Return a training's batches and loss with this term added.
-
-        The training's own loss is computed first, so its dropout is the one it has without the term.
-        """
-        both = _SideBySide(batches, self.batches)
-        return both, lambda model, two: loss(model, two.first) + self.loss(two.second)
-
-
-MakeAuxiliaryLoss = Callable[[Setting, Any, Any, int], AuxiliaryLoss | None]
-"""From the setting, the model before its first step, its tokenizer and the number of steps."""
+    The training's own loss is computed first, so its dropout is the one it has without the term.
+    """
+    if term is None:
+        return batches, loss
+    return _SideBySide(
+        batches, term.batches
+    ), lambda model, two: loss(model, two.first) + term.loss(two.second)
 
 
 @dataclass(frozen=True)
@@ -151,7 +142,6 @@ def fine_tune(
     reads: Reads,
     *,
     prepare: Prepare = examples_alone,
-    auxiliary: MakeAuxiliaryLoss | None = None,
     conflict: Conflict | None = None,
 ) -> Trained:
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
@@ -177,17 +167,14 @@ def fine_tune(
         what=f"fine-tuning on {'+'.join(reads.train)}",
     )
     schedule = replace(schedule_of(setting.optimization), faster=training.faster)
-    second = auxiliary(setting, model, tokenizer, len(batches)) if auxiliary else None
-    every, whole = second.added(batches, loss) if second else (batches, loss)
+    auxiliary = setting.auxiliary
+    term = auxiliary.prepare(setting, model, tokenizer, len(batches)) if auxiliary else None
+    every, whole = with_auxiliary(batches, loss, term)
     fitted = fit(
         training.trained or model, every, whole, schedule=schedule, seed=setting.seed, callbacks=callbacks
     )
-    rows = [*mark_chosen(fitted.rows), *(second.rows if second else ())]
-    warnings = (
-        *training.warnings,
-        *selection.warnings(rows),
-        *(second.warnings if second else ()),
-    )
+    rows = [*mark_chosen(fitted.rows), *(term.rows if term else ())]
+    warnings = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
     return Trained(model, tokenizer, rows, warnings, training.extras)
 
 

@@ -1,13 +1,19 @@
-"""What a method is given: the run's parts as things to use, and nothing about where they came from."""
+"""What a method receives: the parts of its run as objects to use, and nothing about where they came from."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from torch import Tensor
 
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.run_parts import Architecture, Modules, Optimization
+from isogloss.core.records import Value
+from isogloss.core.run_parts import Architecture, Modules, Named, Optimization
 from isogloss.data.examples import Example, Translation
 from isogloss.tasks import Task
+from isogloss.tasks.task import Model, Tokenizer
+from isogloss.training.batching import Batches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +68,43 @@ class TranslationSetting:
 class Reads:
     """What a method reads: languages, or pairs such as en-sw for what was translated from en into sw."""
 
-    train: tuple[str, ...]
+    train: tuple[str, ...] = ()
     """Those whose training examples it trains on."""
-    dev: tuple[str, ...]
+    dev: tuple[str, ...] = ()
     """Those whose development examples choose the epoch."""
     bitext: str = ""
-    """Corpus of translations it trains on beside them; none when empty."""
+    """Corpus of word-aligned translations it reads; none when empty."""
     pairs: tuple[str, ...] = ()
-    """Pairs of languages it reads there with their words aligned, the source first."""
+    """Pairs of languages it reads there, the source first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuxiliaryTerm:
+    """A term added to the loss of a training, with a batch of its own for each step."""
+
+    batches: Batches[Any]
+    loss: Callable[[Any], Tensor]
+    """From a batch to one number."""
+    rows: tuple[dict[str, Value], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class AuxiliaryLoss(Named, Protocol):
+    """A loss that any fine-tuning method can carry; its fields are its hyper-parameters."""
+
+    uses: ClassVar[tuple[str, ...]]
+    """Which languages decide it: source, target, or both."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Return what it reads beside the method's own examples."""
+        ...
+
+    def prepare(
+        self, setting: "Setting", model: Model, tokenizer: Tokenizer, steps: int
+    ) -> AuxiliaryTerm | None:
+        """Return the term for a model before its first step; None where its weight is 0."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +124,9 @@ class Setting:
     folder: Path
     seed: int
     bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
-    """By pair (en-es, the source first): translations with links, where the method reads some."""
+    """By pair (en-es, the source first): translations with links, where the auxiliary loss reads some."""
+    auxiliary: AuxiliaryLoss | None = None
+    """The loss added to the method's own, if any."""
     teacher: str = ""
     """Folder of the model that labels translations, where the method needs one."""
     on_progress: OnProgress = no_progress

@@ -1,4 +1,4 @@
-"""Eq. 2: without weight it is source-only to the bit; with it, exactly Eq. 1 is added."""
+"""Eq. 2: exactly Eq. 1 is added to the loss of the task."""
 
 from dataclasses import replace
 
@@ -10,35 +10,27 @@ from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_tokenizer
-from isogloss.methods.continual import Continual, ContinualFewShot
-from isogloss.methods.plain import Bilingual, FewShot, SourceOnly
+from isogloss.methods.alignment_loss import AlignmentLoss, PairSampling
+from isogloss.methods.plain import FewShot, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.training.alignment_loss import AlignmentLoss, PairSampling
-from isogloss.training.fine_tuning import fine_tune
+from isogloss.training.fine_tuning import with_auxiliary
 from trained import equal
 
 
 @pytest.fixture
-def make(make_setting):
-    def setting(**how):
-        return replace(make_setting(("en",), ("xx",), **how), bitext={"en-xx": translations(30)})
+def make(make_setting, tmp_path):
+    def setting(auxiliary=None, **how):
+        made = make_setting(("en",), ("xx",), folder=tmp_path / str(auxiliary), **how)
+        return replace(made, auxiliary=auxiliary, bitext={"en-xx": translations(30)})
 
     return setting
 
 
-def test_without_weight_it_is_source_only_to_the_bit(make, tmp_path):
-    plain = SourceOnly().train(make(folder=tmp_path / "plain"))
-    without = Continual(alpha=0.0).train(make(folder=tmp_path / "without"))
-    assert equal(without, plain)
-    assert without.rows == plain.rows
-    assert not equal(Continual(alpha=1.0).train(make(folder=tmp_path / "with")), plain)
-
-
-def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(make, tmp_path):
+def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(make):
     """The second term draws its random numbers after the first."""
-    plain = SourceOnly().train(make(folder=tmp_path / "plain"))
-    found = Continual(alpha=1e-30, pairs=4).train(make(folder=tmp_path / "found"))
+    plain = SourceOnly().train(make())
+    found = SourceOnly().train(make(AlignmentLoss(alpha=1e-30, pairs=4)))
     for name, weight in plain.model.named_parameters():
         torch.testing.assert_close(found.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
 
@@ -49,13 +41,13 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, 
     setting, task, tokenizer = make(), TASKS["upos"], load_tokenizer(bert_folder)
     model = task.head(bert_folder, seed=1, attention="eager")
     auxiliary = AlignmentLoss(alpha=0.3, weighs=weighs, form=form, pairs=5, kept="float32")
-    term = auxiliary(setting, model, tokenizer, 3)
+    term = auxiliary.prepare(setting, model, tokenizer, 3)
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1.05)
     rows = task.encode(setting.train("en")[:6], tokenizer)
     own = [collate(rows, padding=tokenizer.pad_token_id)] * 3
-    batches, loss = term.added(own, task.loss)
+    batches, loss = with_auxiliary(own, task.loss, term)
     drawn = PairSampling(30, 5, 3, derive(setting.seed, "replay")).of(2)
     pairs = [setting.bitext["en-xx"][row] for row in drawn]
     slow = in_float64(bert_folder)
@@ -79,50 +71,41 @@ def test_pairs_are_drawn_at_random_and_from_seed_and_step_alone():
     assert PairSampling(5, 16, 2, 0).of(0).tolist() != []
 
 
-def test_states_are_kept_only_for_pairs_that_are_drawn(make, tmp_path):
-    setting = make(epochs=1, batch_size=20)  # Two steps.
-    Continual(pairs=2).train(setting)
+def test_states_are_kept_only_for_pairs_that_are_drawn(make):
+    setting = make(AlignmentLoss(pairs=2), epochs=1, batch_size=20)  # Two steps.
+    SourceOnly().train(setting)
     drawn = PairSampling(30, 2, 2, derive(setting.seed, "replay")).ever()
     words = [len(setting.bitext["en-xx"][row].first.split()) + 2 for row in drawn]
     assert (setting.folder / "states.bin").stat().st_size == sum(words) * 32 * 2
 
 
 @pytest.mark.parametrize("task", ["upos", "nli", "parsing", "qa"])
-def test_it_composes_with_every_task(task, make, tmp_path):
+def test_it_composes_with_every_task(task, make):
     from isogloss.data.languages import examples
 
     corpus = {"upos": "ud", "nli": "xnli", "parsing": "ud", "qa": "squad"}[task]
     some = [one for one, _ in zip(examples(corpus, "qaa", "train"), range(16), strict=False)]
-    given = replace(make(limit=64), task=TASKS[task], train=lambda _: some, dev=lambda _: some[:4])
-    trained = Continual(alpha=0.1).train(given)
+    setting = make(AlignmentLoss(alpha=0.1, pairs=4), limit=64, epochs=1)
+    trained = SourceOnly().train(
+        replace(setting, task=TASKS[task], train=lambda _: some, dev=lambda _: some[:4])
+    )
     losses = [row["loss"] for row in trained.rows if "loss" in row]
     assert losses
     assert trained.rows[-1]["translations"] == 30
 
 
 def test_without_sentence_pairs_it_is_refused(make):
-    setting = replace(make(), bitext={})
+    setting = replace(make(AlignmentLoss()), bitext={})
     with pytest.raises(DataError, match=r"no sentence pairs to draw from .* Name bitext"):
-        Continual().train(setting)
+        SourceOnly().train(setting)
 
 
 def test_pairs_left_out_are_a_warning(make):
     long = Translation(id="l", first="cat " * 70, second="tac", links=())
-    setting = replace(make(), bitext={"en-xx": [*translations(3), long]})
-    assert any("1 of 4 sentence pairs" in warning for warning in Continual().train(setting).warnings)
+    setting = replace(make(AlignmentLoss(), epochs=1), bitext={"en-xx": [*translations(3), long]})
+    assert any("1 of 4 sentence pairs" in warning for warning in SourceOnly().train(setting).warnings)
 
 
-def test_continual_few_shot_without_weight_is_few_shot_and_without_shots_changes_nothing(make, tmp_path):
-    few = FewShot(shots=6).train(make(folder=tmp_path / "few"))
-    assert equal(ContinualFewShot(shots=6, alpha=0.0).train(make(folder=tmp_path / "same")), few)
-    assert not equal(ContinualFewShot(shots=6, alpha=1.0).train(make(folder=tmp_path / "other")), few)
-    none = FewShot(shots=0).train(make(folder=tmp_path / "none"))
-    assert equal(ContinualFewShot(shots=0, alpha=1.0).train(make(folder=tmp_path / "still")), none)
-
-
-def test_any_fine_tuning_carries_the_term(make, tmp_path):
-    setting = replace(make(folder=tmp_path / "a"), target=())
-    reads, term = Bilingual().reads(("en",), ("de",)), AlignmentLoss(alpha=1.0, pairs=4)
-    found = fine_tune(setting, reads, auxiliary=term)
-    assert found.rows[-1]["translations"] == 30
-    assert not equal(found, fine_tune(replace(setting, folder=tmp_path / "b"), reads))
+def test_without_shots_nothing_changes(make):
+    none = FewShot(shots=0).train(make())
+    assert equal(FewShot(shots=0).train(make(AlignmentLoss(alpha=1.0))), none)

@@ -1,0 +1,295 @@
+"""Laws of every method: neutral settings, seeds, resuming, and encoders with modules or maps of languages."""
+
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+
+import pytest
+import torch
+
+import in_translation
+from aligned import translations
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Modules
+from isogloss.encoders import load_tokenizer, load_whole, save_model
+from isogloss.encoders.language_context import LanguageMaps, language_maps_of
+from isogloss.encoders.language_files import write_language_maps
+from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.centring import Centring
+from isogloss.methods.consistency import Consistency
+from isogloss.methods.contrastive_alignment import ContrastiveAlignment
+from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
+from isogloss.methods.procrustes import Procrustes
+from isogloss.methods.x_mixup import XMixup
+from isogloss.nn.language_map import LanguageMap
+from isogloss.training.batching import Bucketed
+from isogloss.training.setting import AdjustSetting
+from trained import equal, interrupted, weights
+
+LANGUAGES = ("en", "de", "fr")
+OWN = ("feed-forward", "attention", "adapter")
+WITH = AlignmentLoss(bitext="x", alpha=1.0, pairs=4)
+
+FINE_TUNING = {
+    "source-only": (SourceOnly(), None, "en"),
+    "target-only": (TargetOnly(), None, "de"),
+    "bilingual": (Bilingual(), None, "en de"),
+    "few-shot": (FewShot(shots=8), None, "de"),
+    "translate-train": (TranslateTrain(), None, "en de"),
+    "consistency": (Consistency(), None, "en de"),
+    "x-mixup": (XMixup(layer=1), None, "en de"),
+    "source-only + alignment-loss": (SourceOnly(), WITH, "en de"),
+    "few-shot + alignment-loss": (FewShot(shots=8), WITH, "en de"),
+    "x-mixup + alignment-loss": (XMixup(layer=1), WITH, "en de"),
+}
+"""Each method, an auxiliary loss it carries, and the languages it trains on."""
+
+PLAIN = {name: method for name, (method, auxiliary, _) in FINE_TUNING.items() if not auxiliary}
+
+ADJUSTING = {
+    "cross-lingual-adjustment": CrossLingualAdjustment(batch_size=8, precision="float32"),
+    "contrastive-alignment": ContrastiveAlignment(batch_size=8, stay=1.0, precision="float32"),
+    "procrustes": Procrustes(precision="float32"),
+    "centring": Centring(precision="float32"),
+}
+TABLES = {**METHODS, **AUXILIARY_LOSSES, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
+
+
+def test_every_method_is_held_to_these_laws():
+    assert PLAIN.keys() == METHODS.keys()
+    assert {auxiliary.name for _, auxiliary, _ in FINE_TUNING.values() if auxiliary} == {*AUXILIARY_LOSSES}
+    assert ADJUSTING.keys() == ADJUSTMENTS.keys()
+
+
+@pytest.mark.parametrize("method", TABLES.values(), ids=TABLES)
+def test_methods_are_frozen_and_listed_by_their_name(method):
+    assert is_dataclass(method) and method.__dataclass_params__.frozen
+    assert TABLES[method.name] is method
+    hash(method())
+
+
+def test_every_file_holds_methods_of_the_tables():
+    from pathlib import Path
+
+    import isogloss.methods as package
+
+    files = {path.stem for path in Path(package.__file__).parent.glob("[!_]*.py")}
+    assert files == {kind.__module__.rpartition(".")[2] for kind in TABLES.values()}
+
+
+def test_an_auxiliary_loss_is_a_value_of_a_setting_and_no_field_of_a_method():
+    names = {name: {one.name for one in fields(kind)} for name, kind in METHODS.items()}
+    assert not [name for name, own in names.items() if {"bitext", "auxiliary"} & own]
+
+
+# Encoders with modules or maps of languages, and trainings that several laws look at.
+
+
+@pytest.fixture(scope="module")
+def with_modules(bert_folder, tmp_path_factory):
+    """Save an encoder with modules; ``stir`` lets those of its languages differ."""
+
+    @cache
+    def made(kind, languages=LANGUAGES, *, fallback="", stir=0.02):
+        model = load_whole(bert_folder)
+        add_modules(model, Modules(kind=kind, fallback=fallback), languages, seed=0)
+        generator = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for language in languages:
+                for weight in own_parameters(model, language).values():
+                    weight.add_(stir * torch.empty_like(weight).normal_(generator=generator))
+        folder = tmp_path_factory.mktemp("with-modules") / "encoder"
+        save_model(model, load_tokenizer(bert_folder), folder)
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def mapped(bert_folder, tmp_path_factory):
+    """Put a map of de beside a copy of the encoder: the identity, or a rotation."""
+    from shutil import copytree
+
+    @cache
+    def made(rotated):
+        folder = tmp_path_factory.mktemp("mapped") / "encoder"
+        copytree(bert_folder, folder)
+        rotation = torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(0))).Q
+        matrix = rotation if rotated else torch.eye(32)
+        write_language_maps(LanguageMaps("en", {"de": LanguageMap(matrix, torch.zeros(32))}), folder)
+        return folder
+
+    return made
+
+
+def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, **about):
+    made = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **about)
+    return method.train(replace(made, auxiliary=auxiliary, bitext={"en-de": translations(20)}))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Train each method on each encoder with each seed once; read the result, do not change it."""
+
+    @cache
+    def made(method, auxiliary, encoder, seed=0):
+        return train(method, auxiliary, encoder, tmp_path_factory.mktemp("work"), seed=seed)
+
+    return made
+
+
+EACH = pytest.mark.parametrize("name", FINE_TUNING)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, trained, bert_folder):
+    plain = trained(PLAIN[name], None, bert_folder)
+    without = trained(PLAIN[name], AlignmentLoss(bitext="x", alpha=0.0), bert_folder)
+    assert equal(without, plain)
+    assert without.rows == plain.rows
+    assert not equal(trained(PLAIN[name], WITH, bert_folder), plain)
+
+
+@EACH
+def test_the_seed_decides_the_model(name, trained, with_modules, tmp_path):
+    method, auxiliary, _ = FINE_TUNING[name]
+    encoder = with_modules("adapter")
+    one = trained(method, auxiliary, encoder)
+    assert equal(train(method, auxiliary, encoder, tmp_path), one)
+    assert not equal(trained(method, auxiliary, encoder, seed=1), one)
+
+
+@EACH
+def test_a_training_that_was_interrupted_ends_as_if_it_was_not(
+    name, trained, with_modules, tmp_path, monkeypatch
+):
+    """The checkpoint has no moments of the modules of fr, which no batch is in."""
+    method, auxiliary, _ = FINE_TUNING[name]
+    whole = trained(method, auxiliary, with_modules("adapter"))
+    with interrupted(Bucketed, monkeypatch, at=-1):
+        train(method, auxiliary, with_modules("adapter"), tmp_path)
+    assert list(tmp_path.glob("checkpoint-*"))
+    again = train(method, auxiliary, with_modules("adapter"), tmp_path)
+    assert equal(again, whole)
+    assert again.rows == whole.rows
+
+
+@EACH
+def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, trained, with_modules):
+    method, auxiliary, moved = FINE_TUNING[name]
+    before = load_whole(with_modules("adapter"))
+    found = trained(method, auxiliary, with_modules("adapter"))
+    for language in LANGUAGES:
+        same = same_modules(language, before, found.model)
+        assert not any(same) if language in moved.split() else all(same), language
+    scores = [row["score"] for row in found.rows if "score" in row]
+    assert scores and all(score == score for score in scores)
+
+
+def same_modules(language, *models):
+    own = [own_parameters(one, language).values() for one in models]
+    return [torch.equal(x, y) for x, y in zip(*own, strict=True)]
+
+
+@pytest.mark.parametrize("kind", ["feed-forward", "attention"])
+def test_modules_of_every_kind_move(kind, trained, with_modules):
+    before, found = load_whole(with_modules(kind)), trained(Bilingual(), None, with_modules(kind))
+    moved = {language: not any(same_modules(language, before, found.model)) for language in LANGUAGES}
+    assert moved == {"en": True, "de": True, "fr": False}
+
+
+@EACH
+def test_modules_that_one_language_has_for_all_are_no_modules_to_the_bit(
+    name, trained, bert_folder, with_modules
+):
+    method, auxiliary, _ = FINE_TUNING[name]
+    plain = trained(method, auxiliary, bert_folder)
+    found = trained(method, auxiliary, with_modules("attention", ("en",), fallback="en", stir=0.0))
+    assert equal(found, plain)
+    assert found.rows == plain.rows
+
+
+@EACH
+def test_a_language_without_modules_is_refused_before_anything_is_read(name, with_modules, tmp_path):
+    def never(language):
+        raise AssertionError(language)
+
+    method, auxiliary, _ = FINE_TUNING[name]
+    made = in_translation.setting("nli", with_modules("adapter", ("eo",)), tmp_path / "work", target=("de",))
+    made = replace(made, train=never, dev=never, auxiliary=auxiliary, bitext={"en-de": translations(20)})
+    with pytest.raises(ConfigError, match=r"adapter modules for each language, and none for '..'"):
+        method.train(made)
+
+
+@EACH
+def test_each_language_is_read_through_its_map(name, trained, bert_folder, mapped):
+    method, auxiliary, languages = FINE_TUNING[name]
+    plain = trained(method, auxiliary, bert_folder)
+    assert equal(trained(method, auxiliary, mapped(False)), plain)
+    found = trained(method, auxiliary, mapped(True))
+    assert equal(found, plain) == (languages == "en")
+    assert language_maps_of(found.model) is not None
+
+
+@pytest.mark.parametrize("method", [SourceOnly(), FewShot(shots=8)], ids=lambda one: one.name)
+def test_what_goes_on_from_a_model_has_its_modules(method, trained, with_modules, tmp_path):
+    first = trained(SourceOnly(), None, with_modules("adapter"))
+    save_model(first.model, first.tokenizer, tmp_path / "first")
+    again = train(method, None, tmp_path / "first", tmp_path / "again", epochs=1)
+    assert modules_of(again.model) == modules_of(first.model)
+
+
+def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, tmp_path):
+    encoder = with_modules("attention")
+    teacher = train(SourceOnly(), None, encoder, tmp_path / "teacher work", task="upos", epochs=1)
+    save_model(teacher.model, teacher.tokenizer, tmp_path / "teacher")
+    made = in_translation.setting("upos", encoder, tmp_path / "work", teacher=tmp_path / "teacher", epochs=1)
+    assert XMixup().train(made).rows
+
+
+# Adjusting an encoder.
+
+
+@pytest.fixture
+def adjusted(tmp_path):
+    def made(method, encoder, name="work"):
+        bitext = {"en-de": translations(24)}
+        return method.train(AdjustSetting(start=str(encoder), bitext=bitext, folder=tmp_path / name, seed=0))
+
+    return made
+
+
+@pytest.mark.parametrize("name", ADJUSTING)
+def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(name, bert_folder, with_modules, adjusted):
+    plain = adjusted(ADJUSTING[name], bert_folder, "plain")
+    folder = with_modules("feed-forward", ("en",), fallback="en", stir=0.0)
+    found = adjusted(ADJUSTING[name], folder, "found")
+    expected, there = weights(plain.model), weights(found.model)
+    assert expected and all(torch.equal(there[one], expected[one]) for one in expected)
+    if maps := language_maps_of(plain.model):
+        assert torch.equal(language_maps_of(found.model).maps["de"].matrix, maps.maps["de"].matrix)
+
+
+@pytest.mark.parametrize("kind", OWN)
+@pytest.mark.parametrize("name", ["cross-lingual-adjustment", "contrastive-alignment"])
+def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, with_modules, adjusted):
+    before, found = load_whole(with_modules(kind)), adjusted(ADJUSTING[name], with_modules(kind)).model
+    still = {language: all(same_modules(language, before, found)) for language in LANGUAGES}
+    assert still == {"en": False, "de": False, "fr": True}
+
+
+@pytest.mark.parametrize("name", ADJUSTING)
+def test_adjusting_in_a_language_without_modules_is_refused(name, with_modules, adjusted):
+    with pytest.raises(ConfigError, match="none for 'de'"):
+        adjusted(ADJUSTING[name], with_modules("adapter", ("en", "fr")))
+
+
+def test_an_encoder_carries_modules_and_maps(with_modules, adjusted, tmp_path):
+    found = adjusted(ADJUSTING["procrustes"], with_modules("adapter"))
+    save_model(found.model, found.tokenizer, tmp_path / "both")
+    again = load_whole(tmp_path / "both")
+    assert modules_of(again) is not None and language_maps_of(again) is not None
+    tuned = train(Bilingual(), None, tmp_path / "both", tmp_path / "tuned", epochs=1)
+    assert modules_of(tuned.model) is not None and language_maps_of(tuned.model) is not None
