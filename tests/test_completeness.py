@@ -45,7 +45,7 @@ TABLES = {
     "encoders": (FAMILIES, {"sites", "embeddings"}),
     "tasks": (TASKS, {"encode", "decode", "score"}),
     "methods": ({**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}, {"name", "train"}),
-    "diagnostics": (DIAGNOSTICS, {"name", "over", "measure"}),
+    "diagnostics": (DIAGNOSTICS, {"name", "subject", "measure"}),
     "aligners": (ALIGNERS, {"name", "needs_encoder", "align"}),
     "translators": (TRANSLATORS, {"name", "translate"}),
 }

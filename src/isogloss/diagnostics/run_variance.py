@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from isogloss.core.rows import Score, SeedSpread
 from isogloss.diagnostics.setting import MeasureSetting, main_scores, role_of
-from isogloss.metrics.spread import spread
+from isogloss.metrics.estimates import mean_std
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def run_variance(scores: Iterable[Score], sources: Collection[str]) -> list[Seed
         groups.setdefault((row.language, row.split, row.metric), []).append(row)
     rows: list[SeedSpread] = []
     for (language, split, metric), group in groups.items():
-        over = spread([row.score for row in group])
+        over = mean_std([row.score for row in group])
         rows.append(
             SeedSpread(
                 models=" ".join(sorted({row.model for row in group})),

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from isogloss.core.rows import Gap
 from isogloss.diagnostics.setting import MeasureSetting, main_scores, role_of
-from isogloss.metrics.transfer_gap import transfer_gap
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,14 @@ class TransferGap:
         )
         if not ours or not others:
             return []
-        source = sum(ours) / len(ours)
+        source, target = sum(ours) / len(ours), sum(others) / len(others)
         return [
             Gap(
                 model=rows[0].model,
                 split=rows[0].split,
                 metric=rows[0].metric,
                 source_score=source,
-                target_mean=sum(others) / len(others),
-                gap=transfer_gap(source, others),
+                target_mean=target,
+                gap=source - target,
             )
         ]
