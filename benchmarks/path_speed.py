@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 from foreign import trainer
 from isogloss.encoders.attention import fastest_attention
 from isogloss.core.runs import Pretrained
-from isogloss.diagnostics.interpolation import COARSE, Interpolation
-from isogloss.diagnostics.setting import Look, Subject
+from isogloss.diagnostics.weight_space import COARSE, Interpolation
+from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
@@ -80,7 +80,7 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         Subject(run=Pretrained(source=str(folder)), rows=(), folder=folder)
         for folder in (material.folder, other)
     )
-    look = Look(
+    look = MeasureSetting(
         subjects=subjects,
         languages=("qaa",),
         split="dev",

@@ -8,7 +8,6 @@ added in any order.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +33,7 @@ class FineCounts:
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     _sums: list[float] = field(default_factory=lambda: [0.0])
 
-    def add(self, numbers: npt.NDArray[Any]) -> None:
+    def add(self, numbers: npt.ArrayLike) -> None:
         """Count numbers; InputError where one is negative or not finite."""
         values = np.ascontiguousarray(numbers, np.float32)
         if not np.isfinite(values).all() or (values < 0).any():

@@ -5,7 +5,10 @@ method for automatic evaluation of machine translation"; Post (2018) on signatur
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics import BLEU, CHRF
 
 UNSPACED = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz", "yue"), "char")}
 """sacrebleu's tokenizers of languages written without spaces; for others it is 13a."""
@@ -27,24 +30,24 @@ def signature(language: str) -> str:
     return " ".join(f"{name}|{_signed(metric)}" for name, metric in both)
 
 
-def _score(metric: Any, references: Sequence[str], translations: Sequence[str]) -> float:
+def _score(metric: "BLEU | CHRF", references: Sequence[str], translations: Sequence[str]) -> float:
     return float(metric.corpus_score(list(translations), [list(references)]).score) / 100
 
 
-def _signed(metric: Any) -> str:
+def _signed(metric: "BLEU | CHRF") -> str:
     metric.corpus_score(
         ["a"], [["a"]]
     )  # The signature holds the number of references, known only after scoring.
     return str(metric.get_signature()).rpartition("|version:")[0]
 
 
-def _chrf() -> Any:
+def _chrf() -> "CHRF":
     from sacrebleu.metrics import CHRF
 
     return CHRF()
 
 
-def _bleu(language: str) -> Any:
+def _bleu(language: str) -> "BLEU":
     from sacrebleu.metrics import BLEU
 
     return BLEU(tokenize=UNSPACED.get(language, "13a"), force=True)
