@@ -4,13 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from measuring import measure_setting
+from measuring import load, measure_setting
 
 from isogloss.core.runs import Pretrain, Pretrained
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.setting import Subject
 from isogloss.diagnostics.trained_length import warn_of_length
-from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from made_up import TEXT
 
@@ -42,7 +41,7 @@ def test_only_rows_beyond_those_pretrained_on_are_warned_of(run, longest, warned
 
 @pytest.mark.parametrize(("limit", "warned"), [(None, True), (8, False)])
 def test_gradient_conflict_warns_of_lines_it_does_not_cut(bert_folder, limit, warned):
-    loaded = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+    loaded = load(bert_folder)
     setting, said = looking(pretrained_on(8))
     setting = replace(
         setting, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded, precision="float32"

@@ -5,7 +5,7 @@ attention between it and its translation. A good translation should be mixed in 
 the ratio does not vary over examples, or with the noise of the translations, it was not learned.
 
 The largest ratio λ₀ and the layer that mixes are chosen before training. The sweep changes them afterwards
-without retraining W and b. At λ₀ 0 no layer mixes; with the trained setting, it scores paired inputs as usual.
+without retraining W and b. At λ₀ 0 no layer mixes.
 """
 
 import math
