@@ -1,12 +1,19 @@
-"""Looks at toy models: three linear taggers whose scores anybody can compute."""
+"""Settings of measurements: toy models whose scores anybody can compute, and tiny encoders."""
 
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from isogloss.core.run_parts import Modules
+from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
+from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
+from isogloss.encoders.language_modules import add_modules, own_parameters
 from isogloss.training.parallel_text import BitextSentences
+from made_up import TEXT
+
+WORDS = TEXT.split()
 
 
 class Toy(nn.Module):
@@ -35,6 +42,35 @@ def equal(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
+def points(seed, *shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def rotation(seed, dim):
+    return torch.linalg.qr(points(seed, dim, dim))[0]
+
+
+def load(folder):
+    return load_masked_lm(folder), load_tokenizer(folder)
+
+
+def translations(firsts, seconds, links=None):
+    pairs = zip(firsts, seconds, strict=True)
+    return [Translation(id=str(n), first=a, second=b, links=links) for n, (a, b) in enumerate(pairs)]
+
+
+def modular(folder, place, kind, *, seed=0, noise=0.3, load=load_masked_lm):
+    """Save an encoder whose language fr has modules of its own, moved by noise drawn from a seed."""
+    model = load(folder)
+    add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in own_parameters(model, "fr").values():
+            weight.add_(noise * torch.empty_like(weight).normal_(generator=generator))
+    save_model(model, load_tokenizer(folder), place)
+    return place
+
+
 def subject(name="x", rows=()):
     return Subject(id=name, rows=tuple(rows), folder=Path(name))
 
@@ -42,7 +78,7 @@ def subject(name="x", rows=()):
 def measure_setting(
     models, evaluation=None, *, languages=("en", "de"), source=("en",), bitext=None, on_progress=None
 ):
-    """Give a look at models by number."""
+    """Return the setting of a measurement of models (or encoders) by number."""
     subjects = tuple(subject(str(number)) for number in range(len(models)))
     return MeasureSetting(
         subjects=subjects,

@@ -7,30 +7,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from measuring import measure_setting, subject
+from measuring import WORDS, load, measure_setting, points, rotation, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.examples import Translation
 from isogloss.diagnostics import parallel_states as module
 from isogloss.diagnostics.cka import Cka, StreamedCka, linear_cka
-from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.training.states import sentence_states
-from made_up import TEXT
 
 SEEDS = st.integers(0, 10_000)
 
 
-def points(seed, rows=12, dim=5, layers=None):
-    shape = (rows, dim) if layers is None else (layers, rows, dim)
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
 def related(seed, dim=4):
-    return points(seed)[:, :dim] @ points(seed + 1, dim, dim) + 0.5 * points(seed + 2, dim=dim) + 3
-
-
-def rotation(seed, dim):
-    return torch.linalg.qr(points(seed, dim, dim))[0]
+    return points(seed, 12, 5)[:, :dim] @ points(seed + 1, dim, dim) + 0.5 * points(seed + 2, 12, dim) + 3
 
 
 def streamed(x, y, cuts=()):
@@ -69,8 +57,8 @@ def by_kernels(hsic, x, y):
 
 
 @given(SEEDS)
-def test_a_set_is_like_itself(seed):
-    x = points(seed)
+def test_cka_of_a_set_with_itself_is_1(seed):
+    x = points(seed, 12, 5)
     assert linear_cka(x, x) == pytest.approx(1)
     assert debiased(x, x) == pytest.approx(1)
 
@@ -78,20 +66,20 @@ def test_a_set_is_like_itself(seed):
 @pytest.mark.parametrize("cka", [linear_cka, debiased])
 @given(SEEDS)
 def test_the_order_of_the_sides_does_not_count(cka, seed):
-    x, y = points(seed), related(seed)
+    x, y = points(seed, 12, 5), related(seed)
     assert cka(x, y) == pytest.approx(cka(y, x))
 
 
 @pytest.mark.parametrize("cka", [linear_cka, debiased])
 @given(SEEDS, st.floats(0.01, 100))
 def test_rotation_scale_and_shift_do_not_count(cka, seed, scale):
-    x, y = points(seed), related(seed)
-    turned = scale * x @ rotation(seed + 3, 5) + points(seed + 4, 1)
+    x, y = points(seed, 12, 5), related(seed)
+    turned = scale * x @ rotation(seed + 3, 5) + points(seed + 4, 1, 5)
     assert cka(turned, y) == pytest.approx(cka(x, y), rel=1e-6)
 
 
 def test_a_general_linear_map_counts():
-    x, y = points(0), related(0)
+    x, y = points(0, 12, 5), related(0)
     stretched = x @ torch.diag(torch.tensor([10.0, 1, 1, 1, 0.1], dtype=x.dtype))
     assert abs(linear_cka(stretched, y) - linear_cka(x, y)) > 0.05
     assert linear_cka(stretched, x) < 0.9
@@ -99,17 +87,17 @@ def test_a_general_linear_map_counts():
 
 @given(SEEDS)
 def test_it_is_the_ratio_of_kernel_statistics(seed):
-    x, y = points(seed), related(seed)
+    x, y = points(seed, 12, 5), related(seed)
     assert linear_cka(x, y) == pytest.approx(by_kernels(biased_hsic, x, y))
 
 
 @given(SEEDS)
 def test_the_debiased_form_is_song_and_others_equation_5(seed):
-    x, y = points(seed), related(seed)
+    x, y = points(seed, 12, 5), related(seed)
     assert debiased(x, y) == pytest.approx(by_kernels(unbiased_hsic, x, y))
 
 
-def test_unrelated_states_look_alike_without_debiasing():
+def test_unrelated_states_have_high_cka_without_debiasing():
     pairs = [(points(seed, 20, 60), points(seed + 500, 20, 60)) for seed in range(50)]
     assert sum(linear_cka(x, y) for x, y in pairs) / 50 > 0.7
     assert sum(debiased(x, y) for x, y in pairs) / 50 == pytest.approx(0, abs=0.02)
@@ -118,7 +106,7 @@ def test_unrelated_states_look_alike_without_debiasing():
 @settings(max_examples=40)
 @given(SEEDS, st.lists(st.integers(1, 11), max_size=6))
 def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
-    x, y = points(seed) + 50, related(seed)
+    x, y = points(seed, 12, 5) + 50, related(seed)
     x[6:] += 100  # Blocks whose means lie far apart.
     found = streamed(x, y, cuts)
     assert float(found.cka()) == pytest.approx(linear_cka(x, y), rel=1e-9)
@@ -127,14 +115,14 @@ def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
 
 @given(SEEDS)
 def test_layers_do_not_mix(seed):
-    x, y = points(seed, layers=3), points(seed + 1, dim=4, layers=3) + points(seed, layers=3)[..., :4]
+    x, y = points(seed, 3, 12, 5), points(seed + 1, 3, 12, 4) + points(seed, 3, 12, 5)[..., :4]
     found = streamed(x, y, [5])
     assert found.cka().tolist() == pytest.approx([linear_cka(a, b) for a, b in zip(x, y, strict=True)])
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
-def test_constant_states_have_no_likeness(value):
-    x, y = torch.full((9, 3), value), points(1, 9).float()
+def test_constant_states_have_no_cka(value):
+    x, y = torch.full((9, 3), value), points(1, 9, 5).float()
     assert math.isnan(linear_cka(x, y))
     assert math.isnan(linear_cka(y, x))
     found = streamed(x, y, [4])
@@ -146,7 +134,7 @@ def test_what_is_kept_does_not_grow():
     def kept(blocks):
         found = StreamedCka()
         for seed in range(blocks):
-            found.add(points(seed, layers=2), points(seed + 1, layers=2))
+            found.add(points(seed, 2, 12, 5), points(seed + 1, 2, 12, 5))
         return sum(getattr(one, name).numel() for one in found._kept for name in ("product", "third_x"))
 
     assert kept(1) == kept(7)
@@ -157,14 +145,13 @@ def test_nothing_added_is_an_error():
         StreamedCka().cka()
 
 
-WORDS = TEXT.split()
 LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(20)]
 OTHERS = [" ".join(reversed(line.split())) for line in LINES]
 
 
 @pytest.fixture(scope="module")
 def loaded(bert_folder):
-    return load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+    return load(bert_folder)
 
 
 def measured(loaded, count=20, **fields):
@@ -172,15 +159,12 @@ def measured(loaded, count=20, **fields):
     setting = measure_setting(
         [loaded],
         languages=("en", "de", "fr"),
-        bitext=lambda pair: [
-            Translation(id=str(n), first=a, second=b)
-            for n, (a, b) in enumerate(zip(LINES, lines[pair[3:]], strict=True))
-        ][:count],
+        bitext=lambda pair: translations(LINES, lines[pair[3:]])[:count],
     )
     return Cka(**fields).measure(setting)
 
 
-def test_rows_are_the_likeness_of_pooled_states(loaded, monkeypatch):
+def test_rows_are_the_cka_of_pooled_states(loaded, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 6)
     rows = measured(loaded)
     assert [(row.second, row.layer) for row in rows] == [(x, n) for x in ("de", "fr") for n in range(4)]

@@ -1,22 +1,20 @@
 """Measurements of models and encoders with language modules: each language is read by its own."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
-from measuring import measure_setting
+from measuring import measure_setting, modular
 
 import in_translation
 from aligned import translations
-from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.cka import Cka
-from isogloss.diagnostics.deltas import Deltas
-from isogloss.diagnostics.interpolation import Interpolation, Plane
 from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
+from isogloss.diagnostics.weight_space import Deltas, Interpolation, Plane
 from isogloss.diagnostics.word_distance import WordDistance
-from isogloss.encoders import load_model, load_tokenizer, save_model
-from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import beside_translations, evaluation
@@ -29,17 +27,7 @@ STATES = {
     "representation-map": RepresentationMap(),
 }
 
-
-def modular(folder, place, kind, *, seed):
-    """Save an encoder whose language fr has modules of its own, drawn from a seed."""
-    model = load_model(folder)
-    add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for weight in own_parameters(model, "fr").values():
-            weight.add_(0.3 * torch.empty_like(weight).normal_(generator=generator))
-    save_model(model, load_tokenizer(folder), place)
-    return place
+saved = partial(modular, load=load_model)
 
 
 @pytest.fixture
@@ -60,11 +48,8 @@ def test_states_of_each_language_are_those_of_its_modules(diagnostic, kind, bert
         return diagnostic.measure(measure_setting([loaded], languages=("en", "fr"), bitext=bitext))
 
     plain = rows(bert_folder)
-    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
-    add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
-    save_model(model, tokenizer, tmp_path / "fresh")
-    assert rows(tmp_path / "fresh") == plain
-    assert rows(modular(bert_folder, tmp_path / "apart", kind, seed=1)) != plain
+    assert rows(saved(bert_folder, tmp_path / "fresh", kind, noise=0.0)) == plain
+    assert rows(saved(bert_folder, tmp_path / "apart", kind, seed=1)) != plain
 
 
 @pytest.fixture
@@ -73,7 +58,9 @@ def heads(bert_folder, tmp_path):
 
     def made(kind, *seeds):
         return [
-            TASKS["upos"].head(modular(bert_folder, tmp_path / f"{seed}", kind, seed=seed), seed=seed).eval()
+            TASKS["upos"]
+            .head(modular(bert_folder, tmp_path / f"{seed}", kind, seed=seed, load=load_model), seed=seed)
+            .eval()
             for seed in seeds
         ]
 
@@ -124,7 +111,7 @@ def test_a_plane_and_deltas_see_every_parameter(heads, bert_folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_pairs_are_scored_with_each_sides_modules(kind, bert_folder, tmp_path):
     """A translation that is the text itself, mixed with ratio 0, changes nothing in tagging."""
-    model = TASKS["upos"].head(modular(bert_folder, tmp_path / "m", kind, seed=1), seed=0).eval()
+    model = TASKS["upos"].head(saved(bert_folder, tmp_path / "m", kind, seed=1), seed=0).eval()
     how = in_translation.setting("upos", bert_folder, tmp_path).optimization
     tokenizer, examples = load_tokenizer(bert_folder), in_translation.sentences("en", 12)
     own = evaluation(TASKS["upos"], examples, tokenizer, how, language="fr")

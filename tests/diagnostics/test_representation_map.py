@@ -5,27 +5,24 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import measure_setting, subject
+from measuring import WORDS, load, measure_setting, points, rotation, subject, translations
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
-from isogloss.data.examples import Translation
 from isogloss.diagnostics.representation_map import (
     RepresentationMap,
     between_share,
-    map_rows,
+    map_points,
     principal_components,
     spaced,
 )
-from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.training.states import sentence_states
-from made_up import TEXT
 
 SEEDS = st.integers(0, 10_000)
 
 
-def points(seed, *shape):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+def on_map(states, languages, points):
+    return list(map_points(("m", 3), states, languages, points))
 
 
 @given(SEEDS)
@@ -50,26 +47,28 @@ def test_signs_do_not_depend_on_the_order_of_sentences(seed):
 @given(SEEDS)
 def test_distances_on_the_map_do_not_change_under_rotation_and_shift(seed):
     states = points(seed, 3, 10, 6)
-    turn = torch.linalg.qr(points(seed + 1, 6, 6))[0]
-    one, other = (map_rows(s, ["a", "b", "c"], 10) for s in (states, states @ turn + 7))
+    turn = rotation(seed + 1, 6)
+    one, other = (on_map(s, ["a", "b", "c"], 10) for s in (states, states @ turn + 7))
 
     def apart(rows):
-        places = torch.tensor([[row["x"], row["y"]] for row in rows])
+        places = torch.tensor([[row.x, row.y] for row in rows])
         return torch.cdist(places, places)
 
     assert torch.allclose(apart(one), apart(other), atol=1e-4)
-    assert one[0]["explained_x"] == pytest.approx(other[0]["explained_x"])
-    assert one[0]["between"] == pytest.approx(other[0]["between"])
+    assert one[0].explained_x == pytest.approx(other[0].explained_x)
+    assert one[0].between == pytest.approx(other[0].between)
 
 
 @given(SEEDS)
 def test_a_centroid_is_the_mean_of_its_points(seed):
-    rows = map_rows(points(seed, 2, 10, 6), ["a", "b"], 10)
-    assert [row["what"] for row in rows] == ["centroid"] * 2 + ["sentence"] * 20
+    rows = on_map(points(seed, 2, 10, 6), ["a", "b"], 10)
+    assert [row.what for row in rows] == ["centroid"] * 2 + ["sentence"] * 20
     for centroid in rows[:2]:
-        own = [row for row in rows[2:] if row["language"] == centroid["language"]]
+        own = [row for row in rows[2:] if row.language == centroid.language]
         for axis in "xy":
-            assert centroid[axis] == pytest.approx(sum(row[axis] for row in own) / 10, abs=1e-9)
+            assert getattr(centroid, axis) == pytest.approx(
+                sum(getattr(row, axis) for row in own) / 10, abs=1e-9
+            )
 
 
 def test_equal_languages_have_no_variance_between_and_points_on_centroids_nothing_else():
@@ -86,22 +85,19 @@ def test_spaced_items_are_different_in_order_and_as_many_as_asked(length, count)
     assert found == sorted(set(found))
 
 
-WORDS = TEXT.split()
 LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(12)]
 
 
 @pytest.fixture(scope="module")
 def loaded(bert_folder):
-    return load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+    return load(bert_folder)
 
 
 def measured(loaded, sides, **fields):
     setting = measure_setting(
         [loaded],
         languages=("en", *sides),
-        bitext=lambda pair: [
-            Translation(id=f"{n}", first=a, second=b) for n, (a, b) in enumerate(sides[pair[3:]])
-        ],
+        bitext=lambda pair: translations(*zip(*sides[pair[3:]], strict=True)),
     )
     return RepresentationMap(**fields).measure(setting)
 
@@ -122,8 +118,8 @@ def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded):
             for lines in (kept, [line + " the" for line in kept], ["a " + line for line in kept])
         ]
     )
-    for ours, theirs in zip(rows, map_rows(states, ["en", "de", "fr"], 4), strict=True):
-        assert (ours.x, ours.y) == pytest.approx((theirs["x"], theirs["y"]), abs=1e-4)
+    for ours, theirs in zip(rows, on_map(states, ["en", "de", "fr"], 4), strict=True):
+        assert (ours.x, ours.y) == pytest.approx((theirs.x, theirs.y), abs=1e-4)
 
 
 def test_pairs_that_share_no_sentence_are_an_error(loaded):

@@ -3,16 +3,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from measuring import measure_setting, subject
+from measuring import WORDS, load, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows import Retrieval as Row
-from isogloss.data.examples import Translation
 from isogloss.diagnostics import retrieval as module
-from isogloss.diagnostics.retrieval import Retrieval, directions, found_share, mean_nearest
-from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.diagnostics.retrieval import Retrieval, directions, mean_nearest, retrieval_accuracy
+from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
-from made_up import TEXT
 
 SEEDS = st.integers(0, 10_000)
 
@@ -22,7 +20,7 @@ def points(seed, rows=12, dim=6):
 
 
 def nearest_is_translation(x, y, *, centred=True, neighbours=0):
-    return found_share(*(directions(side, centred=centred) for side in (x, y)), neighbours=neighbours)
+    return retrieval_accuracy(*(directions(side, centred=centred) for side in (x, y)), neighbours=neighbours)
 
 
 def naive(x, y, neighbours=0):
@@ -135,10 +133,10 @@ def test_without_centring_a_constant_difference_counts(seed):
 
 @pytest.fixture
 def loaded(encoder_folder):
-    return load_masked_lm(encoder_folder), load_tokenizer(encoder_folder)
+    return load(encoder_folder)
 
 
-LINES = [" ".join(TEXT.split()[a:b]) for a, b in ((0, 3), (4, 12), (2, 4), (8, 16), (1, 7), (10, 14))]
+LINES = [" ".join(WORDS[a:b]) for a, b in ((0, 3), (4, 12), (2, 4), (8, 16), (1, 7), (10, 14))]
 
 
 def measured(loaded, pairs, **fields):
@@ -146,7 +144,7 @@ def measured(loaded, pairs, **fields):
 
     def bitext(pair):
         asked.append(pair)
-        return [Translation(id=str(n), first=a, second=b) for n, (a, b) in enumerate(pairs)]
+        return translations(*zip(*pairs, strict=True)) if pairs else []
 
     setting = measure_setting([loaded], languages=("en", "de", "fr"), bitext=bitext)
     return Retrieval(**fields).measure(setting), asked
@@ -175,7 +173,7 @@ def test_every_language_is_compared_with_the_first(loaded, layer):
     ]
 
 
-def test_layers_take_the_place_of_the_one(loaded):
+def test_several_layers_replace_the_one(loaded):
     pairs = list(zip(LINES, [*LINES[1:], LINES[0]], strict=True))
     together, _ = measured(loaded, pairs, layer=1, layers=(0, 2), centred=False, csls=0)
     apart = [
@@ -191,11 +189,11 @@ def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded, centred):
     assert [(row.centred, row.similarity) for row in rows] == [(centred, "cosine")] * 2
 
 
-def test_the_encoder_within_a_model_is_looked_at(encoder_folder):
+def test_the_encoder_of_a_model_is_measured(encoder_folder):
     model = TASKS["upos"].head(encoder_folder, seed=0)
     setting = measure_setting(
         [(model, load_tokenizer(encoder_folder))],
-        bitext=lambda _: [Translation(id=line, first=line, second=line) for line in LINES],
+        bitext=lambda _: translations(LINES, LINES),
     )
     row, *_ = Retrieval().measure(setting)
     assert (row.model, row.accuracy_forward) == (subject("0").id, 1)

@@ -4,12 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from measuring import measure_setting
+from measuring import load, measure_setting
 
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.setting import Subject
 from isogloss.diagnostics.trained_length import warn_of_length
-from isogloss.encoders import load_masked_lm, load_tokenizer
 from made_up import TEXT
 
 
@@ -36,7 +35,7 @@ def test_only_rows_beyond_those_pretrained_on_are_warned_of(trained, longest, wa
 
 @pytest.mark.parametrize(("limit", "warned"), [(None, True), (8, False)])
 def test_gradient_conflict_warns_of_lines_it_does_not_cut(bert_folder, limit, warned):
-    loaded = load_masked_lm(bert_folder), load_tokenizer(bert_folder)
+    loaded = load(bert_folder)
     setting, said = looking(8)
     setting = replace(
         setting, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded, precision="float32"

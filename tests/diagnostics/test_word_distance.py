@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import measure_setting, subject
+from measuring import WORDS, load, measure_setting, subject
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.rows import WordDistance as Row
@@ -22,10 +22,8 @@ from isogloss.diagnostics.word_distance import (
     drawn_unrelated,
     l2,
 )
-from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.metrics.separation import FineCounts
 from isogloss.training.states import word_states
-from made_up import TEXT
 
 SEEDS = st.integers(0, 10_000)
 
@@ -131,10 +129,9 @@ def test_blocks_hold_every_translation_once_and_never_one_alone(number):
 
 @pytest.fixture
 def loaded(encoder_folder):
-    return load_masked_lm(encoder_folder), load_tokenizer(encoder_folder)
+    return load(encoder_folder)
 
 
-WORDS = TEXT.split()
 LINES = [" ".join(WORDS[start : start + 4]) for start in range(0, 16, 2)]
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from aligned import Slowly, in_float64, translations
-from isogloss.diagnostics.retrieval import directions, found_share
+from isogloss.diagnostics.retrieval import directions, retrieval_accuracy
 from isogloss.encoders import load_model, load_tokenizer, load_whole
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.nn.contrast import bidirectional_contrast
@@ -72,7 +72,7 @@ def test_translations_find_each_other_afterwards(setting, bert_folder):
     def accuracy(model):
         tokenizer = load_tokenizer(bert_folder)
         states = [sentence_states(model, tokenizer, side, precision="float32")[0] for side in sides]
-        return found_share(*(directions(side, centred=True) for side in states))
+        return retrieval_accuracy(*(directions(side, centred=True) for side in states))
 
     assert accuracy(method.train(setting).model) > accuracy(load_model(bert_folder)) + 0.2
 

@@ -27,22 +27,8 @@ LETTERS = (
     "الالبيتأإةمنहिंदीकख़ग।中国人民一龥𠀀ไทยก่ป็ế́ḉ😀👍🏽\u200b\u0301"
 )
 WORDS = [
-    "the",
-    "The",
-    "a",
-    "an",
-    "der",
-    "die",
-    "das",
-    "los",
-    "un",
-    "của",
-    "là",
-    "ال",
-    "البيت",
-    "中国",
-    "1887",
-]
+    "the", "The", "a", "an", "der", "die", "das", "los", "un", "của", "là", "ال", "البيت", "中国", "1887",
+]  # fmt: skip
 texts = st.lists(
     st.one_of(st.sampled_from(WORDS), st.text(st.sampled_from(LETTERS), max_size=6), st.text(max_size=3)),
     max_size=6,

@@ -1,5 +1,6 @@
-"""Paired tests are those of scipy, of an enumeration, and sound: equal systems differ as rarely as said."""
+"""Paired tests are those of scipy, of an enumeration, and sound; what each example adds, and effect sizes."""
 
+import math
 from itertools import product
 from statistics import fmean
 
@@ -8,21 +9,49 @@ import pytest
 import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pairs import counted, drawn_means, means
 
+from isogloss.core.contributions import Contributions, total
 from isogloss.core.errors import InputError
-from isogloss.metrics.paired import Pair, System
 from isogloss.metrics.significance import (
     LARGEST_EXACT,
+    System,
+    SystemPair,
+    cohens_d,
     holm,
     mcnemar_test,
     paired_t_test,
+    paired_t_test_over_languages,
     paired_test,
+    per_example,
     permutation_test,
 )
 
 VALUES = st.lists(st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=2, max_size=30)
 BITS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
+
+
+def means(system, baseline):
+    """Make a pair whose measure is a mean over examples, from values [seed example]."""
+    sides = [np.atleast_2d(np.asarray(side, dtype=float)) for side in (system, baseline)]
+    return SystemPair(*(System(side, np.ones_like(side)) for side in sides))
+
+
+def drawn_means(rng, *, seeds=3, examples=200, gain=0.0):
+    """Draw right and wrong answers; the system is right more often by ``gain``."""
+    chances = rng.uniform(0.3, 0.7, examples)
+    return means(rng.random((seeds, examples)) < chances + gain, rng.random((seeds, examples)) < chances)
+
+
+@st.composite
+def counted(draw, *, most_examples=7, most_seeds=3):
+    """Draw a pair whose measure is a ratio of counts, as F1 is; wholes may be 0."""
+    seeds, examples = draw(st.integers(1, most_seeds)), draw(st.integers(1, most_examples))
+    sides = []
+    for _ in range(2):
+        whole = draw(st.lists(st.integers(0, 4), min_size=seeds * examples, max_size=seeds * examples))
+        part = [draw(st.integers(0, one)) for one in whole]
+        sides.append(System(*(np.array(one, dtype=float).reshape(seeds, examples) for one in (part, whole))))
+    return SystemPair(*sides)
 
 
 @given(VALUES)
@@ -72,7 +101,7 @@ def by_enumeration(pair):
             scores.append(part / whole if whole else 0.0)
         return scores[0] - scores[1]
 
-    found = [difference(swap) for swap in product((0, 1), repeat=pair.examples)]
+    found = [difference(swap) for swap in product((0, 1), repeat=pair.system.part.shape[1])]
     return fmean(abs(one) >= abs(found[0]) - 1e-12 for one in found)
 
 
@@ -83,12 +112,12 @@ def test_the_permutation_test_of_few_sentences_is_the_enumeration_of_all(pair):
 
 @given(counted(), st.integers(0, 40))
 def test_sentences_that_both_treat_alike_change_no_exact_p_value(pair, more):
-    alike = [np.full((pair.seeds, more), number, dtype=float) for number in (1, 2)]
+    alike = [np.full((len(pair.system.part), more), number, dtype=float) for number in (1, 2)]
 
     def longer(side):
         return System(np.hstack([side.part, alike[0]]), np.hstack([side.whole, alike[1]]))
 
-    wide = Pair(longer(pair.system), longer(pair.baseline))
+    wide = SystemPair(longer(pair.system), longer(pair.baseline))
     sums = np.stack([s.sum(axis=0) for s in (pair.system.part, pair.system.whole)])
     others = np.stack([s.sum(axis=0) for s in (pair.baseline.part, pair.baseline.whole)])
     moving = int((sums != others).any(axis=0).sum())
@@ -103,7 +132,7 @@ def test_random_rounds_come_near_the_enumeration():
         whole = rng.integers(1, 5, (2, LARGEST_EXACT + 1)).astype(float)
         part = np.minimum(whole, rng.integers(0, 5, whole.shape))
         other = np.clip(part + np.sign(rng.random(whole.shape) - 0.5 - gain), 0, 9)
-        pair = Pair(System(part, whole), System(other, whole + 1))
+        pair = SystemPair(System(part, whole), System(other, whole + 1))
         assert permutation_test(pair, rounds=4000).p_value == pytest.approx(by_enumeration(pair), abs=0.03)
 
 
@@ -115,7 +144,7 @@ def test_the_same_seed_gives_the_same_p_value_and_no_round_can_be_beaten_for_cer
 
 @given(counted())
 def test_a_permutation_test_does_not_care_which_system_comes_first(pair):
-    turned = permutation_test(Pair(pair.baseline, pair.system))
+    turned = permutation_test(SystemPair(pair.baseline, pair.system))
     assert turned.p_value == permutation_test(pair).p_value
     assert turned.statistic == pytest.approx(-permutation_test(pair).statistic)
 
@@ -127,7 +156,8 @@ def test_seeds_of_a_sentence_are_no_independent_witnesses():
     for _ in range(100):
         x, y = (np.repeat(rng.integers(0, 2, (1, 60)), 5, axis=0).astype(float) for _ in range(2))
         for apart in alarms:
-            alarms[apart] += permutation_test(means(x, y), rounds=200, seeds_apart=apart).p_value < 0.05
+            sides = (one.reshape(1, -1) if apart else one for one in (x, y))
+            alarms[apart] += permutation_test(means(*sides), rounds=200).p_value < 0.05
     assert alarms[False] <= 10
     assert alarms[True] >= 30
 
@@ -144,8 +174,8 @@ def test_the_test_is_the_one_that_fits_the_measure():
     assert paired_test(drawn_means(rng, seeds=1)).name == "McNemar"
     assert paired_test(means(rng.random((1, 9)), rng.random((1, 9)))).name == "paired t"
     counts = System(np.ones((2, 9)), np.full((2, 9), 2.0))
-    assert paired_test(Pair(counts, counts)).name == "permutation"
-    assert paired_test(Pair(counts, counts)).p_value == 1
+    assert paired_test(SystemPair(counts, counts)).name == "permutation"
+    assert paired_test(SystemPair(counts, counts)).p_value == 1
 
 
 def test_a_t_test_over_several_seeds_averages_them_first():
@@ -200,3 +230,87 @@ def test_values_that_are_no_pairs_are_one_clear_error(test, system, baseline, sa
 def test_no_rounds_are_refused():
     with pytest.raises(InputError, match="Use 1 or more; 1000 is usual"):
         permutation_test(drawn_means(np.random.default_rng(0)), rounds=0)
+
+
+def difference(pair):
+    return float((pair.system.scores() - pair.baseline.scores()).mean())
+
+
+@given(counted())
+def test_a_systems_scores_are_its_totals_and_what_examples_add_has_their_difference_as_mean(pair):
+    totals = [
+        total(Contributions(part.tolist(), whole.tolist()))
+        for part, whole in zip(pair.system.part, pair.system.whole, strict=True)
+    ]
+    assert pair.system.scores().tolist() == totals
+    assert per_example(pair).mean() == pytest.approx(difference(pair), abs=1e-12)
+
+
+def test_what_examples_add_to_a_mean_is_the_difference_of_values():
+    pair = drawn_means(np.random.default_rng(0))
+    assert per_example(pair) == pytest.approx((pair.system.part - pair.baseline.part).mean(axis=0))
+
+
+def test_what_examples_add_to_a_ratio_is_what_leaving_them_out_takes_away():
+    rng = np.random.default_rng(0)
+    n, whole = 500, rng.integers(1, 6, (1, 500)).astype(float)
+    sides = [System(rng.binomial(whole.astype(int), 0.6).astype(float), whole) for _ in range(2)]
+    left = [
+        SystemPair(*(System(np.delete(side.part, at, 1), np.delete(side.whole, at, 1)) for side in sides))
+        for at in range(40)
+    ]
+    pair = SystemPair(*sides)
+    expected = [n * difference(pair) - (n - 1) * difference(without) for without in left]
+    assert per_example(pair)[:40] == pytest.approx(expected, abs=0.02)
+
+
+@given(VALUES)
+def test_over_one_language_it_is_the_paired_t_test(values):
+    x, y = np.array(values, dtype=float).T / 16
+    assume(len(set((x - y).tolist())) > 1)
+    ids = [str(number) for number in range(len(x))]
+    found, expected = paired_t_test_over_languages({"de": (ids, x - y)}), paired_t_test(x, y)
+    assert (found.statistic, found.p_value) == pytest.approx((expected.statistic, expected.p_value))
+
+
+def test_parallel_examples_are_one_unit():
+    """A language that repeats another's differences adds nothing where ids are equal, examples where not."""
+    values = np.random.default_rng(0).normal(0.1, 1, 50)
+    ids, others = ([f"{name}{at}" for at in range(50)] for name in "ab")
+    alone, parallel, apart = (
+        paired_t_test_over_languages(one)
+        for one in (
+            {"de": (ids, values)},
+            {"de": (ids, values), "fr": (ids, values)},
+            {"de": (ids, values), "fr": (others, values)},
+        )
+    )
+    assert parallel.p_value == pytest.approx(alone.p_value)
+    assert apart.p_value < alone.p_value
+    with pytest.raises(InputError, match="no language"):
+        paired_t_test_over_languages({})
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=20))
+def test_cohens_d_is_the_mean_in_standard_deviations(values):
+    assume(len(set(values)) > 1)
+    assert cohens_d(values) == pytest.approx(np.mean(values) / np.std(values, ddof=1))
+
+
+@pytest.mark.parametrize(
+    ("values", "d"), [([0, 0], 0.0), ([0.1, 0.1, 0.1], math.inf), ([-0.1, -0.1], -math.inf)]
+)
+def test_cohens_d_has_an_answer_without_spread(values, d):
+    assert cohens_d(values) == d
+    assert math.isnan(cohens_d(values[:1]))
+
+
+@pytest.mark.parametrize("shapes", [((1, 2), (1, 3)), ((2, 2), (1, 2)), ((1, 0), (1, 0)), ((0, 2), (0, 2))])
+def test_pairs_need_the_same_seeds_and_examples(shapes):
+    with pytest.raises(InputError, match="the same seeds and examples, at least one of each"):
+        SystemPair(*(System(np.ones(shape), np.ones(shape)) for shape in shapes))
+
+
+def test_pairs_need_numbers():
+    with pytest.raises(InputError, match="no finite number"):
+        means([0.5, math.nan], [0.5, 0.5])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import DataError
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.loading import load_tokenizer
-from isogloss.metrics.bio import repair
+from isogloss.metrics.labels import repair
 from isogloss.tasks.batch import collate
 from isogloss.tasks.tagging import NER, UPOS
 

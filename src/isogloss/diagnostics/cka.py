@@ -1,9 +1,9 @@
-"""Linear CKA: how alike are the states of sentences and of their translations, layer by layer?
+"""Linear CKA: similarity of the states of sentences and of their translations, by layer.
 
 Kornblith et al. (2019), "Similarity of Neural Network Representations Revisited", Eq. 3, for linear kernels
 ‖YᵀX‖²/(‖XᵀX‖·‖YᵀY‖) with Frobenius norms and centred columns. X-Mixup, Section 3, measures with it how far a
-language is from the source; its printed Eq. 1 squares the two norms below, which is a slip: a set of states
-would then not be like itself.
+language is from the source; its printed Eq. 1 squares the two norms of the denominator, an error: a set of
+states would then not have CKA 1 with itself.
 
 With fewer sentences than dimensions CKA is close to 1 whatever the states. The debiased form replaces each
 HSIC by its unbiased estimator (Song et al. 2012, Eq. 5), which expects 0 for unrelated states.
@@ -12,7 +12,7 @@ HSIC by its unbiased estimator (Song et al. 2012, Eq. 5), which expects 0 for un
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -22,14 +22,14 @@ from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows import Cka as CkaRow
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
-from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
 from isogloss.training.parallel_text import StatesWanted
 
 FEWEST = 4
-"""Sentences the unbiased estimator needs."""
+"""Minimum sentences of the unbiased estimator."""
 
 ROUNDING = 1e-10
-"""States that differ by less than this share of their length are constant."""
+"""States that differ by less than this share of their norm are constant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ class Cka:
     version: ClassVar[int] = 2
 
     layers: tuple[int, ...] = ()
-    """Layers that are compared: 0 is the embeddings, -1 the last; none named means all."""
+    """Layers that are compared: 0 is the embeddings, -1 the last; all if empty."""
 
     limit: int = 128
-    """Longest sentence in subwords; what is longer is cut."""
+    """Maximum sentence length in subwords; longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[CkaRow]:
         """Return a row for each pair of the first language with another, and layer."""
@@ -53,9 +53,9 @@ class Cka:
         return [row for other in others for row in self._of_pair(setting, loaded, (first, other))]
 
     def _of_pair(
-        self, setting: MeasureSetting, loaded: tuple[Any, Any], languages: tuple[str, str]
+        self, setting: MeasureSetting, loaded: LoadedEncoder, languages: tuple[str, str]
     ) -> Iterator[CkaRow]:
-        layers, name = layer_numbers(self.layers, loaded[0], self.name), "-".join(languages)
+        layers, name = layer_numbers(self.layers, loaded, self.name), "-".join(languages)
         pairs = setting.parallel.pairs(*languages)
         if len(pairs) < FEWEST:
             raise DataError(
@@ -81,10 +81,7 @@ class Cka:
 
 
 def linear_cka(x: Float[Tensor, "item dim_x"], y: Float[Tensor, "item dim_y"]) -> float:
-    """Return the similarity in [0, 1]; 1 for equal up to rotation and scale, nan where nothing varies.
-
-    Columns are centred here.
-    """
+    """Return CKA in [0, 1] after centring; 1 for equal up to rotation and scale, nan for constant states."""
     norm = torch.linalg.matrix_norm
     wholes = x.double(), y.double()
     x, y = (whole - whole.mean(dim=0) for whole in wholes)
@@ -94,13 +91,13 @@ def linear_cka(x: Float[Tensor, "item dim_x"], y: Float[Tensor, "item dim_y"]) -
 
 
 class StreamedCka:
-    """CKA of states that come in blocks, several layers at once; what is kept is dim by dim, in float64."""
+    """CKA of states that arrive in blocks, several layers at once, from dim by dim sums in float64."""
 
     def __init__(self) -> None:
         self._kept: tuple[CoMoments, CoMoments, CoMoments] | None = None
 
     def add(self, x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"]) -> None:
-        """Take in a block: items in the same order on both sides."""
+        """Add a block, with items in the same order on both sides."""
         x, y = x.double(), y.double()
         new = co_moments(x, x), co_moments(x, y), co_moments(y, y)
         old = self._kept
@@ -111,7 +108,7 @@ class StreamedCka:
         return self._ratio("hsic")
 
     def debiased(self) -> Float[Tensor, "layer"]:
-        """Return CKA of unbiased estimators by layer; it can be below 0, and is nan without variation."""
+        """Return CKA from unbiased estimators by layer; it can be below 0, and is nan for constant states."""
         return self._ratio("unbiased_hsic")
 
     def _ratio(self, estimator: str) -> Float[Tensor, "layer"]:
@@ -125,7 +122,7 @@ class StreamedCka:
 
 @dataclass(frozen=True, kw_only=True)
 class CoMoments:
-    """What HSIC needs of two sets of centred items d and e: sums over the items, by layer."""
+    """Sums over two sets of centred items d and e from which HSIC follows, by layer."""
 
     items: int
     mean_x: Float[Tensor, "layer dim_x"]
@@ -144,7 +141,7 @@ class CoMoments:
     """Σ ‖d‖² ‖e‖²."""
 
     def varies(self) -> Bool[Tensor, "layer"]:
-        """Tell in which layers the first items differ by more than rounding."""
+        """Return in which layers the first items differ by more than rounding."""
         return self.square_x > self.items * ROUNDING**2 * self.mean_x.square().sum(dim=1)
 
     def hsic(self) -> Float[Tensor, "layer"]:
@@ -154,12 +151,15 @@ class CoMoments:
     def unbiased_hsic(self) -> Float[Tensor, "layer"]:
         """Return n (n - 3) times Song et al.'s Eq. 5 for linear kernels of centred items.
 
-        Shifting items adds to a kernel what Eq. 5 takes out again, so that centring is allowed; then the
-        sums of d and e are 0 and the terms with 1ᵀK̃ come down to squared lengths.
+        Eq. 5 is invariant to shifts of the items, so they may be centred; then the sums of d and e are 0 and
+        the terms with 1ᵀK̃ reduce to squared norms.
         """
         n = self.items
-        apart = self.square_x * self.square_y / ((n - 1) * (n - 2))
-        return self.hsic() + apart - n / (n - 2) * self.fourth
+        product = self.square_x * self.square_y / ((n - 1) * (n - 2))
+        return self.hsic() + product - n / (n - 2) * self.fourth
+
+
+SUMS = ("product", "square_x", "square_y", "third_x", "third_y", "fourth")
 
 
 def co_moments(x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"]) -> CoMoments:
@@ -181,22 +181,13 @@ def co_moments(x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer ite
 
 
 def merged(one: CoMoments, other: CoMoments) -> CoMoments:
-    """Return the sums of two blocks together, about their common mean (Chan et al. 1979, in all orders)."""
+    """Return the sums of two blocks about their common mean (Chan et al. 1979, in all orders)."""
     items = one.items + other.items
     mean_x = (one.items * one.mean_x + other.items * other.mean_x) / items
     mean_y = (one.items * one.mean_y + other.items * other.mean_y) / items
     first, second = (_about(part, mean_x, mean_y) for part in (one, other))
-    return CoMoments(
-        items=items,
-        mean_x=mean_x,
-        mean_y=mean_y,
-        product=first.product + second.product,
-        square_x=first.square_x + second.square_x,
-        square_y=first.square_y + second.square_y,
-        third_x=first.third_x + second.third_x,
-        third_y=first.third_y + second.third_y,
-        fourth=first.fourth + second.fourth,
-    )
+    sums = {name: getattr(first, name) + getattr(second, name) for name in SUMS}
+    return CoMoments(items=items, mean_x=mean_x, mean_y=mean_y, **sums)
 
 
 def _about(

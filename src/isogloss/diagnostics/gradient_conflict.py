@@ -1,8 +1,8 @@
-"""Gradient conflict: do two languages pull a model's weights the same way?
+"""Gradient conflict: do two languages' gradients point the same way?
 
-The measure is that of ``training.gradient_conflict``: the cosine of two languages' gradients, beside that of
-two batches of one language. Here it is taken of finished encoders, by masked language modelling on raw text,
-and of fine-tuned models, by their task's own loss on labelled examples.
+The cosine of two languages' gradients, against that of two batches of one language
+(``training.gradient_conflict``): of finished encoders, by masked language modelling on raw text, and of
+fine-tuned models, by their task's own loss on labelled examples.
 """
 
 import math
@@ -13,7 +13,7 @@ from itertools import chain, combinations, islice
 from typing import Any, ClassVar
 
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 from isogloss.core.rows import Conflict
 from isogloss.core.run_parts import Positive, Share, Whole
@@ -34,26 +34,26 @@ from isogloss.training.gradient_conflict import (
 
 @dataclass(frozen=True, kw_only=True)
 class GradientConflict:
-    """Cosine between languages' gradients of masked language modelling, beside that within each language."""
+    """Cosine between languages' gradients of masked language modelling, and that within each language."""
 
     name: ClassVar[str] = "gradient-conflict"
     subject: ClassVar[str] = "text"
     version: ClassVar[int] = 2
 
     batch: Positive = 4096
-    """Sentences each gradient is accumulated over; half of the text where it has fewer than twice as many."""
+    """Sentences per gradient; half of the text where it has fewer than twice as many."""
 
     draws: Positive = 3
-    """Times that batches and masks are drawn."""
+    """Number of draws of batches and masks."""
 
     masked: Share = 0.15
     """Share of the subwords that are predicted."""
 
     limit: Positive = 128
-    """Longest sentence in subwords; what is longer is cut."""
+    """Maximum sentence length in subwords; longer ones are truncated."""
 
     batch_subwords: Positive = 4096
-    """Subwords computed together, padding included."""
+    """Subwords per forward pass, padding included."""
 
     seed: Whole = 0
     """Seed of the batches and masks."""
@@ -94,17 +94,17 @@ class GradientConflict:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskGradientConflict:
-    """Cosine between languages' gradients of a fine-tuned model's own loss, beside that within each."""
+    """Cosine between languages' gradients of a fine-tuned model's own loss, and that within each language."""
 
     name: ClassVar[str] = "task-gradient-conflict"
     subject: ClassVar[str] = "model"
     version: ClassVar[int] = 2
 
     batch: Positive = 256
-    """Examples each gradient is accumulated over; half of them where there are fewer than twice as many."""
+    """Examples per gradient; half of them where there are fewer than twice as many."""
 
     draws: Positive = 3
-    """Times that batches are drawn."""
+    """Number of draws of batches."""
 
     seed: Whole = 0
     """Seed of the batches."""
@@ -124,15 +124,17 @@ class TaskGradientConflict:
         return _conflicts(setting, model, pool, how)
 
 
-def _conflicts(setting: MeasureSetting, model: Any, pool: Pool, how: ConflictSampling) -> list[Conflict]:
+def _conflicts(
+    setting: MeasureSetting, model: nn.Module, pool: Pool, how: ConflictSampling
+) -> list[Conflict]:
     rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, how, on_progress=setting.on_progress)]
     return [Conflict(model=setting.subjects[0].id, **row) for row in rows]
 
 
 def overlap(one: Sequence[np.ndarray], other: Sequence[np.ndarray], *, special: Sequence[int] = ()) -> float:
-    """Return the share of their subwords that two texts have in common: Σ min(p, q), from 0 to 1.
+    """Return the overlap of two texts' subword distributions: Σ min(p, q), from 0 to 1.
 
-    Special subwords, as the one for what is unknown, do not count.
+    Special subwords, such as the unknown one, do not count.
     """
     first, second = (Counter(chain.from_iterable(row.tolist() for row in text)) for text in (one, other))
     for subword in special:

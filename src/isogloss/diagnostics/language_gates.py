@@ -2,28 +2,30 @@
 
 "On Negative Interference in Multilingual Models", Sections 3.2 and 3.4, Fig. 4: for each language, gates over
 the parameters are learned by masked language modelling on its text alone (``training.gate_training``), and
-the parameters π of the gates (log α, above 0 where a gate is rather open) are compared between languages,
-layer by layer, attention and feed-forward apart. As the control each language's gates are learned again.
+the parameters π of the gates (log α, above 0 where a gate is more open than closed) are compared between
+languages, by layer, attention and feed-forward apart. As a control, each language's gates are learned again.
 
-The paper compares by cosine. What all gates have in common, their mean, makes cosines high whatever the
-language; the correlation beside it is the cosine without that. A mask is then put to use: how well the
-pruned model predicts its language, and every other one.
+The paper compares by cosine. The mean that all gates share makes cosines high whatever the language; the
+correlation is the cosine without it. Finally each mask is applied: how well does the pruned model predict its
+language, and every other one?
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice, permutations
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole
 from isogloss.core.seeds import derive
-from isogloss.diagnostics.mask_rows import kept_rows, likeness_rows, specific_gates, specific_rows
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.diagnostics.trained_length import warn_of_length
 from isogloss.encoders import family_of
@@ -38,6 +40,7 @@ from isogloss.encoders.gates import (
     gated,
     mask_tensors,
 )
+from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.gate_training import GateTraining, learn_gates
@@ -45,55 +48,61 @@ from isogloss.training.gradient_conflict import masked_parts
 from isogloss.training.pretraining import perplexity
 
 HELD_OUT = 32768
-"""Most subwords of a language that perplexity is computed on: some 5,000 predictions."""
+"""Maximum subwords of a language that perplexity is computed on: some 5,000 predictions."""
 
 TENTH = 10
-"""Of a short text, one block in so many is held out."""
+"""Of a short text, every tenth block is held out."""
 
 SHORTEST = 8
-"""Subwords of the shortest rows that make sense: six of text, two special."""
+"""Subwords of the shortest rows allowed: six of text, two special."""
+
+Part = tuple[int | None, str]
+"""A layer, counted from 1 (None: all layers), and a module: attention, feed-forward or "all"."""
+
+Specific = dict[tuple[str, str, str], Int64[Tensor, " gate"]]
+"""Indices of gates, by the language that keeps them, the language that prunes them, and the group."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageGates:
-    """Gates over a frozen encoder's parameters, learned for each language: how alike, and what they cost."""
+    """Gates over a frozen encoder's parameters, learned for each language; their similarity and cost."""
 
     name: ClassVar[str] = "language-gates"
     subject: ClassVar[str] = "text"
     version: ClassVar[int] = 2
 
     attention: str = "row"
-    """What has a gate in attention: each weight, each row of a matrix, each head, or none."""
+    """Unit that a gate controls in attention: weight, row (of a matrix), head, or none."""
 
     feed_forward: str = "row"
-    """What has a gate in feed-forward: each weight, each row of a matrix, each neuron, or none."""
+    """Unit that a gate controls in feed-forward: weight, row (of a matrix), neuron, or none."""
 
     sparsity: Share = 0.5
-    """Share of the gated parameters that is pruned, the same for all languages; 0 lets penalty decide."""
+    """Share of the gated parameters that is pruned, for every language; 0 leaves it to penalty."""
 
     penalty: Weight = 0.0
-    """λ of Eq. 1 where no sparsity is asked for: what keeping all gated parameters costs, in nats."""
+    """λ of Eq. 1 where sparsity is 0: the cost of keeping all gated parameters, in nats."""
 
     draws: Positive = 3
-    """Times each language's gates are learned; two or more give the control."""
+    """Times each language's gates are learned; the control needs two or more."""
 
     steps: Positive = 300
-    """Updates of each training of gates."""
+    """Updates per training of gates."""
 
     batch_subwords: Positive = 4096
-    """Subwords of one update."""
+    """Subwords per update."""
 
     block: Positive = 128
-    """Subwords of one row of text, special ones included."""
+    """Subwords per row of text, special ones included."""
 
     masked: Share = 0.15
     """Share of the subwords that are predicted."""
 
     learning_rate: Rate = 0.1
-    """Highest rate; it falls linearly to 0."""
+    """Peak learning rate; it decays linearly to 0."""
 
     settle: Share = 0.5
-    """Share of the steps after which the whole sparsity is asked for; before, it rises."""
+    """Share of the steps over which the target sparsity rises to its full value."""
 
     start: Share = 0.95
     """Probability that a gate is open before the first update."""
@@ -102,7 +111,7 @@ class LanguageGates:
     """Seed of text, masks and gates; languages and draws each derive their own."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be learned."""
+        """Refuse settings that cannot be learned."""
         kinds = self._kinds()
         allowed = {
             "attention": {kinds.attention, kinds.feed_forward} != {NONE},
@@ -124,9 +133,8 @@ class LanguageGates:
     def measure(
         self, setting: MeasureSetting
     ) -> list[MaskSimilarity | MaskPerplexity | MaskKept | SpecificGates]:
-        """Return rows of four kinds: likeness of masks, perplexities, kept shares, gates of one language."""
+        """Return rows of mask similarity, perplexity, kept shares and language-specific gates."""
         model, tokenizer = setting.masked_lm(setting.subjects[0])
-        self._check_block(tokenizer)
         warn_of_length(setting, self.name, "block", self.block)
         groups = {
             language: gate_groups(model, self._kinds(), language=language) for language in setting.languages
@@ -148,7 +156,7 @@ class LanguageGates:
         setting.keep_tensors(FILE, {**mask_tensors(masks), **lists}, about_masks(self._kinds()))
         encoder = setting.subjects[0].id
         return [
-            *likeness_rows(encoder, masks, every),
+            *similarity_rows(encoder, masks, every),
             *_perplexity_rows(setting, model, groups, masks, text),
             *kept_rows(encoder, masks, every),
             *specific_rows(encoder, specific, every),
@@ -157,15 +165,13 @@ class LanguageGates:
     def _kinds(self) -> GateKinds:
         return GateKinds(attention=self.attention, feed_forward=self.feed_forward)
 
-    def _check_block(self, tokenizer: Any) -> None:
+    def _text(self, setting: MeasureSetting, language: str, tokenizer: Any, masking: Masking) -> "_Text":
+        """Read as many blocks as the training can use, and hold out some of them."""
         if self.block > tokenizer.model_max_length:
             raise ConfigError(
                 f"{self.name}: rows of {self.block} subwords (block), but the encoder takes only "
                 f"{tokenizer.model_max_length}. Lower block."
             )
-
-    def _text(self, setting: MeasureSetting, language: str, tokenizer: Any, masking: Masking) -> "_Text":
-        """Read as many blocks as the training can use, and hold some of them out."""
         rows, held = self._rows(), HELD_OUT // self.block
         lines = subwords_of(setting.text(language), tokenizer)
         blocks = list(
@@ -192,7 +198,7 @@ class LanguageGates:
     def _learned(
         self,
         setting: MeasureSetting,
-        loaded: tuple[Any, Masking],
+        loaded: tuple[nn.Module, Masking],
         groups: Sequence[GateGroup],
         text: tuple[str, Sequence[np.ndarray]],
         draw: int,
@@ -216,14 +222,14 @@ class LanguageGates:
 
 @dataclass(frozen=True)
 class _Text:
-    """A language's blocks to learn from, and batches of others that are held out."""
+    """A language's blocks for training, and held-out batches."""
 
     blocks: list[np.ndarray]
     held_out: list[MaskedBatch]
 
 
 def _blocks(lines: Iterable[list[int]], separator: int, length: int) -> Iterator[np.ndarray]:
-    """Join lines, each closed by the separator, and cut the row into blocks; the rest is left out."""
+    """Concatenate lines, each followed by the separator, and yield full blocks; the rest is dropped."""
     row: list[int] = []
     for line in lines:
         row += [*line, separator] if line else []
@@ -234,12 +240,12 @@ def _blocks(lines: Iterable[list[int]], separator: int, length: int) -> Iterator
 
 def _perplexity_rows(
     setting: MeasureSetting,
-    model: Any,
+    model: nn.Module,
     groups: Mapping[str, Sequence[GateGroup]],
     masks: Sequence[Mask],
     text: Mapping[str, _Text],
 ) -> Iterator[MaskPerplexity]:
-    """Give the perplexity of every language: of the whole model, and under each language's masks."""
+    """Yield the perplexity of every language, without a mask and under each language's masks."""
     device = next(model.parameters()).device
     runs: list[Mask | None] = [None, *masks]
     for number, mask in enumerate(runs, start=1):
@@ -255,3 +261,116 @@ def _perplexity_rows(
                 perplexity=found if math.isfinite(found) else None,
             )
         setting.on_progress(Progress("perplexity", number, len(runs), mask.language if mask else "unpruned"))
+
+
+def gate_cosine(x: Float[Tensor, " gate"], y: Float[Tensor, " gate"]) -> float | None:
+    """Return the cosine of two vectors; None where one of them is 0."""
+    x, y = x.double(), y.double()
+    lengths = float(x.norm() * y.norm())
+    return max(-1.0, min(1.0, float(x @ y) / lengths)) if lengths > 0 else None
+
+
+def correlation(x: Float[Tensor, " gate"], y: Float[Tensor, " gate"]) -> float | None:
+    """Return Pearson's correlation of two vectors; None where one of them is constant."""
+    if bool((x == x[0]).all()) or bool((y == y[0]).all()):
+        return None
+    x, y = x.double(), y.double()
+    return gate_cosine(x - x.mean(), y - y.mean())
+
+
+def jaccard(x: Bool[Tensor, " gate"], y: Bool[Tensor, " gate"]) -> float | None:
+    """Return the Jaccard index of the gates that two masks keep; None where none is kept."""
+    either = int((x | y).sum())
+    return int((x & y).sum()) / either if either else None
+
+
+def similarity_rows(
+    model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]
+) -> Iterator[MaskSimilarity]:
+    """Yield a row for each pair of masks and part of the model; pairs of one language are the control."""
+    for one, other in combinations(masks, 2):
+        for (layer, module), own in parts_of(groups).items():
+            x, y = log_alphas(one, own), log_alphas(other, own)
+            kept, also = x > one.above, y > other.above
+            yield MaskSimilarity(
+                model=model,
+                first=one.language,
+                first_draw=one.draw,
+                second=other.language,
+                second_draw=other.draw,
+                layer=layer,
+                module=module,
+                gates=len(x),
+                cosine=gate_cosine(x, y),
+                correlation=correlation(x, y),
+                open_cosine=gate_cosine(open_probability(x), open_probability(y)),
+                overlap=jaccard(kept, also),
+                only_first=int((kept & ~also).sum()),
+                only_second=int((also & ~kept).sum()),
+            )
+
+
+def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[MaskKept]:
+    """Yield a row for each mask and part: the share of parameters it keeps, and its expected share."""
+    for mask in masks:
+        for (layer, module), own in parts_of(groups).items():
+            log_alpha = log_alphas(mask, own)
+            sizes = torch.cat([torch.full((group.size,), float(group.parameters)) for group in own])
+            yield MaskKept(
+                model=model,
+                mask=mask.language,
+                draw=mask.draw,
+                layer=layer,
+                module=module,
+                parameters=int(sizes.sum()),
+                kept=float((log_alpha > mask.above).double() @ sizes.double() / sizes.double().sum()),
+                expected=float(kept_share(log_alpha.double(), sizes.double())),
+            )
+
+
+def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specific:
+    """List the gates that every mask of one language keeps and every mask of another prunes."""
+    languages = list(dict.fromkeys(mask.language for mask in masks))
+    found: Specific = {}
+    for group in groups:
+        kept = {
+            language: torch.stack(
+                [mask.kept(group.name).flatten() for mask in masks if mask.language == language]
+            )
+            for language in languages
+        }
+        for keeps, prunes in permutations(languages, 2):
+            only = kept[keeps].all(dim=0) & ~kept[prunes].any(dim=0)
+            found[keeps, prunes, group.name] = only.nonzero().flatten()
+    return found
+
+
+def specific_rows(model: str, specific: Specific, groups: Sequence[GateGroup]) -> Iterator[SpecificGates]:
+    """Yield a row for each pair of languages and part: gates and parameters that only the first keeps."""
+    for keeps, prunes in dict.fromkeys((keeps, prunes) for keeps, prunes, _ in specific):
+        for (layer, module), own in parts_of(groups).items():
+            counts = [len(specific[keeps, prunes, group.name]) for group in own]
+            yield SpecificGates(
+                model=model,
+                keeps=keeps,
+                prunes=prunes,
+                layer=layer,
+                module=module,
+                gates=sum(counts),
+                of=sum(group.size for group in own),
+                parameters=sum(n * group.parameters for n, group in zip(counts, own, strict=True)),
+            )
+
+
+def parts_of(groups: Sequence[GateGroup]) -> Mapping[Part, list[GateGroup]]:
+    """Return the groups of each part: attention and feed-forward of a layer, of all layers, and all."""
+    found: dict[Part, list[GateGroup]] = {}
+    for group in groups:
+        for part in ((group.layer, group.module), (None, group.module), (None, "all")):
+            found.setdefault(part, []).append(group)
+    return found
+
+
+def log_alphas(mask: Mask, groups: Sequence[GateGroup]) -> Float[Tensor, " gate"]:
+    """Return a mask's log α in some groups, concatenated."""
+    return torch.cat([mask.log_alpha[group.name].flatten() for group in groups])

@@ -1,12 +1,12 @@
-"""Both sides of parallel text as states, a block at a time: memory does not grow with the text."""
+"""States of both sides of parallel text, a block at a time: memory does not grow with the text."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError
+from isogloss.diagnostics.setting import LoadedEncoder
 from isogloss.training.parallel_text import Pair, ParallelText, StatesWanted
 
 BLOCK = 1024
@@ -16,13 +16,13 @@ Sides = tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]
 
 
 def parallel_states(
-    loaded: tuple[Any, Any],
+    loaded: LoadedEncoder,
     text: ParallelText,
     pairs: Sequence[Pair],
     languages: tuple[str, str],
     wanted: StatesWanted,
 ) -> Iterator[Sides]:
-    """Give the states of the first and of the second sides, all layers from one pass over each."""
+    """Yield the states of the first and of the second sides, all layers from one pass over each."""
     first, second = languages
     for start in range(0, len(pairs), BLOCK):
         block = pairs[start : start + BLOCK]
@@ -32,9 +32,9 @@ def parallel_states(
         )
 
 
-def layer_numbers(layers: Sequence[int], model: Any, where: str) -> list[int]:
+def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder, where: str) -> list[int]:
     """Return layers counted from 0 (the embeddings); -1 is the last, and none named means all."""
-    last: int = model.config.num_hidden_layers
+    last: int = loaded[0].config.num_hidden_layers
     for layer in layers:
         if not -last - 1 <= layer <= last:
             raise ConfigError(

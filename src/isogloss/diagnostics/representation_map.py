@@ -1,13 +1,14 @@
-"""Where sentences of each language lie: the first principal components of parallel text.
+"""Maps of sentence states: the first principal components of parallel text in several languages.
 
 X-Mixup, Figs 1 and 4: sentence states of parallel text (mean of the last layer's states) and the languages'
-centroids, before and after training. Beyond the pictures: the share of the variance that lies between the
-centroids, over all dimensions; 0 where language does not move a sentence's meaning.
+centroids, before and after training. In addition, the share of the variance that lies between the centroids,
+over all dimensions; 0 where states do not depend on the language.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from functools import partial
+from typing import ClassVar, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -21,17 +22,17 @@ from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.training.parallel_text import StatesWanted
 
 COMPONENTS = 2
-"""Axes of a picture."""
+"""Axes of a map."""
 
 Item = TypeVar("Item")
 
 FEWEST = 3
-"""Sentences a map needs."""
+"""Minimum sentences of a map."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepresentationMap:
-    """Principal components of the sentence states of all languages together, and language centroids."""
+    """Principal components of the pooled sentence states of all languages, and language centroids."""
 
     name: ClassVar[str] = "representation-map"
     subject: ClassVar[str] = "parallel"
@@ -41,27 +42,26 @@ class RepresentationMap:
     """Layer whose states are mapped; -1 is the last, 0 the embeddings."""
 
     sentences: Positive = 1000
-    """Sentences, the same in every language, that decide the components and the centroids."""
+    """Sentences, the same in every language, from which components and centroids are computed."""
 
     points: Positive = 100
-    """Sentences of each language that are kept as points of the map."""
+    """Sentences of each language recorded as points of the map."""
 
     limit: int = 128
-    """Longest sentence in subwords; what is longer is cut."""
+    """Maximum sentence length in subwords; longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[MapPoint]:
         """Return a row for each language's centroid, then one for each point."""
         loaded = setting.encoder(setting.subjects[0])
-        (layer,) = layer_numbers((self.layer,), loaded[0], self.name)
+        (layer,) = layer_numbers((self.layer,), loaded, self.name)
         wanted = StatesWanted(layers=(layer,), limit=self.limit, precision=setting.precision)
         texts = self._texts(setting)
         found = [setting.parallel.states(loaded, own, language, wanted)[0] for language, own in texts.items()]
-        states = torch.stack(found)
-        about = setting.subjects[0].id, layer, states.shape[1]
-        return [_point(about, row) for row in map_rows(states, list(texts), self.points)]
+        about = setting.subjects[0].id, layer
+        return [*map_points(about, torch.stack(found), list(texts), self.points)]
 
-    def _texts(self, setting: MeasureSetting) -> dict[str, list[Any]]:
-        """Return, by language, the sentences that are in every pair."""
+    def _texts(self, setting: MeasureSetting) -> dict[str, list[object]]:
+        """Return by language the sentences that are in every pair."""
         first, *others = setting.languages
         sides = {other: {one.key: one for one in setting.parallel.pairs(first, other)} for other in others}
         every = list(sides.values())
@@ -77,29 +77,22 @@ class RepresentationMap:
         return {first: [every[0][key].first for key in chosen], **texts}
 
 
-def _point(about: tuple[str, int, int], row: Mapping[str, Any]) -> MapPoint:
-    model, layer, sentences = about
-    return MapPoint(model=model, layer=layer, sentences=sentences, **row)
-
-
-def map_rows(
-    states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
-) -> list[Mapping[str, str | float]]:
-    """Return the centroids' rows, then those of at most so many points of each language."""
+def map_points(
+    about: tuple[str, int], states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
+) -> Iterator[MapPoint]:
+    """Yield the languages' centroids, then at most ``points`` items of each; ``about`` is model and layer."""
     states = states.double()
     flat = states.flatten(0, 1)
     directions, explained = principal_components(flat, COMPONENTS)
-    placed = (states - flat.mean(dim=0)) @ directions.T
-    shares = {"explained_x": float(explained[0]), "explained_y": float(explained[1])}
+    projected = (states - flat.mean(dim=0)) @ directions.T
+    row = partial(MapPoint, model=about[0], layer=about[1], sentences=states.shape[1])
+    centroid = partial(row, explained_x=float(explained[0]), explained_y=float(explained[1]))
     between = between_share(states)
-    rows: list[Mapping[str, str | float]] = [
-        {"what": "centroid", "language": language, "x": x, "y": y, **shares, "between": between}
-        for language, (x, y) in zip(languages, placed.mean(dim=1).tolist(), strict=True)
-    ]
-    for language, own in zip(languages, placed, strict=True):
-        kept = spaced(own.tolist(), points)
-        rows += [{"what": "sentence", "language": language, "x": x, "y": y} for x, y in kept]
-    return rows
+    for language, (x, y) in zip(languages, projected.mean(dim=1).tolist(), strict=True):
+        yield centroid(what="centroid", language=language, x=x, y=y, between=between)
+    for language, own in zip(languages, projected, strict=True):
+        for x, y in spaced(own.tolist(), points):
+            yield row(what="sentence", language=language, x=x, y=y)
 
 
 def principal_components(
@@ -107,7 +100,7 @@ def principal_components(
 ) -> tuple[Float[Tensor, "component dim"], Float[Tensor, "component"]]:
     """Return the directions of largest variance, and the share of the variance along each.
 
-    A direction's sign is free: its entry farthest from 0 is made positive, so that maps do not flip.
+    The largest absolute entry of a direction is made positive, so that maps do not flip.
     """
     centred = x.double() - x.double().mean(dim=0)
     values, vectors = torch.linalg.eigh(centred.T @ centred)

@@ -1,26 +1,32 @@
-"""Scores: how good is a model in each language, beside the baseline that always says the commonest label?"""
+"""Scores of a model in each language, and what follows from scores: run variance and transfer gap.
+
+Run variance: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Sections 1 and 4: the target
+language varies far more over seeds than the source. Transfer gap: X-Mixup, Table 8, after Hu et al. (2020),
+"XTREME", Section 5: source score minus the mean target score.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from isogloss.core.rows import Score
+from isogloss.core.rows import Gap, Score, SeedSpread
 from isogloss.data.prediction_table import Predictions
-from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.diagnostics.setting import MeasureSetting, main_scores, role_of
+from isogloss.metrics.estimates import mean_std
 from isogloss.training.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The task's own metric, and what the field reports beside it, on one split of each language."""
+    """The task's main and secondary metrics on one split of each language."""
 
     name: ClassVar[str] = "scores"
     subject: ClassVar[str] = "model"
     version: ClassVar[int] = 2
 
     def measure(self, setting: MeasureSetting) -> list[Score]:
-        """Return a row for each language and measure, the task's own metric first."""
+        """Return a row for each language and metric, the task's main metric first."""
         model = setting.load(setting.subjects[0])
         rows: list[Score] = []
         for language in setting.languages:
@@ -44,7 +50,7 @@ class Scores:
         return rows
 
 
-def _predictions(language: str, evaluation: Evaluation, predicted: Sequence[Any]) -> Predictions:
+def _predictions(language: str, evaluation: Evaluation, predicted: Sequence[object]) -> Predictions:
     return Predictions(
         language=language,
         ids=[example.id for example in evaluation.examples],
@@ -53,3 +59,68 @@ def _predictions(language: str, evaluation: Evaluation, predicted: Sequence[Any]
         ],
         contributions=evaluation.task.contributions(evaluation.gold, predicted),
     )
+
+
+@dataclass(frozen=True)
+class RunVariance:
+    """Mean and standard deviation over the seeds of one method, for each language."""
+
+    name: ClassVar[str] = "run-variance"
+    subject: ClassVar[str] = "seeds"
+    version: ClassVar[int] = 2
+
+    def measure(self, setting: MeasureSetting) -> list[SeedSpread]:
+        """Return a row for each language, from the main scores of all seeds."""
+        return run_variance(main_scores(setting.subjects), setting.source)
+
+
+def run_variance(scores: Iterable[Score], sources: Collection[str]) -> list[SeedSpread]:
+    """Return mean and unbiased standard deviation over seeds of the scores of each language."""
+    groups: dict[tuple[str, str, str], list[Score]] = {}
+    for row in scores:
+        groups.setdefault((row.language, row.split, row.metric), []).append(row)
+    rows: list[SeedSpread] = []
+    for (language, split, metric), group in groups.items():
+        over = mean_std([row.score for row in group])
+        rows.append(
+            SeedSpread(
+                models=" ".join(sorted({row.model for row in group})),
+                language=language,
+                role=role_of(language, sources),
+                split=split,
+                metric=metric,
+                seeds=over.n,
+                mean=over.mean,
+                std=over.std if over.n > 1 else None,
+            )
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class TransferGap:
+    """Source score minus mean target score of one model."""
+
+    name: ClassVar[str] = "transfer-gap"
+    subject: ClassVar[str] = "scores"
+    version: ClassVar[int] = 2
+
+    def measure(self, setting: MeasureSetting) -> list[Gap]:
+        """Return one row, from the scores of one model in all languages; none without both roles."""
+        rows = main_scores(setting.subjects)
+        means = {}
+        for role in ("source", "target"):
+            own = [row.score for row in rows if role_of(row.language, setting.source) == role]
+            if not own:
+                return []
+            means[role] = sum(own) / len(own)
+        return [
+            Gap(
+                model=rows[0].model,
+                split=rows[0].split,
+                metric=rows[0].metric,
+                source_score=means["source"],
+                target_mean=means["target"],
+                gap=means["source"] - means["target"],
+            )
+        ]

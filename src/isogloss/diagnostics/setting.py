@@ -1,4 +1,4 @@
-"""What a diagnostic is given to look at."""
+"""What a diagnostic is given: finished runs, their models, and data encoded for scoring."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,10 +15,13 @@ from isogloss.data.prediction_table import Predictions
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.parallel_text import ParallelText
 
+LoadedEncoder = tuple[Any, Any]
+"""An encoder, with or without a masked-LM head, and its tokenizer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A finished run that is measured."""
+    """A finished run: its id, its rows, and the folder of its weights (if it has any)."""
 
     id: str
     """Id of the run: what rows are about."""
@@ -31,12 +34,12 @@ class Subject:
 
 
 def role_of(language: str, sources: Collection[str]) -> str:
-    """Tell whether a model was trained on a language as one of its ``sources``."""
+    """Return "source" for a language among a model's ``sources``, else "target"."""
     return "source" if language in sources else "target"
 
 
 def main_scores(subjects: Iterable[Subject]) -> list[Score]:
-    """Return the scores by tasks' own metrics that measurements of scores left."""
+    """Return the rows of main metrics that measurements of scores recorded."""
     rows: list[dict[str, Any]] = [dict(row) for subject in subjects for row in subject.rows]
     return [Score(**row) for row in rows if row["main"]]
 
@@ -45,7 +48,7 @@ def _no_text(language: str) -> Iterator[str]:
     raise TypeError(f"this measurement reads no raw text ({language})")
 
 
-def _no_masked_lm(subject: Subject) -> tuple[Any, Any]:
+def _no_masked_lm(subject: Subject) -> LoadedEncoder:
     raise TypeError(f"this measurement looks at no masked-LM head ({subject.id})")
 
 
@@ -57,31 +60,30 @@ class MeasureSetting:
     languages: tuple[str, ...]
     split: str
     source: tuple[str, ...]
-    """Source languages of the models looked at; none where these know of none."""
+    """Source languages of the models; empty for encoders."""
     load: Callable[[Subject], Any]
-    """Give a subject's model (encoder and head), ready for evaluation."""
+    """Return a subject's model (encoder and head), ready for evaluation."""
     evaluation: Callable[[str], Evaluation]
-    """Give one language's examples, encoded once, that score any model."""
-    encoder: Callable[[Subject], tuple[Any, Any]]
-    """Give a subject's encoder, without any head, and its tokenizer."""
+    """Return one language's examples, encoded once, which score any model."""
+    encoder: Callable[[Subject], LoadedEncoder]
+    """Return a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
-    """Give the translations of a pair such as en-fr; with links where the diagnostic looks at words."""
+    """Return the translations of a pair such as en-fr, with word links where the subject is "words"."""
     parallel: ParallelText
-    """What says the same in several languages: bitext, or the examples of parallel test sets."""
+    """Parallel text in several languages: bitext, or the examples of parallel test sets."""
     text: Callable[[str], Iterator[str]] = _no_text
-    """Give the lines of one language's raw text, one at a time; each call begins anew."""
-    masked_lm: Callable[[Subject], tuple[Any, Any]] = _no_masked_lm
-    """Give a subject's encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
+    """Iterate over the lines of one language's raw text; each call starts from the first."""
+    masked_lm: Callable[[Subject], LoadedEncoder] = _no_masked_lm
+    """Return a subject's encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
     keep: Callable[[Predictions], None] = lambda _: None
-    """Take what a model predicted, to lie beside the record."""
+    """Store what a model predicted beside the record."""
     keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = lambda *_: None
-    """Write tensors, and what they are about, into a file of this name (``data.tensor_file``) beside the
-    record."""
-    paired: Callable[[str], Any] | None = None
-    """Give one language's examples beside their translations, encoded once; ``ratios(model)`` are their
-    mixing ratios [example]. None where the model takes no pairs."""
+    """Write tensors and their metadata into a file of this name (``data.tensor_file``) beside the record."""
+    paired: Callable[[str], Evaluation] | None = None
+    """Return one language's examples paired with their translations, encoded once; ``ratios(model)`` are
+    their mixing ratios [example]. None where the model takes no pairs."""
     warn: Callable[[str], None] = lambda _: None
-    """Take what a reader of the numbers must know; it stands in the record and in the report."""
+    """Add a warning to the record and to the report."""
     precision: str = "auto"
-    """auto (measured), float32 or bfloat16; models with a head say it themselves."""
+    """auto (measured), float32 or bfloat16; models with a head have their own."""
     on_progress: OnProgress = no_progress

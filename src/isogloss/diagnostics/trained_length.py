@@ -1,14 +1,14 @@
-"""Do rows of text fit what an encoder was trained on? Longer ones measure positions it never learned."""
+"""Warn where rows of text are longer than those an encoder was pretrained on."""
 
 from isogloss.diagnostics.setting import MeasureSetting
 
 
 def warn_of_length(setting: MeasureSetting, where: str, field: str, longest: int) -> None:
-    """Warn when the ``longest`` row, in subwords, is beyond those that the encoder was pretrained on.
+    """Warn when the ``longest`` row, in subwords, exceeds the rows that the encoder was pretrained on.
 
-    Embeddings of positions that no row reached keep their first, random weights: losses there are high, and
-    gradients large. ``field`` of the diagnostic ``where`` sets the length. Of encoders made elsewhere nothing
-    is known.
+    Position embeddings beyond these keep their random initial weights, which makes losses high and gradients
+    large. ``field`` of the diagnostic ``where`` sets the length. Nothing is known of
+    encoders that were not pretrained here.
     """
     known = setting.subjects[0].trained_length
     if known is not None and longest > known:

@@ -1,11 +1,11 @@
-"""Word distance: do words that translate each other lie nearer together than words that do not?
+"""Word distance: are words that translate each other closer together than words that do not?
 
 Paper: "… Cross-Lingual Adjustment …", Section 5.4, Figs 1 and 2: histograms of L2 distances between the
 states of related (aligned) and of unrelated words of two languages, before and after adjustment and
-fine-tuning. Beyond the pictures: one number for the separation, AUC = P(related < unrelated).
+fine-tuning. In addition, one number for the separation: AUC = P(related < unrelated).
 
-As in the paper, unrelated words are drawn from sentences that are no translations of each other. Both come
-from related pairs: the words of the two groups are the same, and only how they are paired differs.
+As in the paper, unrelated words come from sentences that are not translations of each other. Both words come
+from related pairs: the two groups have the same words and differ only in their pairing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ from isogloss.core.rows import WordDistance as WordDistanceRow
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import linked_words
-from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
 from isogloss.encoders.language_context import active_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
 from isogloss.training.states import check_words, word_states
@@ -67,7 +67,7 @@ class WordDistance:
     """Kinds of distance: l2, cosine."""
 
     words: str = "average"
-    """What stands for a word: the average of its subwords, or the first or last one."""
+    """State of a word: the average of its subwords, or the first or last one."""
 
     unrelated: int = 1
     """Unrelated pairs for each related one."""
@@ -76,22 +76,20 @@ class WordDistance:
     """Bins of the histograms."""
 
     longest: int = 64
-    """Longest sentence in words, as in the released code; translations with a longer one are left out."""
+    """Maximum sentence length in words, as in the released code; longer translations are skipped."""
 
     seed: int = 0
     """Seed of the draw of unrelated pairs."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be measured."""
+        """Refuse unknown names and numbers below 1."""
         check_words(self.words, f"{self.name}: words")
         for name in self.distances:
             if name not in DISTANCES:
                 raise unknown_name(f"{self.name}: distances", "distance", name, DISTANCES)
-        for name, fewest in (("unrelated", 1), ("bins", 1), ("longest", 1)):
-            if getattr(self, name) < fewest:
-                raise ConfigError(
-                    f"{self.name}: {name} is {getattr(self, name)}, but {fewest} or more is needed."
-                )
+        for name in ("unrelated", "bins", "longest"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{self.name}: {name} is {getattr(self, name)}, but 1 or more is needed.")
 
     def measure(self, setting: MeasureSetting) -> list[WordDistanceRow | DistanceBin]:
         """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
@@ -103,7 +101,7 @@ class WordDistance:
             rows += distance_rows((setting.subjects[0].id, first, other), counts, self.bins)
         return rows
 
-    def _counts(self, setting: MeasureSetting, loaded: Any, pair: str) -> Counts:
+    def _counts(self, setting: MeasureSetting, loaded: LoadedEncoder, pair: str) -> Counts:
         counts = {
             (layer, kind): (FineCounts(), FineCounts()) for layer in self.layers for kind in self.distances
         }
@@ -128,16 +126,15 @@ class WordDistance:
         return counts
 
     def _linked(
-        self, loaded: Any, pair: str, block: list[Translation], precision: str
+        self, loaded: LoadedEncoder, pair: str, block: list[Translation], precision: str
     ) -> tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]:
-        """Return the states of all linked words of a block, and of which sentence each link is."""
-        model, tokenizer = loaded
+        """Return the states of all linked words of a block, and each link's sentence."""
         how: dict[str, Any] = {"layers": self.layers, "words": self.words, "precision": precision}
         languages = pair.split("-")
-        with active_language(model, languages[0]):
-            first = word_states(model, tokenizer, [linked_words(one.first) for one in block], **how)
-        with active_language(model, languages[1]):
-            second = word_states(model, tokenizer, [linked_words(one.second) for one in block], **how)
+        with active_language(loaded[0], languages[0]):
+            first = word_states(*loaded, [linked_words(one.first) for one in block], **how)
+        with active_language(loaded[0], languages[1]):
+            second = word_states(*loaded, [linked_words(one.second) for one in block], **how)
         kept = [
             [(i, j) for i, j in one.links or () if i < x.shape[1] and j < y.shape[1]]
             for one, x, y in zip(block, first, second, strict=True)
@@ -151,16 +148,15 @@ class WordDistance:
 
 
 def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:
-    """Put numbers below ``count`` into random blocks of about the same size, at most ``BLOCK``."""
+    """Split the numbers below ``count`` into random blocks of about equal size, at most ``BLOCK``."""
     order = random.permutation(count)
     return [block for block in np.array_split(order, max(1, -(-count // BLOCK))) if len(block)]
 
 
 def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -> tuple[Places, Places]:
-    """Draw for each link, so many times, a link of another sentence: their words are no translations.
+    """Draw for each link ``times`` links of other sentences; return both sides.
 
-    ``sentence`` is the number of each link's sentence, in rising order. Links without another sentence are
-    left out.
+    ``sentence`` is the number of each link's sentence, in rising order. Nothing is drawn within one sentence.
     """
     links = np.tile(np.arange(len(sentence)), times)
     begin, end = (np.searchsorted(sentence, sentence[links], side=side) for side in ("left", "right"))
@@ -171,7 +167,7 @@ def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -
 
 
 def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> None:
-    """Count distances; ModelError where the encoder's states are no numbers."""
+    """Count distances; ModelError where the encoder's states are not finite."""
     if not bool(distances.isfinite().all()):
         raise ModelError(
             f"word-distance: states of {pair} are not finite. Check that the encoder was trained to an end, "
@@ -183,9 +179,9 @@ def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> No
 def distance_rows(
     where: tuple[str, str, str], counts: Counts, bins: int
 ) -> Iterator[WordDistanceRow | DistanceBin]:
-    """Give for each layer and distance a row of means, AUC and numbers of pairs, then a row for each bin.
+    """Yield for each layer and distance a row of means, AUC and numbers of pairs, then a row for each bin.
 
-    ``where`` is the id of what is looked at, the first language and the second.
+    ``where`` is the id of the subject, the first language and the second.
     """
     ids = dict(zip(("model", "first", "second"), where, strict=True))
     for (layer, kind), (near, far) in counts.items():

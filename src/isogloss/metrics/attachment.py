@@ -1,7 +1,7 @@
 """Attachment scores: the share of words with the right head (UAS), and with the right relation too (LAS).
 
-The CoNLL 2018 shared task (Zeman et al. 2018) has them as F1 over all words, and as CLAS over
-content words alone; here words are given, so gold and predicted ones are the same.
+The CoNLL 2018 shared task (Zeman et al. 2018) defines them as F1 over all words, and CLAS over content words
+alone; here the words are given, so gold and predicted words are the same.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,7 +11,7 @@ from itertools import chain
 from isogloss.core.contributions import Contributions, total
 
 NOT_SCORED = frozenset({"PUNCT", "SYM"})
-"""Tags of words the interpolation paper leaves out (its Appendix A)."""
+"""Tags of words that the interpolation paper does not score (its Appendix A)."""
 
 FUNCTIONAL = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark"})
 """Relations of function words, which CLAS leaves out together with punct."""
@@ -24,19 +24,19 @@ class Tree:
     heads: tuple[int, ...]
     relations: tuple[str, ...]
     tags: tuple[str, ...] = ()
-    """None in predicted trees: the gold tag decides whether a word is scored."""
+    """Empty in predicted trees: the gold tag decides whether a word is scored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Two shares in [0, 1]; 0 where there is no word."""
+    """Scores in [0, 1]; 0 where there is no word."""
 
     uas: float
     las: float
 
 
 def universal(relation: str) -> str:
-    """Return a relation without its subtype: nmod of nmod:poss."""
+    """Return a relation without its subtype: nmod for nmod:poss."""
     return relation.partition(":")[0]
 
 
@@ -50,8 +50,8 @@ def attachment(
 ) -> Attachment:
     """Return UAS and LAS over the words whose gold tag is not in ``without``.
 
-    Only the ``first`` words of a sentence count, where that is given. Relations are compared by their
-    universal part, with ``subtypes`` as a whole. ValueError for trees of other lengths.
+    With ``first``, only so many words of each sentence count. Relations are compared without their subtypes
+    unless ``subtypes`` is set. ValueError where lengths of trees differ.
     """
     uas, las = attachment_contributions(gold, predicted, without=without, first=first, subtypes=subtypes)
     return Attachment(uas=total(uas), las=total(las))
@@ -65,7 +65,7 @@ def attachment_contributions(
     first: int | None = None,
     subtypes: bool = False,
 ) -> tuple[Contributions, Contributions]:
-    """Return for each sentence its right words, by UAS and by LAS, and its words that count."""
+    """Return for each sentence the right words, for UAS and for LAS, and the words that count."""
     _check(gold, predicted)
     heads, both, words = [], [], []
     for one, other in zip(gold, predicted, strict=True):
@@ -82,14 +82,14 @@ def attachment_contributions(
 def clas(gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
     """Return F1 over content words: those whose relation is neither a function word's nor punct.
 
-    A word may be one for gold and not for predicted, so precision and recall differ. Relations are compared
-    by their universal part. 0 where there is no such word. ValueError for trees of other lengths.
+    A word may be one in the gold tree and not in the predicted one, so precision and recall differ. Relations
+    are compared without subtypes. 0 where there is no such word. ValueError where lengths of trees differ.
     """
     return total(content_contributions(gold, predicted))
 
 
 def content_contributions(gold: Sequence[Tree], predicted: Sequence[Tree]) -> Contributions:
-    """Return for each sentence twice its right content words, and gold and predicted ones together."""
+    """Return for each sentence twice the right content words, and gold plus predicted ones."""
     _check(gold, predicted)
     part, whole = [], []
     for one, other in zip(gold, predicted, strict=True):

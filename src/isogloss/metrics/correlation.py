@@ -11,16 +11,16 @@ import numpy.typing as npt
 from isogloss.core.errors import InputError
 
 LARGEST_EXACT = 7
-"""Up to this many pairs the p-value counts all orders (7! = 5040); beyond, Student's t is close enough."""
+"""Up to this many pairs the p-value enumerates all orders (7! = 5040); beyond, Student's t is accurate."""
 
 INTERVAL_Z = 1.959963984540054
 """Normal quantile of the two-sided 95 % interval."""
 
 TIE = 1e-12
-"""Correlations nearer than this count as equal, so that rounding does not split ties."""
+"""Correlations closer than this count as equal, so that rounding does not split ties."""
 
 LEAST_DRAWS = 0.5
-"""Share of bootstrap draws that must have a correlation."""
+"""Share of bootstrap samples that must have a correlation."""
 
 Array = npt.NDArray[np.float64]
 
@@ -51,10 +51,10 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
 def bootstrap_interval(
     x: Sequence[float], y: Sequence[float], *, rounds: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Return the 95 % percentile interval of Spearman's rho over pairs drawn anew, with replacement.
+    """Return the 95 % percentile interval of Spearman's rho over bootstrap samples of pairs.
 
-    Draws in which one side is constant have no rho and do not count; nan where hardly any has one. With few
-    pairs the interval is rough: it says how much single pairs matter.
+    Samples in which one side is constant have no rho and do not count; nan where most have none. With few
+    pairs the interval is rough: it shows how much single pairs matter.
     """
     if len(x) != len(y) or len(x) < 2:
         raise InputError(
@@ -66,17 +66,17 @@ def bootstrap_interval(
     first, second = (_ranks_in_draws(np.asarray(side, dtype=np.float64), times) for side in (x, y))
     middle = (n + 1) / 2  # The mean of n ranks, ties or not.
     first, second = first - middle, second - middle
-    together, alone = (times * first * second).sum(axis=1), (times * first**2).sum(axis=1)
-    norm = np.sqrt(alone * (times * second**2).sum(axis=1))
+    product, square = (times * first * second).sum(axis=1), (times * first**2).sum(axis=1)
+    norm = np.sqrt(square * (times * second**2).sum(axis=1))
     kept = norm > TIE
     if kept.mean() < LEAST_DRAWS:
         return math.nan, math.nan
-    low, high = np.quantile(together[kept] / norm[kept], [0.025, 0.975])
+    low, high = np.quantile(product[kept] / norm[kept], [0.025, 0.975])
     return float(low), float(high)
 
 
 def _ranks_in_draws(values: Array, times: Array) -> Array:
-    """Return each value's rank in each draw [draw value], ``times`` being how often it was drawn."""
+    """Return each value's rank in each sample [draw value], from how often it was drawn."""
     below = (values[:, None] < values[None, :]).astype(np.float64)
     same = (values[:, None] == values[None, :]).astype(np.float64)
     return np.asarray(times @ (below + same / 2) + 0.5, dtype=np.float64)
@@ -97,7 +97,7 @@ def _pearson(x: Array, y: Array) -> float:
 
 
 def _exact_p_value(x: Array, y: Array, rho: float) -> float:
-    """Return the share of all orders of y that correlate at least as strongly."""
+    """Return the share of all permutations of y that correlate at least as strongly."""
     x, y = x - x.mean(), y - y.mean()
     orders = y[np.array(list(permutations(range(len(y)))))]
     norm = math.sqrt(float(x @ x) * float(y @ y))
@@ -114,7 +114,7 @@ def _t_p_value(rho: float, n: int) -> float:
 
 
 def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
-    """Return the interval; three pairs or fewer say nothing, so it is then all of [-1, 1]."""
+    """Return the interval; of three pairs or fewer it is all of [-1, 1]."""
     if n <= 3:
         return -1.0, 1.0
     if abs(rho) == 1:

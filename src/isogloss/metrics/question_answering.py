@@ -1,7 +1,7 @@
 """Exact match and F1 of answers given as text, equal to the official scripts of SQuAD v1.1 and MLQA.
 
-Rajpurkar et al. (2016), Section 6.1: before answers are compared they lose case, punctuation, English
-articles and extra space. XQuAD and TyDi QA's gold passage task are scored by that script whatever their
+Rajpurkar et al. (2016), Section 6.1: answers are compared without case, punctuation, English articles and
+extra space. XQuAD and TyDi QA's gold passage task are scored by that script whatever their
 language. Lewis et al. (2020), Section 4, compare by the language of the passage instead: its own articles,
 punctuation in all of Unicode, and each Chinese character as a word.
 """
@@ -29,14 +29,14 @@ _MLQA_ARTICLES = {
 }
 
 _CHINESE = re.compile("([\u4e00-\u9fa5])")
-"""The characters that MLQA's script takes for words of their own."""
+"""The characters that MLQA's script treats as words."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswers:
-    """All answers to one question that are right.
+    """All right answers to one question.
 
-    ``language`` is that of the passage where MLQA's rules count, empty where SQuAD's do.
+    ``language`` is that of the passage where MLQA's rules apply, empty where SQuAD's do.
     """
 
     texts: tuple[str, ...]
@@ -44,12 +44,12 @@ class GoldAnswers:
 
 
 def exact_match(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> float:
-    """Return the share of answers equal to a gold one, in [0, 1]."""
+    """Return the share of answers equal to a gold answer, in [0, 1]."""
     return total(exact_match_contributions(gold, predicted))
 
 
 def exact_match_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
-    """Return for each question whether its answer is equal to a gold one."""
+    """Return for each question 1 where its answer equals a gold answer, else 0."""
     return _best(lambda one, other: float(one == other), gold, predicted)
 
 
@@ -64,7 +64,7 @@ def answer_f1_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str
 
 
 def normalized(answer: str, language: str = "") -> list[str]:
-    """Return an answer's words as they are compared; ValueError for a language that MLQA has no rules for."""
+    """Return an answer's normalised words; ValueError for a language that MLQA has no rules for."""
     lowered = answer.lower()
     if not language:
         return _SQUAD_ARTICLES.sub(" ", _without(lowered, _is_ascii_punctuation)).split()
@@ -79,7 +79,7 @@ def normalized(answer: str, language: str = "") -> list[str]:
 def _best(
     compare: Callable[[list[str], list[str]], float], gold: Sequence[GoldAnswers], predicted: Sequence[str]
 ) -> Contributions:
-    """Return for each question the best comparison with a gold answer."""
+    """Return for each question the highest score against a gold answer."""
     if len(gold) != len(predicted):
         raise ValueError(f"{len(gold)} questions but {len(predicted)} predicted answers.")
     best: list[float] = []

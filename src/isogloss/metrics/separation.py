@@ -1,14 +1,13 @@
-"""How far apart two groups of distances lie, in one pass: AUC and histograms from fine counts.
+"""Separation of two groups of distances in one pass: AUC and histograms from fine counts.
 
-Numbers are counted in fine bins cut from their own bits, ``2**BITS`` of them between a power of two and the
-next. So no range has to be known beforehand, memory does not grow with the numbers, and counts of parts can
-be added up in any order.
+Numbers are counted in fine bins given by their leading bits, ``2**BITS`` between a power of two and the next.
+So no range has to be known beforehand, memory does not grow with the numbers, and counts of parts can be
+added in any order.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +15,10 @@ import numpy.typing as npt
 from isogloss.core.errors import InputError
 
 BITS = 13
-"""A bin is this fine: its width is at most 1/8192 of the numbers in it."""
+"""Bits of the mantissa: a bin's width is at most 1/8192 of the numbers in it."""
 
 SMALLEST, LARGEST = -24, 24
-"""Powers of two between which numbers are told apart; smaller ones count as 0, larger ones as the largest."""
+"""Powers of two that bound the bins; smaller numbers count as 0, larger ones as the largest."""
 
 _MANTISSA = 23
 _BIAS = 127
@@ -29,13 +28,13 @@ _BINS = ((LARGEST - SMALLEST) << BITS) + 1
 
 @dataclass(frozen=True)
 class FineCounts:
-    """Counts of numbers of 0 and more, to which more can be added."""
+    """Counts of nonnegative numbers, to which more can be added."""
 
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     _sums: list[float] = field(default_factory=lambda: [0.0])
 
-    def add(self, numbers: npt.NDArray[Any]) -> None:
-        """Count numbers; InputError where one is negative or none."""
+    def add(self, numbers: npt.ArrayLike) -> None:
+        """Count numbers; InputError where one is negative or not finite."""
         values = np.ascontiguousarray(numbers, np.float32)
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("fine counts: a number is negative or not finite. Count distances.")
@@ -45,7 +44,7 @@ class FineCounts:
 
     @property
     def number(self) -> int:
-        """How many were counted."""
+        """How many numbers were counted."""
         return int(self.counts.sum())
 
     @property
@@ -56,7 +55,7 @@ class FineCounts:
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """The chance that a number of the one group is below one of the other, and its greatest error."""
+    """The probability that a number of the one group is below one of the other, and its largest error."""
 
     auc: float
     within: float
@@ -78,18 +77,18 @@ def separation(lower: FineCounts, upper: FineCounts) -> Separation:
 
 
 def histogram(groups: Sequence[FineCounts], bins: int) -> Iterator[tuple[float, float, list[float]]]:
-    """Give the lower and upper edge of equally wide bins, and the share of each group in it.
+    """Yield the lower and upper edge of equally wide bins, and the share of each group in it.
 
-    They reach from the smallest to the largest number of all groups. Edges are moved to the next fine one,
-    so that shares are exact; fewer bins are given where the numbers hardly differ.
+    They reach from the smallest to the largest number of all groups. Edges are rounded up to fine ones, so
+    that shares are exact; fewer bins are yielded where the numbers hardly differ.
     """
     together = np.sum([group.counts for group in groups], axis=0)
-    (there,) = together.nonzero()
-    if not len(there):
+    (filled,) = together.nonzero()
+    if not len(filled):
         return
     edges = _edges()
-    wanted = np.linspace(edges[there[0]], edges[there[-1] + 1], bins + 1)
-    places = np.unique(np.searchsorted(edges, wanted, side="left"))
+    targets = np.linspace(edges[filled[0]], edges[filled[-1] + 1], bins + 1)
+    places = np.unique(np.searchsorted(edges, targets, side="left"))
     below = [np.concatenate(([0], np.cumsum(group.counts)))[places] for group in groups]
     for number, (low, high) in enumerate(pairwise(places)):
         shares = [

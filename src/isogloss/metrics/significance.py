@@ -1,11 +1,14 @@
-"""Is a difference between two systems more than chance? Paired tests, and Holm's correction for many.
+"""Paired tests of the difference between two systems, over examples or languages, and Holm's correction.
 
 Paper: "The Impact of Cross-Lingual Adjustment …", Section 5: values averaged over seeds and a paired t-test
-for a mean over examples; for F1, a permutation test on the predictions of all seeds put together.
+for a mean over examples; for F1, a permutation test on the pooled predictions of all seeds.
+
+Values are [seed example]: a system's measure with one seed is the sum of its parts over the sum of its
+wholes (``core.contributions``). A mean over examples has wholes of 1.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,93 +16,165 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.errors import InputError
-from isogloss.metrics.paired import Array, Pair, ratio
 
 ROUNDS = 1000
 """Rounds of the permutation test (the paper's)."""
 
 LARGEST_EXACT = 12
-"""Up to this many sentences that differ the permutation test goes through all 2^12 = 4096 arrangements."""
+"""With at most this many differing sentences the permutation test enumerates all 2^12 = 4096 swaps."""
 
 TIE = 1e-12
-"""Differences nearer than this count as equal, so that rounding does not split ties."""
+"""Differences closer than this count as equal, so that rounding does not split ties."""
 
-TOGETHER = 128
+CHUNK = 128
 """Rounds computed at a time: some 10 MB for 10,000 examples."""
+
+Array = npt.NDArray[np.float64]
+
+Differences = Mapping[str, tuple[Sequence[str], Array]]
+"""By language: ids of examples, and what each adds to the difference (``per_example``)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A two-sided test: its name, what it looks at, and the chance of no less if there were no difference."""
+class SignificanceTest:
+    """A two-sided test: its name, statistic and p-value."""
 
     name: str
     statistic: float
     p_value: float
 
 
-def paired_test(pair: Pair, *, rounds: int = ROUNDS, seed: int = 0) -> Verdict:
+@dataclass(frozen=True)
+class System:
+    """What one system's predictions add to a measure: ``part`` and ``whole`` are [seed example]."""
+
+    part: Array
+    whole: Array
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the measure is a mean over examples."""
+        return bool((self.whole == 1).all())
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether each example counts 0 or 1."""
+        return self.is_mean and bool(np.isin(self.part, (0, 1)).all())
+
+    def scores(self) -> Array:
+        """Return the measure with each seed [seed]."""
+        return _ratio(self.part.sum(axis=1), self.whole.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class SystemPair:
+    """A system and its baseline, with the same seeds and examples."""
+
+    system: System
+    baseline: System
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be compared."""
+        parts = (self.system.part, self.system.whole, self.baseline.part, self.baseline.whole)
+        shapes = {array.shape for array in parts}
+        if len(shapes) > 1 or len(parts[0].shape) != 2 or not parts[0].size:
+            raise InputError(
+                f"paired test: values of shapes {', '.join(map(str, sorted(shapes)))}. Give [seed example] "
+                f"for both systems, with the same seeds and examples, at least one of each."
+            )
+        if not all(np.isfinite(array).all() for array in parts):
+            raise InputError(
+                "paired test: a value is no finite number. Leave such examples out on both sides."
+            )
+
+
+def paired_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -> SignificanceTest:
     """Run the test that fits the measure.
 
-    For a mean over examples the paired t-test on values averaged over seeds, or McNemar's where one seed was
-    right or wrong; for any other measure the permutation test.
+    For a mean over examples the paired t-test on values averaged over seeds, or McNemar's for binary values
+    of one seed; for any other measure the permutation test.
     """
-    if not pair.is_mean:
+    system, baseline = pair.system, pair.baseline
+    if not (system.is_mean and baseline.is_mean):
         return permutation_test(pair, rounds=rounds, seed=seed)
-    if pair.seeds == 1 and pair.system.is_right_or_wrong and pair.baseline.is_right_or_wrong:
-        return mcnemar_test(pair.system.part[0], pair.baseline.part[0])
-    return paired_t_test(pair.system.part.mean(axis=0), pair.baseline.part.mean(axis=0))
+    if len(system.part) == 1 and system.is_binary and baseline.is_binary:
+        return mcnemar_test(system.part[0], baseline.part[0])
+    return paired_t_test(system.part.mean(axis=0), baseline.part.mean(axis=0))
 
 
-def paired_t_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> Verdict:
+def paired_t_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> SignificanceTest:
     """Test whether the mean difference of paired values [example] is 0.
 
-    One example proves nothing (p = 1); where all differ by the same, that is no chance (p = 0).
+    p is 1 for a single example, and 0 where all differ by the same amount.
     """
-    x, y = _two(system, baseline)
+    x, y = _paired(system, baseline)
     values = x - y
-    mean, n = float(values.mean()), len(values)
+    n = len(values)
     error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     if n > 1 and (np.abs(values - values[0]) <= TIE).all():
         error = 0.0  # Equal values have no spread; what is left is rounding.
-    if abs(mean) <= TIE or n == 1:
-        return Verdict("paired t", 0.0, 1.0)
-    if error == 0:
-        return Verdict("paired t", math.copysign(math.inf, mean), 0.0)
-    from scipy.special import stdtr
-
-    return Verdict("paired t", mean / error, float(2 * stdtr(n - 1, -abs(mean / error))))
+    return _t_test("paired t", float(values.mean()), error, n)
 
 
-def mcnemar_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> Verdict:
+def paired_t_test_over_languages(differences: Differences) -> SignificanceTest:
+    """Test whether the mean over languages of the mean difference is 0; p is 1 for a single example.
+
+    A test set says the same in several languages, so a sentence that is hard in one is hard in others:
+    examples with equal ids are one unit. With one language it is the paired t-test on its examples; with
+    languages that share no id, the test of a sum of independent means (Liang & Zeger 1986: variance by
+    clusters).
+    """
+    mean, error, n = error_over_languages(differences)
+    return _t_test("paired t over languages", mean, 0.0 if error <= TIE else error, n)
+
+
+def error_over_languages(differences: Differences) -> tuple[float, float, int]:
+    """Return the mean over languages of the mean difference, its standard error, and the number of units."""
+    if not differences:
+        raise InputError("test over languages: no language. Give the differences of one or more.")
+    units: dict[str, float] = {}
+    means = []
+    for ids, values in differences.values():
+        mean = float(values.mean())
+        means.append(mean)
+        for unit, value in zip(ids, values, strict=True):
+            share = (float(value) - mean) / (len(values) * len(differences))
+            units[unit] = units.get(unit, 0.0) + share
+    mean, n = math.fsum(means) / len(means), len(units)
+    scale = n / (n - 1) if n > 1 else math.nan
+    return mean, math.sqrt(float(np.square(list(units.values())).sum()) * scale), n
+
+
+def mcnemar_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> SignificanceTest:
     """Test whether one of two systems is right more often, exactly; values are 0 or 1 [example].
 
-    Only examples that one got right and the other wrong say anything; the statistic is how many more of them
-    the system got right.
+    Only examples that one system got right and the other wrong matter; the statistic is how many more of
+    them the system got right.
     """
-    x, y = _two(system, baseline)
+    x, y = _paired(system, baseline)
     if not (np.isin(x, (0, 1)).all() and np.isin(y, (0, 1)).all()):
         raise InputError("McNemar's test: values other than 0 and 1. Take the paired t-test for these.")
     gained, lost = int((x > y).sum()), int((x < y).sum())
     from scipy.special import bdtr
 
     tail = float(bdtr(min(gained, lost), gained + lost, 0.5)) if gained != lost else 0.5
-    return Verdict("McNemar", float(gained - lost), min(1.0, 2 * tail))
+    return SignificanceTest("McNemar", float(gained - lost), min(1.0, 2 * tail))
 
 
-def permutation_test(
-    pair: Pair, *, rounds: int = ROUNDS, seed: int = 0, seeds_apart: bool = False
-) -> Verdict:
+def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -> SignificanceTest:
     """Test whether it matters which of the two systems a sentence's predictions came from.
 
-    The statistic is the difference of the measure over the predictions of all seeds put together. In each
-    round the two systems swap their predictions of some sentences, for all seeds at once: the seeds of one
-    sentence are no independent witnesses, and a test that swaps them one by one (``seeds_apart``, as the
-    paper puts it) finds differences far too often. p is (as large or larger + 1) / (rounds + 1), or, where
-    few sentences differ, the exact share of all arrangements.
+    The statistic is the difference of the measure over the pooled predictions of all seeds. In each round the
+    two systems swap their predictions of some sentences, for all seeds at once: the seeds of one sentence are
+    not independent, and swapping them one by one, as the paper puts it, rejects a true null far too often.
+    p is (as large or larger + 1) / (rounds + 1), or, where few sentences differ, exact.
     """
     if rounds < 1:
         raise InputError(f"permutation test: {rounds} rounds. Use 1 or more; {ROUNDS} is usual.")
-    ours, theirs = (_sums(side.part, side.whole, seeds_apart) for side in (pair.system, pair.baseline))
+    ours, theirs = (
+        np.stack([side.part.sum(axis=0), side.whole.sum(axis=0)], axis=1)
+        for side in (pair.system, pair.baseline)
+    )
     change = theirs - ours
     moving = change[(change != 0).any(axis=1)]  # Where a swap changes nothing it need not be tried.
     before = np.concatenate([ours.sum(axis=0), theirs.sum(axis=0)])
@@ -107,16 +182,39 @@ def permutation_test(
     exact = len(moving) <= LARGEST_EXACT
     swaps = _every_swap(len(moving)) if exact else _random_swaps(len(moving), rounds, seed)
     as_large = 0
-    for some in (swaps[first : first + TOGETHER] for first in range(0, len(swaps), TOGETHER)):
+    for some in (swaps[first : first + CHUNK] for first in range(0, len(swaps), CHUNK)):
         moved = some.astype(np.float64) @ moving
         found = _difference(before + np.concatenate([moved, -moved], axis=1))
         as_large += int((np.abs(found) >= abs(observed) - TIE).sum())
     p_value = as_large / len(swaps) if exact else (as_large + 1) / (rounds + 1)
-    return Verdict("permutation", observed, p_value)
+    return SignificanceTest("permutation", observed, p_value)
+
+
+def per_example(pair: SystemPair) -> Array:
+    """Return each example's contribution to the difference [example], averaged over seeds; it is their mean.
+
+    For a mean these are the differences of the values. Any other ratio R = Σp/Σw is linearised: an example
+    contributes R + (p - R·w)/mean(w) (its influence; Efron & Tibshirani 1993, Chapter 21).
+    """
+    return _influence(pair.system) - _influence(pair.baseline)
+
+
+def cohens_d(differences: npt.ArrayLike) -> float:
+    """Return Cohen's d of paired values: the mean difference in standard deviations of the differences.
+
+    0 where nothing differs, infinite where all differ by the same; nan for a single one.
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    if len(values) < 2:
+        return math.nan
+    mean = float(values.mean())
+    if (values == values[0]).all():  # Rounding would leave these a standard deviation.
+        return math.copysign(math.inf, mean) if values[0] else 0.0
+    return mean / float(values.std(ddof=1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number (Holm 1979): the chance of any false alarm stays as said."""
+    """Return p-values corrected for their number (Holm 1979), which bounds the family-wise error rate."""
     values = np.asarray(p_values, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():
         raise InputError(f"holm: {list(p_values)} are not all p-values. Give numbers from 0 to 1.")
@@ -127,7 +225,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in corrected]
 
 
-def _two(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Array]:
+def _t_test(name: str, mean: float, error: float, n: int) -> SignificanceTest:
+    if abs(mean) <= TIE or n < 2:
+        return SignificanceTest(name, 0.0, 1.0)
+    if error == 0:
+        return SignificanceTest(name, math.copysign(math.inf, mean), 0.0)
+    from scipy.special import stdtr
+
+    return SignificanceTest(name, mean / error, float(2 * stdtr(n - 1, -abs(mean / error))))
+
+
+def _paired(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Array]:
     x, y = np.asarray(system, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or not len(x):
         raise InputError(
@@ -138,16 +246,21 @@ def _two(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Array]:
     return x, y
 
 
-def _sums(part: Array, whole: Array, seeds_apart: bool) -> Array:
-    """Return part and whole [unit 2]; a unit is a sentence, or a sentence with one seed."""
-    if seeds_apart:
-        return np.stack([part.ravel(), whole.ravel()], axis=1)
-    return np.stack([part.sum(axis=0), whole.sum(axis=0)], axis=1)
+def _influence(system: System) -> Array:
+    scores, mean_whole = system.scores()[:, None], system.whole.mean(axis=1, keepdims=True)
+    extra = _ratio(system.part - scores * system.whole, np.broadcast_to(mean_whole, system.part.shape))
+    return np.asarray((extra + scores).mean(axis=0), dtype=np.float64)
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    """Return part over whole, 0 where that is 0."""
+    found: Array = np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
+    return found
 
 
 def _difference(sums: Array) -> Array:
-    """Return the difference of the measures from the sums [round 4]: ours, theirs; part, whole."""
-    return ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3])
+    """Return the difference of the measures from sums [round 4]: our part and whole, their part and whole."""
+    return _ratio(sums[:, 0], sums[:, 1]) - _ratio(sums[:, 2], sums[:, 3])
 
 
 def _every_swap(n: int) -> npt.NDArray[np.uint8]:
@@ -157,7 +270,7 @@ def _every_swap(n: int) -> npt.NDArray[np.uint8]:
 
 @lru_cache(maxsize=2)
 def _random_swaps(n: int, rounds: int, seed: int) -> npt.NDArray[np.uint8]:
-    """Draw which units swap in each round; the same for every pair of this length."""
+    """Draw which sentences swap in each round; the same for every pair of this length."""
     bits = np.random.Generator(np.random.PCG64(seed)).bytes(rounds * ((n + 7) // 8))
     packed = np.frombuffer(bits, dtype=np.uint8).reshape(rounds, -1)
     return np.unpackbits(packed, axis=1, count=n)

@@ -1,48 +1,53 @@
-"""How alike translations are to references: chrF and BLEU, as sacrebleu computes them for a corpus.
+"""Corpus chrF and BLEU of translations, as sacrebleu computes them.
 
 Popović (2015), "chrF: character n-gram F-score for automatic MT evaluation"; Papineni et al. (2002), "BLEU: a
-method for automatic evaluation of machine translation"; Post (2018) on signatures, which say how it was done.
+method for automatic evaluation of machine translation"; Post (2018) on signatures, which name the settings.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics import BLEU, CHRF
 
 UNSPACED = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz", "yue"), "char")}
-"""How sacrebleu parts the words of languages that are written without spaces; of others its 13a does."""
+"""sacrebleu's tokenizers of languages written without spaces; for others it is 13a."""
 
 
 def chrf(references: Sequence[str], translations: Sequence[str]) -> float:
-    """Return the corpus's chrF2 in [0, 1]: n-grams of 1 to 6 characters, white space left out."""
+    """Return corpus chrF2 in [0, 1]: n-grams of 1 to 6 characters, without white space."""
     return _score(_chrf(), references, translations)
 
 
 def bleu(references: Sequence[str], translations: Sequence[str], language: str) -> float:
-    """Return the corpus's BLEU in [0, 1], words parted as is usual for the language."""
+    """Return corpus BLEU in [0, 1], tokenised as is usual for the language."""
     return _score(_bleu(language), references, translations)
 
 
 def signature(language: str) -> str:
-    """Return sacrebleu's signatures of both, without its version (``made.json`` of a run has that)."""
+    """Return sacrebleu's signatures of both, without its version, which ``made.json`` of a run has."""
     both = (("chrF2", _chrf()), ("BLEU", _bleu(language)))
     return " ".join(f"{name}|{_signed(metric)}" for name, metric in both)
 
 
-def _score(metric: Any, references: Sequence[str], translations: Sequence[str]) -> float:
+def _score(metric: "BLEU | CHRF", references: Sequence[str], translations: Sequence[str]) -> float:
     return float(metric.corpus_score(list(translations), [list(references)]).score) / 100
 
 
-def _signed(metric: Any) -> str:
-    metric.corpus_score(["a"], [["a"]])  # Before that it does not know its number of references.
+def _signed(metric: "BLEU | CHRF") -> str:
+    metric.corpus_score(
+        ["a"], [["a"]]
+    )  # The signature holds the number of references, known only after scoring.
     return str(metric.get_signature()).rpartition("|version:")[0]
 
 
-def _chrf() -> Any:
+def _chrf() -> "CHRF":
     from sacrebleu.metrics import CHRF
 
     return CHRF()
 
 
-def _bleu(language: str) -> Any:
+def _bleu(language: str) -> "BLEU":
     from sacrebleu.metrics import BLEU
 
     return BLEU(tokenize=UNSPACED.get(language, "13a"), force=True)

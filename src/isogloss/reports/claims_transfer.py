@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.metrics.correlation import spearman
-from isogloss.metrics.crossed import LEVEL, POWER
+from isogloss.metrics.estimates import LEVEL, POWER
 from isogloss.reports.comparison import PLACE, best_split, boards
 from isogloss.reports.measurements import Measurements, once
 from isogloss.reports.verdicts import HELPS, Bounds, Check, Found, Test, check_of, not_measured

@@ -1,7 +1,7 @@
 """Systems held against others: the difference with each seed, its error over seeds and examples, p and marks.
 
 Paper: "The Impact of Cross-Lingual Adjustment …", Section 5, whose tests over examples are kept; a verdict
-and a star ask for more, namely that other seeds would show it too (``metrics.crossed``).
+and a star ask for more, namely that other seeds would show it too (``metrics.estimates``).
 """
 
 import math
@@ -15,10 +15,17 @@ import numpy as np
 import pandas as pd
 
 from isogloss.metrics.correlation import spearman
-from isogloss.metrics.crossed import LEVEL, Estimate, crossed
-from isogloss.metrics.over_languages import error_over_languages, verdict_over_languages
-from isogloss.metrics.paired import Pair, System, cohens_d, per_example
-from isogloss.metrics.significance import holm, paired_test
+from isogloss.metrics.estimates import LEVEL, Estimate, crossed_estimate
+from isogloss.metrics.significance import (
+    System,
+    SystemPair,
+    cohens_d,
+    error_over_languages,
+    holm,
+    paired_t_test_over_languages,
+    paired_test,
+    per_example,
+)
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems
 
@@ -69,7 +76,7 @@ class Comparison:
     @property
     def p_units(self) -> float:
         """By a paired t-test over units alone; nan for one."""
-        return crossed(self.values).p_value()
+        return crossed_estimate(self.values).p_value()
 
     @property
     def p_value(self) -> float:
@@ -108,7 +115,7 @@ def compare(
         score=fmean(mine),
         baseline_score=fmean(yours),
         values=values,
-        estimate=crossed(values),
+        estimate=crossed_estimate(values),
     )
     return _with_examples(m, found, scored, ours["metric"].iloc[0])
 
@@ -230,13 +237,13 @@ def _with_examples(
             [[kept[run, code].measures[metric] for run, _ in unit[code]] for unit in side] for side in sides
         ]
         units = [np.array([np.mean(unit, axis=0) for unit in side]) for side in models]
-        pairs[code] = Pair(*(System(own[:, 0], own[:, 1]) for own in units))
+        pairs[code] = SystemPair(*(System(own[:, 0], own[:, 1]) for own in units))
     added = {code: (ids[code], per_example(pair)) for code, pair in pairs.items()}
     _, error, examples = error_over_languages(added)
-    test = paired_test(*pairs.values()) if len(pairs) == 1 else verdict_over_languages(added)
+    test = paired_test(*pairs.values()) if len(pairs) == 1 else paired_t_test_over_languages(added)
     return replace(
         found,
-        estimate=crossed(found.values, example_error=error, examples=examples),
+        estimate=crossed_estimate(found.values, example_error=error, examples=examples),
         examples=examples,
         test=test.name,
         p_examples=test.p_value,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isogloss.metrics.spread import spread
+from isogloss.metrics.estimates import mean_std
 from isogloss.reports import drawing
 from isogloss.reports.drawing import FAINT, MARK, MARKERS, PALETTE, TINT, Figure, Lines, Said
 from isogloss.reports.measurements import Measurements
@@ -89,7 +89,7 @@ def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
     """Return mean and 95 % interval (Student's t) over curves at each α."""
     keys = [*by, "role", "whose", "alpha"]
     groups = along.dropna(subset=[measure]).groupby(keys, sort=False, dropna=False)[measure]
-    over = [(key, spread([float(one) for one in values])) for key, values in groups]
+    over = [(key, mean_std([float(one) for one in values])) for key, values in groups]
     return pd.DataFrame(
         [(measure, *key, one.n, one.mean, one.low, one.high) for key, one in over],
         columns=["measure", *keys, "curves", "mean", "low", "high"],

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
-from isogloss.metrics.crossed import LEVEL, Estimate, crossed
+from isogloss.metrics.estimates import LEVEL, Estimate, crossed_estimate
 from isogloss.metrics.significance import holm
 from isogloss.reports.comparison import Comparison
 from isogloss.reports.measurements import Measurements
@@ -78,7 +78,7 @@ class Check:
     @property
     def estimate(self) -> Estimate | Found:
         """The mean with its error."""
-        return self.found or (self.comparison.estimate if self.comparison else crossed(self.values))
+        return self.found or (self.comparison.estimate if self.comparison else crossed_estimate(self.values))
 
     @property
     def p_value(self) -> float:

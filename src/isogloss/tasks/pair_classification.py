@@ -18,7 +18,7 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.metrics.accuracy import accuracy, label_contributions
+from isogloss.metrics.labels import accuracy, label_contributions
 from isogloss.tasks.batch import Batch, EncodedRow, forward
 from isogloss.tasks.labels import label_numbers, most_frequent, numbering
 from isogloss.tasks.sentences import LIMIT, OVERLAP

@@ -18,11 +18,17 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.metrics.accuracy import accuracy, label_contributions
-from isogloss.metrics.bio import repair
-from isogloss.metrics.seqeval_f1 import chunk_contributions, seqeval_f1
-from isogloss.metrics.span_f1 import span_contributions, span_f1
-from isogloss.metrics.word_f1 import word_contributions, word_f1
+from isogloss.metrics.labels import (
+    accuracy,
+    chunk_contributions,
+    label_contributions,
+    repair,
+    seqeval_f1,
+    span_contributions,
+    span_f1,
+    word_contributions,
+    word_f1,
+)
 from isogloss.tasks.batch import Batch, EncodedRow, forward
 from isogloss.tasks.labels import label_numbers, most_frequent, numbering
 from isogloss.tasks.sentences import LIMIT, OVERLAP, merge, sentence_rows

@@ -1,0 +1,275 @@
+"""Paths, planes and distances between models in weight space.
+
+Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1, Eqs 1 to 3 (paths and
+planes), and Appendix B, Fig. 4 (deltas: δ_S = θ_S - θ_ST, δ_T = θ_T - θ_ST).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import acos, degrees, sqrt
+from typing import ClassVar, TypedDict, TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError, ModelError, did_you_mean
+from isogloss.core.progress import Progress
+from isogloss.core.rows import Delta, PathPoint, PlanePoint
+from isogloss.diagnostics.setting import MeasureSetting, role_of
+
+COARSE = tuple(step / 10 for step in range(-5, 16))
+"""-0.5, -0.4 … 1.5 (Section 4)."""
+
+FINE = (0.025, 0.05, 0.075, 0.125, 0.15, 0.175, 0.825, 0.85, 0.875, 0.925, 0.95, 0.975)
+"""Additional values on paths (footnote 5)."""
+
+PARTS = ("all", "encoder", "head")
+
+Weights = list[Tensor]
+
+Point = TypeVar("Point")
+"""Coordinates on a path or on a plane."""
+
+
+def on_path(start: Float[Tensor, "..."], end: Float[Tensor, "..."], alpha: float, *, out: Tensor) -> None:
+    """Write αθ_end + (1-α)θ_start (Eqs 1, 2) into ``out``; exact to the bit at α = 0 and 1."""
+    torch.lerp(start, end, alpha, out=out)
+
+
+def on_plane(
+    origin: Float[Tensor, "..."], corners: tuple[Tensor, Tensor], alphas: tuple[float, float], *, out: Tensor
+) -> None:
+    """Write θ_ST + α₁(θ_S-θ_ST) + α₂(θ_T-θ_ST) (Eq. 3) into ``out``; equal to a path on both axes."""
+    first, second = corners
+    if alphas[0] == 0:
+        torch.lerp(origin, second, alphas[1], out=out)
+        return
+    torch.lerp(origin, first, alphas[0], out=out)
+    if alphas[1] != 0:
+        out.add_(second - origin, alpha=alphas[1])
+
+
+def norms_and_angle(weights: Iterable[tuple[Tensor, Tensor, Tensor]]) -> tuple[float, float, float | None]:
+    """Return ‖δ₁‖, ‖δ₂‖ and the angle between them in degrees (None when a norm is 0).
+
+    ``weights`` are (origin, first, second) tensors; sums run in float64, one tensor at a time.
+    """
+    one = two = product = 0.0
+    for origin, first, second in weights:
+        x, y = (first.double() - origin.double()).flatten(), (second.double() - origin.double()).flatten()
+        one, two, product = one + float(x @ x), two + float(y @ y), product + float(x @ y)
+    if one == 0 or two == 0:
+        return sqrt(one), sqrt(two), None
+    cosine = max(-1.0, min(1.0, product / sqrt(one * two)))
+    return sqrt(one), sqrt(two), degrees(acos(cosine))
+
+
+@dataclass(frozen=True)
+class Deltas:
+    """Norms of δ_S and δ_T, their ratio, and the angle between them."""
+
+    name: ClassVar[str] = "deltas"
+    subject: ClassVar[str] = "cell"
+    version: ClassVar[int] = 2
+
+    between: tuple[str, ...] = ("bilingual", "source-only", "target-only")
+    """The origin, and the two models whose differences from it are compared."""
+
+    def measure(self, setting: MeasureSetting) -> list[Delta]:
+        """Return a row for all parameters, one for the encoder's and one for the head's."""
+        models = [setting.load(subject) for subject in setting.subjects]
+        ids = [subject.id for subject in setting.subjects]
+        rows: list[Delta] = []
+        for part in PARTS:
+            names = parameter_names(models[0], part)
+            origin, first, second = (weights_of(model, names) for model in models)
+            one, two, angle = norms_and_angle(zip(origin, first, second, strict=True))
+            rows.append(
+                Delta(
+                    origin=ids[0],
+                    first=ids[1],
+                    second=ids[2],
+                    part=part,
+                    norm_first=one,
+                    norm_second=two,
+                    ratio=one / two if two else None,
+                    angle=angle,
+                )
+            )
+        return rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interpolation:
+    """Scores along the line between two models (Eqs 1 and 2)."""
+
+    name: ClassVar[str] = "interpolation"
+    subject: ClassVar[str] = "cell"
+    version: ClassVar[int] = 2
+
+    between: tuple[str, ...] = ("source-only", "bilingual")
+    """Methods at α = 0 and α = 1."""
+
+    part: str = "all"
+    """What is mixed: all, encoder or head; the rest stays as in the first model."""
+
+    alphas: tuple[float, ...] = tuple(sorted((*COARSE, *FINE)))
+    """Where the path is scored."""
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown part or a wrong number of models."""
+        _check(self.name, self.part, self.between, count=2)
+
+    def measure(self, setting: MeasureSetting) -> list[PathPoint]:
+        """Return a row for each point and language, scored on dev data."""
+        start, end = (setting.load(subject) for subject in setting.subjects)
+        names = parameter_names(start, self.part)
+        a, b = weights_of(start, names), weights_of(end, names)
+
+        def move(alpha: float, out: Weights) -> None:
+            for x, y, mixed in zip(a, b, out, strict=True):
+                on_path(x, y, alpha, out=mixed)
+
+        first, last = (one.id for one in setting.subjects)
+        return [
+            PathPoint(start=first, end=last, part=self.part, alpha=alpha, **scored)
+            for alpha, scored in _score_points(setting, start, names, self.alphas, move)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plane:
+    """Scores on the plane through three models (Eq. 3)."""
+
+    name: ClassVar[str] = "plane"
+    subject: ClassVar[str] = "cell"
+    version: ClassVar[int] = 2
+
+    between: tuple[str, ...] = ("bilingual", "source-only", "target-only")
+    """Methods at the origin, at α₁ = 1 and at α₂ = 1."""
+
+    part: str = "all"
+    """What is mixed: all, encoder or head; the rest stays as in the first model."""
+
+    alphas: tuple[float, ...] = COARSE
+    """Where each axis is scored."""
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown part or a wrong number of models."""
+        _check(self.name, self.part, self.between, count=3)
+
+    def measure(self, setting: MeasureSetting) -> list[PlanePoint]:
+        """Return a row for each point of the grid and language, scored on dev data."""
+        models = [setting.load(subject) for subject in setting.subjects]
+        names = parameter_names(models[0], self.part)
+        origin, first, second = (weights_of(model, names) for model in models)
+
+        def move(alphas: tuple[float, float], out: Weights) -> None:
+            for o, x, y, mixed in zip(origin, first, second, out, strict=True):
+                on_plane(o, (x, y), alphas, out=mixed)
+
+        points = [(one, two) for one in self.alphas for two in self.alphas]
+        o_id, x_id, y_id = (one.id for one in setting.subjects)
+        return [
+            PlanePoint(
+                origin=o_id,
+                first=x_id,
+                second=y_id,
+                part=self.part,
+                alpha_first=one,
+                alpha_second=two,
+                **scored,
+            )
+            for (one, two), scored in _score_points(setting, models[0], names, points, move)
+        ]
+
+
+class Scored(TypedDict):
+    """A score of a mixed model on one language."""
+
+    language: str
+    role: str
+    split: str
+    metric: str
+    score: float
+
+
+def _score_points(
+    setting: MeasureSetting,
+    model: nn.Module,
+    names: list[str],
+    points: Sequence[Point],
+    move: Callable[[Point, Weights], None],
+) -> Iterator[tuple[Point, Scored]]:
+    """Move one model in place from point to point; yield each point with its score on each language."""
+    sources = setting.source or setting.languages[:1]
+    evaluations = {language: setting.evaluation(language) for language in setting.languages}
+    own = weights_of(model, names)
+    before = [weight.clone() for weight in own]
+    moving = {
+        name: nn.Parameter(weight.clone(), requires_grad=False)
+        for name, weight in zip(names, own, strict=True)
+    }
+    with replaced_parameters(model, moving), torch.no_grad():
+        for number, point in enumerate(points, start=1):
+            move(point, list(moving.values()))
+            for language, evaluation in evaluations.items():
+                yield (
+                    point,
+                    Scored(
+                        language=language,
+                        role=role_of(language, sources),
+                        split=setting.split,
+                        metric=evaluation.metric,
+                        score=evaluation.score(model),
+                    ),
+                )
+            setting.on_progress(Progress("path", number, len(points)))
+    if not all(torch.equal(weight, kept) for weight, kept in zip(own, before, strict=True)):
+        raise ModelError("a path changed the model it started from; please report this.")
+
+
+def parameter_names(model: nn.Module, part: str) -> list[str]:
+    """Name the parameters of a part: all, the encoder (everything below the base model), or the head."""
+    prefix = f"{model.base_model_prefix}."
+    names = [name for name, _ in model.named_parameters()]
+    if part == "all":
+        return names
+    return [name for name in names if name.startswith(prefix) == (part == "encoder")]
+
+
+def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
+    """Return parameters by name; ModelError where the model lacks one."""
+    own = dict(model.named_parameters())
+    missing = [name for name in names if name not in own]
+    if missing:
+        raise ModelError(
+            f"these models cannot be mixed: one has no parameter {missing[0]!r}. "
+            f"Both must come from one encoder and task."
+        )
+    return [own[name].detach() for name in names]
+
+
+@contextmanager
+def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> Iterator[None]:
+    """Replace parameters of a model within the context; the originals are restored after it."""
+    owners = [(model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in weights]
+    before = [getattr(owner, name) for owner, name in owners]
+    try:
+        for (owner, name), weight in zip(owners, weights.values(), strict=True):
+            setattr(owner, name, weight)
+        yield
+    finally:
+        for (owner, name), weight in zip(owners, before, strict=True):
+            setattr(owner, name, weight)
+
+
+def _check(where: str, part: str, between: tuple[str, ...], *, count: int) -> None:
+    if part not in PARTS:
+        raise ConfigError(f"{where}: no part {part!r}.{did_you_mean(part, PARTS)} Known: {', '.join(PARTS)}.")
+    if len(between) != count:
+        raise ConfigError(
+            f"{where}: between names {len(between)} methods, but {count} are needed: {list(between)}."
+        )

@@ -1,0 +1,130 @@
+"""Means over repeated runs and their uncertainty: over seeds alone, or over seeds and examples (min F′).
+
+Clark (1973), "The language-as-fixed-effect fallacy": where every seed saw every example, a mean difference
+has an error from the choice of seeds and one from that of examples. The sum of their squares estimates the
+error of both, a little too large, since what neither explains is counted twice; so the test is conservative.
+Its degrees of freedom are Satterthwaite's (1946): few seeds keep few of them, however many examples there
+are. A bootstrap that resamples examples and seeds rejects a true null far too often with three seeds.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from isogloss.core.errors import InputError
+
+LEVEL = 0.05
+"""Probability of a false alarm; intervals cover 1 - LEVEL."""
+
+POWER = 0.8
+"""Probability of detecting the smallest detectable effect (Cohen's convention)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanStd:
+    """Mean, unbiased standard deviation and 95 % interval of the mean of ``n`` numbers.
+
+    All but the mean are nan for n = 1.
+    """
+
+    mean: float
+    std: float
+    low: float
+    high: float
+    n: int
+
+
+def mean_std(values: Sequence[float]) -> MeanStd:
+    """Return the mean, the unbiased standard deviation and Student's t interval of the mean."""
+    n = len(values)
+    if n == 0:
+        raise InputError("mean_std: no values. Give at least one; two or more for a standard deviation.")
+    mean = math.fsum(values) / n
+    if n == 1:
+        return MeanStd(mean, math.nan, math.nan, math.nan, 1)
+    std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    half = _t_quantile(1 - LEVEL / 2, n - 1) * std / math.sqrt(n)
+    return MeanStd(mean, std, mean - half, mean + half, n)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over units of replication with its standard errors; nan where there is one unit."""
+
+    mean: float
+    unit_error: float
+    """Standard error over units alone."""
+    error: float
+    """Standard error over units and examples."""
+    freedom: float
+    """Degrees of freedom of ``error``; those of ``unit_error`` are ``units`` - 1."""
+    units: int
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval."""
+        return self.mean - self._half
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % interval."""
+        return self.mean + self._half
+
+    @property
+    def smallest_seen(self) -> float:
+        """The smallest effect detected with 80 % power: a multiple of the error (Bloom 1995)."""
+        return max(
+            (_t_quantile(1 - LEVEL / 2, n) + _t_quantile(POWER, n)) * error for error, n in self._errors
+        )
+
+    def p_value(self, bound: float = 0.0) -> float:
+        """Return the two-sided p of the mean being this bound: the larger of both tests; nan for one unit.
+
+        With few units the crossed test alone rejects too often where their errors happen to look small (8 %
+        instead of 5 % with three units); both together do not.
+        """
+        from scipy.special import stdtr
+
+        if self.units < 2:
+            return math.nan
+        if self.mean == bound:
+            return 1.0
+        return max(
+            float(2 * stdtr(n, -abs(self.mean - bound) / error)) if error else 0.0
+            for error, n in self._errors
+        )
+
+    @property
+    def _errors(self) -> tuple[tuple[float, float], ...]:
+        return (self.unit_error, self.units - 1), (self.error, self.freedom)
+
+    @property
+    def _half(self) -> float:
+        if self.units < 2:
+            return math.nan
+        return max(_t_quantile(1 - LEVEL / 2, n) * error for error, n in self._errors)
+
+
+def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, examples: int = 0) -> Estimate:
+    """Estimate a mean from its value with each unit (seed), and the error that the examples bring.
+
+    ``example_error`` is the standard error over ``examples`` of the mean over units; 0 where examples are no
+    sample or are not known, which gives the t-test over units.
+    """
+    over = mean_std(values)
+    if over.n < 2:
+        return Estimate(over.mean, math.nan, math.nan, math.nan, over.n)
+    of_units, of_examples = over.std**2 / over.n, example_error**2
+    both = of_units + of_examples
+    parts = of_units**2 / (over.n - 1) + (of_examples**2 / (examples - 1) if examples > 1 else 0.0)
+    freedom = both**2 / parts if parts else over.n - 1
+    return Estimate(over.mean, math.sqrt(of_units), math.sqrt(both), freedom, over.n)
+
+
+@cache
+def _t_quantile(share: float, freedom: float) -> float:
+    """Return a quantile of Student's t, cached: a report asks for few different ones, often."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, share))

@@ -1,0 +1,168 @@
+"""Scores of labels and of tag sequences: accuracy, span F1, word F1 and seqeval's F1.
+
+BIO tags mark spans of words: B-X begins a span of type X, I-X continues it, O is outside. Predicted tags may
+be invalid; they are read as the CoNLL-2000 scorer reads them: an I- tag that continues nothing begins a span.
+
+- ``span_f1``: whole spans, as in CoNLL-2003 and seqeval's default ``f1_score``.
+- ``word_f1``: single words inside entities of the right type, B- and I- being equal ("The Impact of
+  Cross-Lingual Adjustment …", Table 3: token-level F1, micro-averaged).
+- ``seqeval_f1``: XTREME's score for part-of-speech tagging, seqeval's span F1 (1.2.2, default mode) of tags
+  that mark no spans. It takes the first letter of a tag for B, I, E, S or O and the rest for a type: of NOUN
+  only "OUN" is left, and neighbours of one type merge to one span. So one wrong tag of five can cost two
+  thirds of the score. Published XTREME numbers are of this kind; accuracy is not.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from isogloss.core.contributions import Contributions, total
+
+OUTSIDE = "O"
+
+Tags = Sequence[Sequence[str]]
+"""The tags of each sentence."""
+
+
+class Span(NamedTuple):
+    """Words ``start`` to ``stop`` (excluded) are of one type."""
+
+    type: str
+    start: int
+    stop: int
+
+
+def accuracy(gold: Sequence[object], predicted: Sequence[object]) -> float:
+    """Return the share of equal labels, in [0, 1]; 0 where there are none."""
+    if len(gold) != len(predicted):
+        raise ValueError(f"{len(gold)} gold labels, but {len(predicted)} predicted ones.")
+    right = sum(one == other for one, other in zip(gold, predicted, strict=True))
+    return right / len(gold) if gold else 0.0
+
+
+def label_contributions(
+    gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object]]
+) -> Contributions:
+    """Return for each example the number of right labels, and of labels."""
+    right = [
+        float(sum(one == other for one, other in zip(labels, guesses, strict=True)))
+        for labels, guesses in zip(gold, predicted, strict=True)
+    ]
+    return Contributions(right, [float(len(labels)) for labels in gold])
+
+
+def span_f1(gold: Tags, predicted: Tags) -> float:
+    """Return micro F1 over all sentences, in [0, 1]; both borders and the type of a span must be right.
+
+    Invalid BIO is read as in ``repair``. Without any span, gold or predicted, the score is 0, as in seqeval.
+    """
+    return total(span_contributions(gold, predicted))
+
+
+def span_contributions(gold: Tags, predicted: Tags) -> Contributions:
+    """Return for each sentence twice the right spans, and gold plus predicted spans."""
+    _check(gold, predicted)
+    found = ((set(spans(one)), set(spans(other))) for one, other in zip(gold, predicted, strict=True))
+    return _f1_parts((len(one & other), len(one) + len(other)) for one, other in found)
+
+
+def word_f1(gold: Tags, predicted: Tags) -> float:
+    """Return micro F1 over the words inside entities, in [0, 1]; 0 where there is no such word."""
+    return total(word_contributions(gold, predicted))
+
+
+def word_contributions(gold: Tags, predicted: Tags) -> Contributions:
+    """Return for each sentence twice the right words, and gold plus predicted words inside entities."""
+    _check(gold, predicted)
+    types = [[[tag.partition("-")[2] for tag in tags] for tags in side] for side in (gold, predicted)]
+    pairs = [list(zip(one, other, strict=True)) for one, other in zip(*types, strict=True)]
+    return _f1_parts(
+        (
+            sum(one == other != "" for one, other in own),
+            sum((one != "") + (other != "") for one, other in own),
+        )
+        for own in pairs
+    )
+
+
+def seqeval_f1(gold: Tags, predicted: Tags) -> float:
+    """Return the micro F1 that ``seqeval.metrics.f1_score`` gives for any tags, in [0, 1]."""
+    return total(chunk_contributions(gold, predicted))
+
+
+def chunk_contributions(gold: Tags, predicted: Tags) -> Contributions:
+    """Return for each sentence twice the right chunks, and gold plus predicted ones.
+
+    A chunk belongs to the sentence it ends in: seqeval lets a few begin in the one before.
+    """
+    _check(gold, predicted)
+    ends = list(accumulate(len(tags) + 1 for tags in gold))
+    counts = [[0, 0] for _ in gold]
+    expected, found = set(chunks(gold)), set(chunks(predicted))
+    for place, some in ((0, expected & found), (1, expected), (1, found)):
+        for chunk in some:
+            counts[bisect_right(ends, chunk.stop - 1)][place] += 1
+    return _f1_parts((right, every) for right, every in counts)
+
+
+def repair(tags: Sequence[str]) -> tuple[str, ...]:
+    """Turn every I-X that does not follow B-X or I-X of the same type into B-X.
+
+    The result is valid, has the same spans, and repairing it again changes nothing. ValueError for a tag that
+    is not BIO.
+    """
+    types = [_type(tag) for tag in tags]
+    return tuple(
+        f"B-{type_}" if tag[0] == "I" and last != type_ else tag
+        for tag, type_, last in zip(tags, types, ["", *types], strict=False)
+    )
+
+
+def spans(tags: Sequence[str]) -> list[Span]:
+    """List the spans of a sentence from left to right, after ``repair``."""
+    found: list[Span] = []
+    start = 0
+    valid = (*repair(tags), OUTSIDE)
+    for place, (last, tag) in enumerate(zip((OUTSIDE, *valid), valid, strict=False)):
+        if last != OUTSIDE and tag[0] != "I":
+            found.append(Span(_type(last), start, place))
+        if tag[0] == "B":
+            start = place
+    return found
+
+
+def chunks(sentences: Tags) -> Iterator[Span]:
+    """List the chunks that seqeval sees in sentences joined by O; one may begin where the last one did."""
+    begin, last_mark, last_type = 0, "O", ""
+    tags = (tag for sentence in sentences for tag in (*sentence, "O"))
+    for place, tag in enumerate(tags):
+        mark, type_ = tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_"
+        ends = last_mark in "ES" or (last_mark in "BI" and mark in "BSO")
+        if ends or (last_mark not in "O." and last_type != type_):
+            yield Span(last_type, begin, place)
+        begins = mark in "BS" or (last_mark in "ESO" and mark in "EI")
+        if begins or (mark not in "O." and last_type != type_):
+            begin = place
+        last_mark, last_type = mark, type_
+
+
+def _f1_parts(counts: Iterable[tuple[int, int]]) -> Contributions:
+    """Return contributions to F1 from the right items and all items, gold and predicted, of each sentence."""
+    pairs = list(counts)
+    return Contributions([2.0 * right for right, _ in pairs], [float(every) for _, every in pairs])
+
+
+def _check(gold: Tags, predicted: Tags) -> None:
+    if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
+        raise ValueError("gold and predicted sentences differ in number or length.")
+
+
+def _type(tag: str) -> str:
+    """Return the type of a BIO tag, "" for O."""
+    if tag == OUTSIDE:
+        return ""
+    prefix, _, name = tag.partition("-")
+    if prefix not in ("B", "I") or not name:
+        raise ValueError(f"{tag!r} is no BIO tag: use O, B-TYPE and I-TYPE.")
+    return name

@@ -1,0 +1,97 @@
+"""What every diagnostic keeps to: declared rows about its subjects, the same twice, and untouched models."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
+
+from in_translation import sentences
+from isogloss.core.rows import ROWS, Score, as_row
+from isogloss.core.run_parts import Optimization
+from isogloss.diagnostics import DIAGNOSTICS, ON_BITEXT
+from isogloss.encoders.mixup import Mixup
+from isogloss.tasks import TASKS
+from isogloss.training.evaluation import beside_translations, evaluation
+
+OPTIONS = {
+    "interpolation": {"alphas": (0.0, 0.5)},
+    "plane": {"alphas": (0.0, 1.0)},
+    "mixup-sweep": {"ratios": (0.0, 1.0)},
+    "gradient-conflict": {"batch": 2, "draws": 1},
+    "task-gradient-conflict": {"batch": 4, "draws": 1},
+    "language-gates": {"draws": 1, "steps": 1, "batch_subwords": 64, "block": 16},
+}
+"""What makes a measurement quick."""
+
+SUBJECTS = {"model", "cell", "scores", "seeds", "encoder", "states", "parallel", "words", "text"}
+LINES = [" ".join(WORDS[at : at + 4]) for at in range(16)]
+
+
+def setting_of(diagnostic, folder):
+    """Return a setting that every diagnostic can read, and the models in it."""
+    task, how = TASKS["upos"], Optimization(limit=32, overlap=8, precision="float32")
+    models = [task.head(folder, seed=seed) for seed in range(3)]
+    masked_lm, tokenizer = load(folder)
+    count = len(diagnostic.between) if diagnostic.subject == "cell" else 1
+
+    def read(language):
+        return evaluation(task, sentences(language, 12), tokenizer, how, language=language)
+
+    def paired(language):
+        mixup = Mixup(layer=1, largest=0.5, learned=False)
+        return beside_translations(read(language), sentences("en", 12), tokenizer, how, mixup=mixup)
+
+    pairs = translations(LINES, LINES[::-1], links=((0, 0), (1, 1)))
+    scores = {"model": "m", "split": "dev", "metric": "accuracy", "main": True, "examples": 9}
+    rows = [as_row(Score(**scores, language=code, score=0.5)) for code in ("en", "de")]
+    setting = replace(
+        measure_setting(models[:count], read, bitext=lambda _: pairs),
+        encoder=lambda _: (masked_lm, tokenizer),
+        masked_lm=lambda _: (masked_lm, tokenizer),
+        text=lambda _: iter(LINES),
+        paired=paired,
+        precision="float32",
+    )
+    if diagnostic.subject in ("scores", "seeds"):
+        setting = replace(setting, subjects=(subject(rows=rows),))
+    return setting, [*models, masked_lm]
+
+
+@pytest.fixture(scope="module", params=DIAGNOSTICS)
+def measured(request, bert_folder):
+    diagnostic = DIAGNOSTICS[request.param](**OPTIONS.get(request.param, {}))
+    setting, models = setting_of(diagnostic, bert_folder)
+    before = [weights(model) for model in models]
+    rows = [diagnostic.measure(setting) for _ in range(2)]
+    return SimpleNamespace(
+        diagnostic=diagnostic, setting=setting, models=models, before=before, rows=rows[0], again=rows[1]
+    )
+
+
+def test_rows_are_of_the_declared_kinds_and_about_the_subjects(measured):
+    assert {type(row) for row in measured.rows} == set(ROWS[measured.diagnostic.name])
+    ids = {one.id for one in measured.setting.subjects} | {"m"}
+    named = [as_row(row) for row in measured.rows]
+    about = {row[name] for row in named for name in ("model", "models", "origin", "start") if name in row}
+    assert about
+    assert about <= ids
+
+
+def test_measuring_again_gives_equal_rows(measured):
+    assert list(map(str, measured.rows)) == list(map(str, measured.again))  # nan is nan
+
+
+def test_models_are_left_as_they_were(measured):
+    assert len(measured.models) == 4
+    for model, before in zip(measured.models, measured.before, strict=True):
+        assert equal(weights(model), before)
+        assert all(weight.grad is None for weight in model.parameters())
+
+
+@pytest.mark.parametrize("name", DIAGNOSTICS)
+def test_the_table_names_its_diagnostics(name):
+    kind = DIAGNOSTICS[name]
+    assert kind.name == name
+    assert kind.subject in SUBJECTS >= set(ON_BITEXT)
+    assert kind.version >= 1

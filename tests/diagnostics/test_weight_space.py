@@ -1,0 +1,442 @@
+"""Weight space: the arithmetic of Eqs 1 to 3, scores on paths and planes, norms, angles, replaced weights."""
+
+from dataclasses import replace
+from functools import partial
+from math import sqrt
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from measuring import Toy, equal, measure_setting, subject, weights
+from torch import nn
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.run_parts import Optimization
+from isogloss.data.examples import ParsedSentence
+from isogloss.diagnostics.scores import Scores
+from isogloss.diagnostics.weight_space import (
+    COARSE,
+    FINE,
+    PARTS,
+    Deltas,
+    Interpolation,
+    Plane,
+    norms_and_angle,
+    on_path,
+    on_plane,
+    parameter_names,
+    replaced_parameters,
+    weights_of,
+)
+from isogloss.encoders import load_tokenizer
+from isogloss.tasks import TASKS
+from isogloss.tasks.parsing import PARSING
+from isogloss.training.evaluation import evaluation
+from made_up import tagged
+
+FLOATS = st.lists(st.floats(-1e3, 1e3, width=32), min_size=4, max_size=4).map(torch.tensor)
+ALPHAS = st.floats(-0.5, 1.5)
+
+
+def path(start, end, alpha):
+    out = torch.empty_like(start)
+    on_path(start, end, alpha, out=out)
+    return out
+
+
+def plane(origin, first, second, *alphas):
+    out = torch.empty_like(origin)
+    on_plane(origin, (first, second), alphas, out=out)
+    return out
+
+
+# The arithmetic of paths and planes
+
+
+@given(FLOATS, FLOATS, FLOATS)
+def test_ends_of_paths_and_corners_of_planes_are_the_models_to_the_bit(origin, first, second):
+    assert torch.equal(path(origin, first, 0.0), origin)
+    assert torch.equal(path(origin, first, 1.0), first)
+    assert torch.equal(plane(origin, first, second, 0.0, 0.0), origin)
+    assert torch.equal(plane(origin, first, second, 1.0, 0.0), first)
+    assert torch.equal(plane(origin, first, second, 0.0, 1.0), second)
+
+
+@given(FLOATS, FLOATS, FLOATS, ALPHAS)
+def test_the_axes_of_a_plane_are_paths_to_the_bit(origin, first, second, alpha):
+    assert torch.equal(plane(origin, first, second, alpha, 0.0), path(origin, first, alpha))
+    assert torch.equal(plane(origin, first, second, 0.0, alpha), path(origin, second, alpha))
+
+
+@given(FLOATS, FLOATS, FLOATS, ALPHAS, ALPHAS)
+def test_paths_and_planes_are_those_of_the_equations(origin, first, second, one, two):
+    o, x, y = (side.double() for side in (origin, first, second))
+    assert torch.allclose(path(origin, first, one).double(), one * x + (1 - one) * o, atol=1e-2)
+    expected = o + one * (x - o) + two * (y - o)
+    assert torch.allclose(plane(origin, first, second, one, two).double(), expected, atol=1e-2)
+
+
+def test_the_values_are_the_papers():
+    assert tuple(pytest.approx(-0.5 + step / 10) for step in range(21)) == COARSE
+    assert {0.0, 1.0} < set(COARSE)
+    assert Interpolation().alphas == tuple(sorted((*COARSE, *FINE)))
+    assert len(Interpolation().alphas) == 33
+    assert len(Plane().alphas) ** 2 == 441
+
+
+# Known scores on a toy model
+
+
+class Known:
+    """Scores a model by one of its weights, whose value on every path is known."""
+
+    def __init__(self, name):
+        self.name, self.metric, self.seen = name, "accuracy", []
+
+    def score(self, model):
+        self.seen.append(weights(model))
+        return first_of(model, self.name)
+
+
+@pytest.fixture
+def known():
+    """Settings of toys, and what scores them."""
+    scorers = {"en": Known("encoder.0.weight"), "de": Known("classifier.bias")}
+    return SimpleNamespace(scorers=scorers, setting=partial(measure_setting, evaluation=scorers.__getitem__))
+
+
+def first_of(model, name):
+    return model.get_parameter(name).flatten()[0].item()
+
+
+def test_a_path_scores_every_point_in_every_language(known):
+    a, b = Toy(0), Toy(1)
+    rows = Interpolation().measure(known.setting([a, b]))
+    alphas = Interpolation().alphas
+    assert [(row.alpha, row.language, row.role) for row in rows] == [
+        (alpha, language, role) for alpha in alphas for language, role in (("en", "source"), ("de", "target"))
+    ]
+    for row in rows:
+        name = known.scorers[row.language].name
+        mixed = row.alpha * first_of(b, name) + (1 - row.alpha) * first_of(a, name)
+        assert row.score == pytest.approx(mixed, abs=1e-6)
+        assert (row.start, row.end, row.part) == (subject("0").id, subject("1").id, "all")
+        assert (row.split, row.metric) == ("dev", "accuracy")
+
+
+def test_a_plane_scores_every_point_of_the_grid(known):
+    o, x, y = Toy(0), Toy(1), Toy(2)
+    rows = Plane(alphas=(-0.5, 0.0, 1.0)).measure(known.setting([o, x, y]))
+    assert len(rows) == 9 * 2
+    for row in rows:
+        name = known.scorers[row.language].name
+        one, two = row.alpha_first, row.alpha_second
+        at = [first_of(model, name) for model in (o, x, y)]
+        assert row.score == pytest.approx(at[0] + one * (at[1] - at[0]) + two * (at[2] - at[0]), abs=1e-6)
+
+
+def test_the_models_at_the_ends_and_corners_are_the_models(known):
+    models = [Toy(0), Toy(1), Toy(2)]
+    Interpolation(alphas=(0.0, 1.0)).measure(known.setting(models[:2]))
+    start, end = known.scorers["en"].seen
+    assert equal(start, weights(models[0]))
+    assert equal(end, weights(models[1]))
+    known.scorers["en"].seen.clear()
+    Plane(alphas=(0.0, 1.0)).measure(known.setting(models))
+    origin, second, first, _ = known.scorers["en"].seen
+    assert equal(origin, weights(models[0]))
+    assert equal(first, weights(models[1]))
+    assert equal(second, weights(models[2]))
+
+
+@pytest.mark.parametrize("part", ["encoder", "head"])
+@pytest.mark.parametrize(
+    "diagnostic", [Interpolation(alphas=(-0.5, 0.3, 1.0)), Plane(alphas=(0.0, 0.7, 1.0))]
+)
+def test_moving_one_part_leaves_the_other(known, diagnostic, part):
+    models = [Toy(seed) for seed in range(len(diagnostic.between))]
+    home = weights(models[0])
+    replace(diagnostic, part=part).measure(known.setting(models))
+    moved = set()
+    for seen in known.scorers["en"].seen:
+        moved |= {name for name in home if not torch.equal(seen[name], home[name])}
+    assert moved == {name for name in home if name.startswith("encoder.") == (part == "encoder")}
+
+
+@pytest.mark.parametrize("diagnostic", [Interpolation(alphas=(0.5,)), Plane(alphas=(0.5,))])
+def test_a_walk_changes_no_model_and_leaves_nothing(known, diagnostic):
+    models = [Toy(seed) for seed in range(len(diagnostic.between))]
+    before = [weights(model) for model in models]
+    held = [[id(weight) for weight in model.parameters()] for model in models]
+    diagnostic.measure(known.setting(models))
+    assert all(equal(weights(model), kept) for model, kept in zip(models, before, strict=True))
+    assert [[id(weight) for weight in model.parameters()] for model in models] == held
+
+
+def test_a_walk_that_fails_leaves_nothing(known):
+    def failing(model):
+        raise KeyboardInterrupt
+
+    known.scorers["de"].score = failing
+    models = [Toy(0), Toy(1)]
+    before, held = weights(models[0]), [id(weight) for weight in models[0].parameters()]
+    with pytest.raises(KeyboardInterrupt):
+        Interpolation().measure(known.setting(models))
+    assert equal(weights(models[0]), before)
+    assert [id(weight) for weight in models[0].parameters()] == held
+
+
+def test_every_source_language_has_the_role_of_one(known):
+    """A model may be trained on several source languages."""
+    known.scorers["fr"] = Known("classifier.bias")
+    setting = known.setting([Toy(0), Toy(1)], languages=("en", "de", "fr"), source=("en", "fr"))
+    rows = Interpolation(alphas=(0.0,)).measure(setting)
+    assert {row.language: row.role for row in rows} == {"en": "source", "fr": "source", "de": "target"}
+
+
+def test_progress_counts_points(known):
+    told = []
+    Interpolation(alphas=(0.0, 0.5, 1.0)).measure(known.setting([Toy(0), Toy(1)], on_progress=told.append))
+    assert [(one.done, one.total) for one in told] == [(1, 3), (2, 3), (3, 3)]
+
+
+@given(FLOATS, FLOATS, st.lists(ALPHAS, min_size=1, max_size=4))
+def test_a_walk_does_not_depend_on_where_it_was_before(start, end, alphas):
+    out = torch.empty_like(start)
+    for alpha in alphas:
+        on_path(start, end, alpha, out=out)
+    assert torch.equal(out, path(start, end, alphas[-1]))
+
+
+@pytest.mark.parametrize(("kind", "count"), [(Interpolation, 2), (Plane, 3)])
+def test_unknown_parts_and_wrong_numbers_of_methods_are_errors(kind, count):
+    with pytest.raises(ConfigError, match=r"no part 'haed'. Did you mean 'head'\? Known: all, encoder, head"):
+        kind(part="haed")
+    said = rf"between names 1 methods, but {count} are needed: \['bilingual'\]"
+    with pytest.raises(ConfigError, match=said):
+        kind(between=("bilingual",))
+
+
+# Real models, with transformers' heads and with a head of our own
+
+SENTENCES = [
+    ParsedSentence(
+        id=str(number),
+        words=("the", "cat", "ran")[: number + 1],
+        tags=("DET", "NOUN", "VERB")[: number + 1],
+        heads=((0,), (2, 0), (2, 3, 0))[number],
+        relations=(("root",), ("det", "root"), ("det", "nsubj", "root"))[number],
+    )
+    for number in range(3)
+]
+REAL = {
+    "upos": (TASKS["upos"], lambda language: tagged(language, 15)),
+    "parsing": (replace(PARSING, arc_dim=8, relation_dim=4), lambda _: SENTENCES),
+}
+
+
+@pytest.fixture(params=REAL)
+def real(request, encoder_folder):
+    """Three models of a task, and data to score them on."""
+    task, read = REAL[request.param]
+    models = [task.head(encoder_folder, seed=0) for _ in range(3)]
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for model in models[1:]:
+            for weight in model.parameters():
+                weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
+    tokenizer = load_tokenizer(encoder_folder)
+    how = Optimization(limit=32, overlap=8, precision="float32")
+    return models, lambda language: evaluation(task, read(language), tokenizer, how)
+
+
+def main_scores(model, data):
+    return [row.score for row in Scores().measure(measure_setting([model], data)) if row.main]
+
+
+def test_scores_at_ends_and_corners_are_those_of_the_models(real):
+    models, data = real
+    alone = [main_scores(model, data) for model in models]
+    rows = Interpolation(alphas=(0.0, 1.0)).measure(measure_setting(models[:2], data))
+    assert [[row.score for row in rows if row.alpha == alpha] for alpha in (0.0, 1.0)] == alone[:2]
+    rows = Plane(alphas=(0.0, 1.0)).measure(measure_setting(models, data))
+    corners = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+    at = [[row.score for row in rows if (row.alpha_first, row.alpha_second) == one] for one in corners]
+    assert at == alone
+
+
+def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
+    models, data = real
+    scored, seen = data("en"), []
+
+    class Raw:
+        metric = "accuracy"
+
+        def score(self, model):
+            seen.append(scored.scores(model))
+            return 0.0
+
+    setting = measure_setting(models[:2], lambda _: Raw(), languages=("en",))
+    Interpolation(alphas=(0.0, 1.0)).measure(setting)
+    assert len(seen) == 2
+    for found, model in zip(seen, models[:2], strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(found, scored.scores(model), strict=True))
+
+
+def test_encoder_and_head_are_all_parameters_and_their_deltas_add_up(real):
+    models, _ = real
+    every, encoder, head = (parameter_names(models[0], part) for part in PARTS)
+    assert every == [name for name, _ in models[0].named_parameters()]
+    assert sorted(encoder + head) == sorted(every)
+    own = {f"{models[0].base_model_prefix}.{name}" for name, _ in models[0].base_model.named_parameters()}
+    assert own == set(encoder)
+    assert {"classifier", "head"} >= {name.split(".")[0] for name in head} > set()
+    whole, *parts = Deltas().measure(measure_setting(models))
+    assert whole.norm_first**2 == pytest.approx(sum(part.norm_first**2 for part in parts))
+    assert 80 < parts[1].angle < 100  # two random directions
+
+
+# Norms and angles
+
+NUMBERS = st.lists(st.floats(-100, 100, width=32), min_size=6, max_size=6)
+
+
+def t(*numbers):
+    return torch.tensor(numbers, dtype=torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "angle"),
+    [
+        ((1, 0), (0, 1), 90.0),
+        ((1, 0), (0, -3), 90.0),
+        ((1, 2), (2, 4), 0.0),
+        ((1, 2), (-2, -4), 180.0),
+        ((1, 0), (1, 1), 45.0),
+    ],
+)
+def test_known_angles(one, two, angle):
+    origin = t(5, -7)
+    first, second, found = norms_and_angle([(origin, origin + t(*one), origin + t(*two))])
+    assert found == pytest.approx(angle, abs=1e-5)
+    assert (first, second) == pytest.approx((np.linalg.norm(one), np.linalg.norm(two)))
+
+
+def test_the_same_model_twice_is_an_angle_of_exactly_0():
+    generator = torch.Generator().manual_seed(0)
+    o, x = (torch.randn(1000, generator=generator) for _ in range(2))
+    assert norms_and_angle([(o, x, x)])[2] == 0.0
+
+
+def test_a_model_that_did_not_move_has_no_angle():
+    o, x = t(1, 2), t(3, 4)
+    assert norms_and_angle([(o, o, x)]) == (0.0, sqrt(8), None)
+    assert norms_and_angle([(o, x, o)]) == (sqrt(8), 0.0, None)
+    assert norms_and_angle([]) == (0.0, 0.0, None)
+
+
+@given(NUMBERS, NUMBERS, NUMBERS, st.randoms())
+def test_order_and_cutting_of_parameters_do_not_matter(o, x, y, random):
+    whole = [tuple(torch.tensor(side) for side in (o, x, y))]
+    parts = [tuple(t(side[n]) for side in (o, x, y)) for n in range(6)]
+    random.shuffle(parts)
+    one, other = norms_and_angle(whole), norms_and_angle(parts)
+    assert other[:2] == pytest.approx(one[:2], rel=1e-9)
+    assert (one[2] is None) == (other[2] is None)
+    if one[2] is not None:
+        assert other[2] == pytest.approx(one[2], abs=1e-5)
+
+
+@given(NUMBERS, NUMBERS, NUMBERS)
+def test_norms_and_angle_are_those_of_numpy(o, x, y):
+    one, two, angle = norms_and_angle([tuple(torch.tensor(side) for side in (o, x, y))])
+    a, b = (np.float64(np.float32(side)) - np.float64(np.float32(o)) for side in (x, y))
+    assert (one, two) == pytest.approx((np.linalg.norm(a), np.linalg.norm(b)))
+    if angle is not None:
+        cosine = a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+        assert np.cos(np.radians(angle)) == pytest.approx(cosine, abs=1e-9)
+
+
+def test_rows_are_of_all_encoder_and_head():
+    models = [Toy(seed) for seed in range(3)]
+    rows = Deltas().measure(measure_setting(models))
+    assert [row.part for row in rows] == ["all", "encoder", "head"]
+    every, encoder, head = rows
+    for norm in ("norm_first", "norm_second"):
+        one, *parts = (getattr(row, norm) for row in (every, encoder, head))
+        assert one == pytest.approx(np.linalg.norm(parts))
+    assert all(row.ratio == pytest.approx(row.norm_first / row.norm_second) for row in rows)
+    ids = tuple(subject(name).id for name in "012")
+    assert {(row.origin, row.first, row.second) for row in rows} == {ids}
+
+
+def test_a_model_that_is_the_bilingual_one_has_neither_ratio_nor_angle():
+    models = [Toy(0), Toy(1), Toy(0)]
+    for row in Deltas().measure(measure_setting(models)):
+        assert (row.norm_second, row.ratio, row.angle) == (0.0, None, None)
+
+
+# Replaced parameters
+
+
+def replacements(model, value=1.0):
+    return {
+        name: nn.Parameter(torch.full_like(weight, value), requires_grad=False)
+        for name, weight in model.named_parameters()
+    }
+
+
+def parameters(model):
+    return [(name, id(weight), weight.requires_grad) for name, weight in model.named_parameters()]
+
+
+def test_weights_are_given_in_the_order_of_their_names():
+    model = Toy(0)
+    names = parameter_names(model, "all")
+    for order in (names, names[::-1]):
+        assert all(
+            torch.equal(weight, model.get_parameter(name))
+            for name, weight in zip(order, weights_of(model, order), strict=True)
+        )
+
+
+def test_models_that_do_not_match_are_an_error_that_names_the_parameter():
+    with pytest.raises(ModelError, match=r"one has no parameter 'encoder\.2\.bias'. Both must come from one"):
+        weights_of(Toy(0), ["encoder.0.bias", "encoder.2.bias"])
+
+
+def test_replacements_are_used_and_originals_restored():
+    model = Toy(0)
+    before, held, state = weights(model), parameters(model), list(model.state_dict())
+    x = torch.ones(2, 4)
+    own = model(x)
+    with replaced_parameters(model, replacements(model)):
+        assert not torch.equal(model(x), own)
+        assert all(bool((weight == 1).all()) for weight in model.parameters())
+        assert list(model.state_dict()) == state
+    assert equal(weights(model), before)
+    assert parameters(model) == held
+    assert torch.equal(model(x), own)
+    assert all(not module._forward_pre_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TypeError])
+def test_originals_are_restored_after_an_error(error):
+    model = Toy(0)
+    held = parameters(model)
+    wrong = {"classifier.bias": torch.ones(2)} if error is TypeError else {}  # a tensor is no parameter
+    with pytest.raises(error), replaced_parameters(model, {**replacements(model), **wrong}):
+        raise error
+    assert parameters(model) == held
+
+
+def test_replacements_can_move_in_place():
+    model = Toy(0)
+    moving = replacements(model, 0.0)
+    with replaced_parameters(model, moving), torch.no_grad():
+        assert not model(torch.ones(1, 4)).any()
+        moving["classifier.bias"].fill_(3.0)
+        assert (model(torch.ones(1, 4)) == 3).all()

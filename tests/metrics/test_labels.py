@@ -1,0 +1,163 @@
+"""Scores of labels and tags are scikit-learn's and seqeval's, on valid and invalid tags."""
+
+import warnings
+
+import pytest
+import seqeval.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+from seqeval.metrics.sequence_labeling import get_entities
+from sklearn.metrics import accuracy_score, f1_score
+
+from isogloss.metrics.labels import Span, accuracy, chunks, repair, seqeval_f1, span_f1, spans, word_f1
+
+BIO = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+HYPHENED = (*BIO, "B-X-Y", "I-X-Y")
+UPOS = (
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM",
+    "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X",
+)  # fmt: skip
+ANYTHING = (*UPOS, *BIO, "E-LOC", "S-LOC", "B", "I", "E", "S", ".", "_", "B-A-B")
+F1S = {"span": span_f1, "word": word_f1, "seqeval": seqeval_f1}
+
+
+def sentences(tags):
+    return st.lists(st.lists(st.sampled_from(tags), max_size=8), min_size=1, max_size=5)
+
+
+def corpora(tags):
+    """Gold and predicted tags of the same sentences."""
+    pair = st.tuples(st.sampled_from(tags), st.sampled_from(tags))
+    drawn = st.lists(st.lists(pair, max_size=8), min_size=1, max_size=5)
+    return drawn.map(lambda both: tuple([[pair[at] for pair in one] for one in both] for at in (0, 1)))
+
+
+def quiet(function, *given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*given)
+
+
+@given(corpora("abc").filter(lambda both: any(map(len, both[0]))))
+def test_accuracy_is_that_of_scikit_learn(corpus):
+    gold, predicted = ([tag for tags in side for tag in tags] for side in corpus)
+    assert accuracy(gold, predicted) == pytest.approx(accuracy_score(gold, predicted))
+
+
+@pytest.mark.parametrize(("f1", "tags"), [(span_f1, BIO), (seqeval_f1, UPOS), (seqeval_f1, ANYTHING)])
+@given(data=st.data())
+def test_f1_is_that_of_seqeval(f1, tags, data):
+    corpus = data.draw(corpora(tags))
+    assert f1(*corpus) == pytest.approx(quiet(seqeval.metrics.f1_score, *corpus), abs=1e-12)
+
+
+@given(corpora(BIO).filter(lambda both: any(map(len, both[0]))))
+def test_word_f1_is_micro_f1_over_types(corpus):
+    types = [[tag.partition("-")[2] for tags in side for tag in tags] for side in corpus]
+    expected = f1_score(*types, labels=["PER", "LOC"], average="micro", zero_division=0)
+    assert word_f1(*corpus) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("f1", F1S.values(), ids=F1S)
+@given(corpus=corpora(BIO))
+def test_f1_is_symmetric(f1, corpus):
+    assert f1(*corpus) == f1(*corpus[::-1])
+
+
+@given(corpora(BIO))
+def test_span_f1_does_not_change_with_repair(corpus):
+    gold, predicted = corpus
+    assert span_f1(gold, [repair(tags) for tags in predicted]) == span_f1(gold, predicted)
+
+
+@pytest.mark.parametrize(
+    ("f1", "gold", "predicted", "expected"),
+    [
+        (span_f1, ["B-PER", "I-PER", "O"], ["B-PER", "I-PER", "O"], 1),
+        (span_f1, ["B-PER", "I-PER", "O"], ["B-PER", "O", "O"], 0),
+        (span_f1, ["B-PER", "I-PER", "O"], ["B-LOC", "I-LOC", "O"], 0),
+        (word_f1, ["B-PER", "I-PER", "O"], ["B-PER", "O", "O"], 2 / 3),
+        (word_f1, ["B-PER", "I-PER", "O"], ["I-PER", "B-PER", "O"], 1),
+        (word_f1, ["B-PER", "I-PER", "O"], ["B-LOC", "I-LOC", "O"], 0),
+        (seqeval_f1, ["NOUN"] * 4 + ["VERB"], ["NOUN", "NOUN", "ADJ", "NOUN", "VERB"], 1 / 3),
+    ],
+)
+def test_f1_has_known_answers(f1, gold, predicted, expected):
+    assert f1([gold], [predicted]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("f1", F1S.values(), ids=F1S)
+@pytest.mark.parametrize(("gold", "predicted"), [([], []), ([[]], [[]]), ([["O"]], [["O"]])])
+def test_without_spans_f1_is_zero(f1, gold, predicted):
+    assert f1(gold, predicted) == 0.0
+    assert accuracy([], []) == 0.0
+
+
+@pytest.mark.parametrize("f1", F1S.values(), ids=F1S)
+@pytest.mark.parametrize("predicted", [[["O"]], [["O", "O"], ["O"]], [["O"], ["O"]]])
+def test_other_sentences_are_refused(f1, predicted):
+    with pytest.raises(ValueError, match="differ in number or length"):
+        f1([["O", "O"]], predicted)
+    with pytest.raises(ValueError, match="2 gold labels, but 1 predicted ones"):
+        accuracy(["a", "b"], ["a"])
+
+
+@given(sentences(ANYTHING))
+def test_chunks_are_those_of_seqeval(tags):
+    expected = [Span(kind, first, last + 1) for kind, first, last in quiet(get_entities, tags)]
+    assert list(chunks(tags)) == expected
+
+
+@given(sentences(HYPHENED))
+def test_spans_are_those_of_seqeval(drawn):
+    (tags, *_) = drawn
+    assert spans(tags) == [Span(kind, start, last + 1) for kind, start, last in get_entities(tags)]
+
+
+def is_valid(tags):
+    return all(
+        tag[0] != "I" or (last != "O" and last[2:] == tag[2:])
+        for last, tag in zip(["O", *tags], tags, strict=False)
+    )
+
+
+@pytest.mark.parametrize(
+    ("tags", "repaired"),
+    [
+        (["I-PER", "I-PER", "O"], ("B-PER", "I-PER", "O")),
+        (["B-PER", "I-LOC", "I-LOC"], ("B-PER", "B-LOC", "I-LOC")),
+        (["B-PER", "I-PER", "B-PER"], ("B-PER", "I-PER", "B-PER")),
+        (["I-PER", "I-LOC", "I-PER"], ("B-PER", "B-LOC", "B-PER")),
+        ([], ()),
+    ],
+)
+def test_repair_begins_a_span_where_nothing_is_continued(tags, repaired):
+    assert repair(tags) == repaired
+
+
+@given(sentences(HYPHENED))
+def test_repair_makes_tags_valid_and_changes_no_span(drawn):
+    (tags, *_) = drawn
+    repaired = repair(tags)
+    assert is_valid(repaired)
+    assert repair(repaired) == repaired
+    assert [tag[1:] for tag in repaired] == [tag[1:] for tag in tags]
+    assert spans(repaired) == spans(tags)
+    if is_valid(tags):
+        assert repaired == tuple(tags)
+
+
+@given(sentences(HYPHENED))
+def test_spans_written_as_tags_again_are_the_repaired_tags(drawn):
+    (tags, *_) = drawn
+    written = ["O"] * len(tags)
+    for kind, start, stop in spans(tags):
+        written[start:stop] = [f"B-{kind}", *[f"I-{kind}"] * (stop - start - 1)]
+    assert tuple(written) == repair(tags)
+
+
+@pytest.mark.parametrize("tag", ["PER", "E-PER", "B-", "B", "", "o"])
+@pytest.mark.parametrize("read", [spans, repair])
+def test_tags_that_are_not_bio_are_refused(tag, read):
+    with pytest.raises(ValueError, match=f"'{tag}' is no BIO tag: use O, B-TYPE and I-TYPE"):
+        read(["O", tag])
