@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from isogloss.core.rows import Score
 from isogloss.data.prediction_table import Predictions
 from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.tasks import all_measures
 from isogloss.training.evaluation import Evaluation
 
 
@@ -27,7 +28,7 @@ class Scores:
             evaluation = setting.evaluation(language)
             predicted = evaluation.predict(model)
             setting.keep(_predictions(language, evaluation, predicted))
-            measures = evaluation.task.measures(evaluation.gold, predicted)
+            measures = all_measures(evaluation.task, evaluation.gold, predicted)
             rows += [
                 Score(
                     model=setting.subjects[0].id,

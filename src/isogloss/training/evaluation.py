@@ -17,7 +17,7 @@ from torch import Tensor
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
 from isogloss.encoders.mixup import Mixup, Noted, mixing
-from isogloss.tasks import Task
+from isogloss.tasks import Task, all_measures
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
 from isogloss.training.mixup_tasks import mixup_task
@@ -73,7 +73,7 @@ class Evaluation:
 
     def measures(self, model: Any) -> dict[str, float]:
         """Return the task's metric, first, and what the field reports beside it."""
-        return self.task.measures(self.gold, self.predict(model))
+        return all_measures(self.task, self.gold, self.predict(model))
 
     def predict(self, model: Any) -> list[Any]:
         """Return what a model predicts for each example, in their order."""
