@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from foreign import trainer
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention
 from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.interpolation import COARSE, Interpolation
 from isogloss.diagnostics.setting import Look, Subject

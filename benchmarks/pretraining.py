@@ -35,7 +35,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention
 from isogloss.core.runs import Architecture
 from isogloss.encoders import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss

@@ -28,8 +28,7 @@ from isogloss.diagnostics.mask_rows import (
 )
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, prune_encoder, read_masks
-from isogloss.encoders.language_context import LanguageMaps
-from isogloss.encoders.language_files import write_language_maps
+from isogloss.encoders.language_context import LanguageMaps, write_language_maps
 from isogloss.encoders.language_modules import add_modules, own_parameters
 from isogloss.nn.language_map import LanguageMap
 from made_up import TEXT

@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from task_examples import TEXTS, examples_of, pair
 
-from isogloss.encoders.loading import load_tokenizer
+from isogloss.encoders import load_tokenizer
 from isogloss.tasks.pair_classification import NLI
 
 

@@ -13,7 +13,7 @@ from isogloss.data import CORPORA
 from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
-from isogloss.encoders.loading import load_tokenizer
+from isogloss.encoders import load_tokenizer
 from isogloss.experiments.encoders import local_folder
 from isogloss.metrics.question_answering import normalized
 from isogloss.tasks import all_measures

@@ -10,8 +10,12 @@ import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.language_context import LanguageMaps, active_language, language_maps_of
-from isogloss.encoders.language_files import write_language_maps
+from isogloss.encoders.language_context import (
+    LanguageMaps,
+    active_language,
+    language_maps_of,
+    write_language_maps,
+)
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.continual import Continual
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain

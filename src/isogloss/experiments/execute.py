@@ -31,8 +31,7 @@ from isogloss.data.examples import Example, Translation
 from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.data.questions import repairs_told
 from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.encoders import load_model, load_tokenizer, save_model
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention, load_model, load_tokenizer, save_model
 from isogloss.encoders.language_modules import parameter_counts
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.alignments import adjust, align, bitext_of

@@ -19,8 +19,7 @@ from isogloss.data.corpora import Split
 from isogloss.data.shots import subsample
 from isogloss.data.sources import Sources
 from isogloss.data.tensor_file import ENDING, write_tensors
-from isogloss.encoders import load_masked_lm, load_tokenizer
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention, load_masked_lm, load_tokenizer
 from isogloss.experiments.run_context import RunContext, device
 
 ONE_IN = 100
