@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from foreign import trainer
-from isogloss.encoders.attention import fastest_attention
 from isogloss.diagnostics.weight_space import COARSE, Interpolation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
+from isogloss.encoders import fastest_attention
 from isogloss.encoders import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation

@@ -35,8 +35,8 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from isogloss.encoders.attention import fastest_attention
 from isogloss.core.run_parts import Architecture
+from isogloss.encoders import fastest_attention
 from isogloss.encoders import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, write_stream

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from foreign import trainer
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention
 from isogloss.tasks.batch import collate
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.batching import Bucketed

@@ -34,7 +34,7 @@ from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.symmetrization import SYMMETRIZATIONS, symmetrized
-from isogloss.encoders.loading import load_encoder_config
+from isogloss.encoders import load_encoder_config
 from isogloss.metrics.alignment_error import AlignmentScores, alignment_scores
 
 SHIPPED = str(files("isogloss") / "shipped")

@@ -3,7 +3,7 @@ import torch
 
 from isogloss.aligners.layer_states import default_layer, subword_states
 from isogloss.core.errors import ConfigError
-from isogloss.encoders.loading import load_model, load_tokenizer
+from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 
 SENTENCES = [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog", "ran"], [], ["unbelievable"]]

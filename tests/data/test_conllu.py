@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.data.conllu import (
-    HEAD,
     RELATION,
     TAG,
     UPOS,
@@ -20,6 +19,7 @@ from isogloss.data.conllu import (
     write_conllu,
 )
 from isogloss.data.files import File, byte_stream
+from isogloss.encoders.loading import HEAD
 
 WORD = "{0}\t{1}\t_\t{2}\t_\t_\t{3}\t{4}\t_\t_"
 

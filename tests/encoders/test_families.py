@@ -1,10 +1,17 @@
+"""Every family: Hugging Face's states to the bit, each site once, no hook left; what families lack."""
+
+import json
 import re
+import shutil
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 import torch
 import transformers
+from networks import hooks, same, tagger
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders import (
@@ -14,24 +21,15 @@ from isogloss.encoders import (
     load_masked_lm,
     load_model,
     load_tokenizer,
-    load_with_new_head,
+    offer_explicit_attention,
     require,
 )
+from isogloss.encoders.families import ModuleName
 
-SINGLE = (
-    "block",
-    "query",
-    "key",
-    "value",
-    "attention_output",
-    "attention_norm",
-    "feed_forward_in",
-    "feed_forward_out",
-    "feed_forward_norm",
-)
-
-
+SINGLE = get_args(ModuleName)
 PROJECTIONS = ("query", "key", "value")
+IDS = torch.tensor([[2, 9, 10, 11, 3], [2, 12, 3, 0, 0]])
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
 
 
 def parts(family):
@@ -64,12 +62,12 @@ def test_outputs_of_embeddings_and_blocks_are_the_hidden_states(encoder_folder, 
     encoder = load_model(encoder_folder)
     family, seen = family_of(encoder), []
     places = [family.embeddings(encoder), *(site.module(encoder, "block") for site in family.sites(encoder))]
-    hooks = [place.register_forward_hook(lambda _, __, out: seen.append(tensor(out))) for place in places]
+    handles = [place.register_forward_hook(lambda _, __, out: seen.append(tensor(out))) for place in places]
     with torch.no_grad():
         states = encoder(**batch, output_hidden_states=True).hidden_states
         if "post-norm" in family.lacks:
             seen[-1] = encoder.final_norm(seen[-1])
-    for hook in hooks:
+    for hook in handles:
         hook.remove()
     assert all(torch.equal(one, other) for one, other in zip(seen, states, strict=True))
 
@@ -78,7 +76,7 @@ def test_each_part_of_each_site_runs_once(encoder_folder, batch):
     encoder = load_model(encoder_folder)
     family, calls = family_of(encoder), Counter()
     sites, single = family.sites(encoder), parts(family)
-    hooks = [
+    handles = [
         site.module(encoder, part).register_forward_hook(
             lambda *_, key=(site.layer, part): calls.update([key])
         )
@@ -89,12 +87,12 @@ def test_each_part_of_each_site_runs_once(encoder_folder, batch):
         plain = encoder(**batch).last_hidden_state
     assert calls == Counter((layer, part) for layer in (1, 2, 3) for part in single)
 
-    for hook in hooks:
+    for hook in handles:
         hook.remove()
     with torch.no_grad():
         again = encoder(**batch).last_hidden_state
     assert torch.equal(plain, again)
-    assert not any(module._forward_hooks for module in encoder.modules())
+    assert hooks(encoder) == 0
     assert sum(calls.values()) == len(sites) * len(single)
 
 
@@ -111,7 +109,7 @@ def test_projections_are_named_exactly_by_the_families_that_have_them(encoder_fo
 
 def seen_in(encoder, site, names, batch):
     seen = {}
-    hooks = [
+    handles = [
         encoder.get_submodule(name).register_forward_hook(
             lambda _, given, out, name=name: seen.update({name: (given[0], tensor(out))})
         )
@@ -119,7 +117,7 @@ def seen_in(encoder, site, names, batch):
     ]
     with torch.no_grad():
         encoder(**batch)
-    for hook in hooks:
+    for hook in handles:
         hook.remove()
     return seen
 
@@ -170,36 +168,15 @@ def test_sites_of_a_model_and_of_its_encoder_are_the_same_modules(encoder_folder
     assert family.embeddings(model) is family.embeddings(model.base_model)
 
 
-def test_masked_lm_scores_are_those_of_hugging_face_at_these_positions(encoder_folder, batch):
-    model = load_masked_lm(encoder_folder)
+@pytest.mark.parametrize(("load", "head"), [(load_masked_lm, "masked_lm_scores"), (tagger, "tag_scores")])
+def test_heads_give_hugging_faces_logits_at_any_positions(encoder_folder, batch, load, head):
+    model = load(encoder_folder)
     rows, columns = torch.tensor([0, 1, 1]), torch.tensor([2, 1, 4])
     with torch.no_grad():
         expected = model(**batch).logits[rows, columns]
         states = model.base_model(**batch).last_hidden_state
-        found = family_of(model).masked_lm_scores(model, states[rows, columns])
+        found = getattr(family_of(model), head)(model, states[rows, columns])
     torch.testing.assert_close(found, expected)
-
-
-def test_tag_scores_are_those_of_hugging_face_at_these_positions(encoder_folder, batch):
-    kind = "AutoModelForTokenClassification"
-    model = load_with_new_head(encoder_folder, kind, labels=("a", "b", "c"), seed=0)
-    rows, columns = torch.tensor([0, 1, 1]), torch.tensor([2, 1, 4])
-    with torch.no_grad():
-        expected = model(**batch).logits[rows, columns]
-        states = model.base_model(**batch).last_hidden_state
-        found = family_of(model).tag_scores(model, states[rows, columns])
-    torch.testing.assert_close(found, expected)
-
-
-def test_answers_are_scored_by_a_head_that_depends_on_the_seed_alone(encoder_folder, batch):
-    kind = "AutoModelForQuestionAnswering"
-    models = [
-        load_with_new_head(encoder_folder, kind, labels=("start", "end"), seed=seed) for seed in (1, 1, 2)
-    ]
-    with torch.no_grad():
-        one, same, other = (model(**batch).start_logits for model in models)
-    assert one.shape == batch["input_ids"].shape
-    assert torch.equal(one, same) and not torch.equal(one, other)
 
 
 def test_first_position_is_the_one_hugging_face_gives(encoder_folder, batch):
@@ -231,21 +208,77 @@ def test_longest_text_fits_and_where_positions_have_a_table_one_more_does_not(en
                 encoder(torch.full((1, longest + 1), 5))
 
 
-def test_padding_changes_no_state(encoder_folder, batch):
-    encoder = load_model(encoder_folder)
-    length = int(batch["attention_mask"][0].sum())
+# Explicit attention
+
+
+def both_attentions(folder):
+    return [load_masked_lm(folder, attention=name) for name in ("eager", offer_explicit_attention())]
+
+
+def test_explicit_attention_is_the_eager_one_to_the_bit_gradients_included(encoder_folder):
+    eager, ours = both_attentions(encoder_folder)
     with torch.no_grad():
-        padded = encoder(**batch).last_hidden_state[0, :length]
-        alone = encoder(batch["input_ids"][:1, :length]).last_hidden_state[0]
-    torch.testing.assert_close(padded, alone)
+        assert torch.equal(eager(input_ids=IDS).logits, ours(input_ids=IDS).logits)
+    logits, grads = [], []
+    for model in (eager, ours):
+        logits.append(model(input_ids=IDS, attention_mask=MASK).logits)
+        logits[-1].square().mean().backward()
+        grads.append({name: p.grad for name, p in model.named_parameters() if p.grad is not None})
+    assert torch.equal(*logits)
+    assert grads[0] and same(*grads)
+
+
+def test_explicit_attention_drops_weights_while_training_alone(bert_folder):
+    model = load_masked_lm(bert_folder, attention=offer_explicit_attention())
+    for part in model.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    for layer in model.bert.encoder.layer:
+        layer.attention.self.dropout.p = 0.5
+    still = model(input_ids=IDS, attention_mask=MASK).logits
+    model.train()
+    moved = [model(input_ids=IDS, attention_mask=MASK).logits for _ in range(2)]
+    assert not torch.equal(moved[0], moved[1]) and not torch.equal(moved[0], still)
+
+
+# Single families
+
+
+def test_mdebertas_own_masked_lm_head_is_run_where_config_asks_for_it(deberta_v2_folder, tmp_path):
+    config = transformers.AutoConfig.from_pretrained(deberta_v2_folder)
+    config.legacy = False
+    model = transformers.AutoModelForMaskedLM.from_config(config).eval()
+    ids = torch.arange(4, 10).unsqueeze(0)
+    with torch.no_grad():
+        states = model.base_model(ids).last_hidden_state
+        torch.testing.assert_close(FAMILIES["deberta-v2"].masked_lm_scores(model, states), model(ids).logits)
+
+
+@pytest.mark.parametrize("name", ["roberta", "camembert"])
+def test_sisters_of_xlm_r_are_read_like_it(xlm_roberta_folder, tmp_path, name):
+    sister = Path(shutil.copytree(xlm_roberta_folder, tmp_path / name))
+    config = json.loads((sister / "config.json").read_text())
+    changed = {**config, "model_type": name, "architectures": [f"{name.capitalize()}ForMaskedLM"]}
+    (sister / "config.json").write_text(json.dumps(changed))
+    ours, theirs = load_masked_lm(sister), transformers.AutoModelForMaskedLM.from_pretrained(sister)
+    assert type(ours).__name__ == f"{name.capitalize()}ForMaskedLM"
+    assert same(ours, theirs)
+    family, ids = FAMILIES[name], torch.tensor([[0, 7, 8, 2]])
+    with torch.no_grad():
+        states = ours.base_model(ids).last_hidden_state
+        torch.testing.assert_close(family.masked_lm_scores(ours, states), ours(ids).logits)
+        assert torch.equal(states, load_model(xlm_roberta_folder)(ids).last_hidden_state)
+    assert len(family.sites(ours)) == 3
+    assert family.longest_text(ours.config) == 160
 
 
 # What a family can
 
 
-def test_a_method_that_a_family_can_do_is_not_refused():
+def test_abilities_are_those_the_family_does_not_lack():
     for name in ("bert", "xlm-roberta", "distilbert"):
         require(FAMILIES[name], "post-norm", "projections", what="X-Mixup mixes after attention")
+    assert list(FAMILIES) == sorted(FAMILIES) == [family.name for family in FAMILIES.values()]
 
 
 @pytest.mark.parametrize(
@@ -272,8 +305,3 @@ def test_unknown_families_are_refused_with_the_supported_ones():
         "SimpleNamespace: the architecture 'xlm-robertaa' is not supported. Did you mean 'xlm-roberta'? "
         "Supported: bert, camembert, deberta-v2, distilbert, modernbert, roberta, xlm-roberta."
     )
-
-
-def test_families_are_listed_under_their_model_type():
-    assert list(FAMILIES) == sorted(FAMILIES)
-    assert all(family.name == name for name, family in FAMILIES.items())

@@ -1,20 +1,33 @@
 """Gates over every family's parameters: what a closed one switches off, and that nothing remains of them."""
 
+from dataclasses import replace
+from shutil import copytree
+
 import pytest
 import torch
-from torch import nn
+from networks import IDS, weights
 
-from isogloss.core.errors import ConfigError
-from isogloss.encoders import family_of, load_masked_lm, load_model, load_tokenizer
+from isogloss.core.errors import ConfigError, ModelError, StorageError
+from isogloss.data.tensor_file import write_tensors
+from isogloss.encoders import family_of, load_masked_lm, load_model, load_tokenizer, load_whole
 from isogloss.encoders.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,
     GateKinds,
+    Mask,
+    about_masks,
     frozen,
     gate_groups,
     gated,
+    mask_tensors,
     prune,
+    prune_encoder,
+    read_mask,
+    read_masks,
 )
+from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
+from isogloss.methods.plain import SourceOnly
+from isogloss.nn.language_map import LanguageMap
 from isogloss.training.precision import scoring
 
 KINDS = [
@@ -55,10 +68,6 @@ def drawn(groups, *, seed=0, share=0.6):
     return {group.name: (torch.rand(group.shape, generator=generator) < share).float() for group in groups}
 
 
-def weights(model):
-    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
-
-
 @every_kind
 def test_open_gates_change_nothing_to_the_bit(encoder_folder, batch, kinds):
     model = filled(encoder_folder)
@@ -71,22 +80,13 @@ def test_open_gates_change_nothing_to_the_bit(encoder_folder, batch, kinds):
 def test_a_model_with_gates_is_the_pruned_model(encoder_folder, batch, kinds):
     model, pruned = filled(encoder_folder), filled(encoder_folder)
     groups = gate_groups(model, kinds)
-    gates = drawn(groups)
+    gates, zeros = drawn(groups), sum(int((weight == 0).sum()) for weight in pruned.parameters())
     prune(pruned, gate_groups(pruned, kinds), gates)
+    closed = sum(int((gates[group.name] == 0).sum()) * group.parameters for group in groups)
+    assert sum(int((weight == 0).sum()) for weight in pruned.parameters()) == zeros + closed
     with gated(model, groups, gates):
         torch.testing.assert_close(states(model, batch), states(pruned, batch))
     assert not torch.allclose(states(model, batch), states(pruned, batch), atol=1e-2)
-
-
-@every_kind
-def test_as_many_numbers_become_0_as_closed_gates_say(encoder_folder, kinds):
-    model = filled(encoder_folder)
-    groups = gate_groups(model, kinds)
-    gates = drawn(groups)
-    before = sum(int((weight == 0).sum()) for weight in model.parameters())
-    prune(model, groups, gates)
-    after = sum(int((weight == 0).sum()) for weight in model.parameters())
-    assert after - before == sum(int((gates[g.name] == 0).sum()) * g.parameters for g in groups)
 
 
 @every_kind
@@ -132,28 +132,20 @@ def cut(model, name, places, *, before):
     return module.register_forward_hook(lambda _, __, out: changed(out))
 
 
-def test_a_closed_head_gives_nothing_to_the_output(encoder_folder, batch):
+@pytest.mark.parametrize("unit", ["head", "neuron"])
+def test_a_closed_unit_gives_nothing_to_the_output(encoder_folder, batch, unit):
     model = filled(encoder_folder)
-    groups = gate_groups(model, GateKinds(attention="head", feed_forward="none"))
-    site, width = family_of(model).sites(model)[1], 32 // 4
-    gates = torch.tensor([1.0, 1, 0, 1])
-    hook = cut(model, site.attention_output, slice(2 * width, 3 * width), before=True)
-    expected = states(model, batch)
-    hook.remove()
-    with gated(model, groups, {groups[1].name: gates}):
-        torch.testing.assert_close(states(model, batch), expected)
-
-
-def test_a_closed_neuron_gives_nothing_to_the_output(encoder_folder, batch):
-    model = filled(encoder_folder)
-    groups = gate_groups(model, GateKinds(attention="none", feed_forward="neuron"))
-    closed = [3, 17, 40]
-    gates = torch.ones(48)
+    site, none = family_of(model).sites(model)[1], GateKinds(attention="none", feed_forward="none")
+    kinds = replace(none, **{"attention" if unit == "head" else "feed_forward": unit})
+    group = gate_groups(model, kinds)[1]
+    closed, width = [1, 3], 8 if unit == "head" else 1
+    gates = torch.ones(group.shape)
     gates[closed] = 0
-    hook = cut(model, family_of(model).sites(model)[2].feed_forward_out, closed, before=True)
+    out = site.attention_output if unit == "head" else site.feed_forward_out
+    hook = cut(model, out, [one * width + n for one in closed for n in range(width)], before=True)
     expected = states(model, batch)
     hook.remove()
-    with gated(model, groups, {groups[2].name: gates}):
+    with gated(model, [group], {group.name: gates}):
         torch.testing.assert_close(states(model, batch), expected)
 
 
@@ -201,7 +193,7 @@ def test_gates_cover_every_matrix_of_every_layer_once(encoder_folder):
             for member in group.acts
             if member.name.endswith("weight")
         ]
-        assert len(found) == len(set(found))
+        assert len(found) == len(set(found)) == len(matrices) > 0
         assert set(found) == matrices
 
 
@@ -263,11 +255,109 @@ def test_an_unknown_kind_is_an_error_that_names_the_nearest():
         GateKinds(feed_forward="head")
 
 
-def test_linear_layers_are_all_that_is_gated(encoder_folder):
-    model = load_model(encoder_folder)
-    gated_modules = {
-        type(model.get_submodule(member.name.rpartition(".")[0]))
-        for group in gate_groups(model, GateKinds())
-        for member in group.acts
+# Masks on disk
+
+UNITS = GateKinds(attention="head", feed_forward="neuron")
+
+
+def mask(folder, language="en", draw=0, *, kinds=UNITS, above=0.0):
+    generator = torch.Generator().manual_seed(draw + 10 * len(language))
+    log_alpha = {
+        group.name: torch.randn(group.shape, generator=generator)
+        for group in gate_groups(load_model(folder), kinds)
     }
-    assert gated_modules == {nn.Linear}
+    return Mask(language=language, draw=draw, kinds=kinds, log_alpha=log_alpha, above=above)
+
+
+def written(path, masks, kinds=UNITS):
+    tensors = {name: one.numpy() for name, one in mask_tensors(masks).items()}
+    write_tensors(path, tensors, about_masks(kinds))
+    return path
+
+
+def content(mask):
+    weights = {name: weight.tolist() for name, weight in mask.log_alpha.items()}
+    return mask.language, mask.draw, mask.kinds, mask.above, weights
+
+
+def test_masks_are_read_as_they_were_written(bert_folder, tmp_path):
+    masks = [mask(bert_folder, code, draw, above=0.5 * draw) for code in ("de", "en") for draw in range(11)]
+    path = written(tmp_path / "masks.safetensors", masks)
+    found = read_masks(path)
+    assert list(map(content, found)) == list(map(content, masks))
+    assert content(read_mask(path, "en", draw=10)) == content(masks[-1])
+    assert content(read_mask(path, "de")) == content(masks[0])
+
+
+def test_a_mask_that_is_not_there_is_an_error_that_names_those_there_are(bert_folder, tmp_path):
+    path = written(tmp_path / "masks.safetensors", [mask(bert_folder, "sw"), mask(bert_folder, "ru")])
+    with pytest.raises(ConfigError, match=r"no mask of 'rus'. Did you mean 'ru'\? Known: ru, sw"):
+        read_mask(path, "rus")
+    with pytest.raises(ConfigError, match=r"no draw 2 of sw. There are 1, counted from 0"):
+        read_mask(path, "sw", draw=2)
+
+
+def test_a_file_without_masks_is_an_error_that_says_which_to_give(tmp_path):
+    path = tmp_path / "other.safetensors"
+    write_tensors(path, {"x": torch.ones(1).numpy()}, {})
+    with pytest.raises(StorageError, match=r"holds no masks. Give the masks.safetensors of language-gates"):
+        read_masks(path)
+    path.write_bytes(b"damaged")
+    with pytest.raises(StorageError, match="cannot be read"):
+        read_masks(path)
+
+
+def test_a_pruned_encoder_is_the_encoder_with_its_gates(encoder_folder, tmp_path):
+    for kinds in (UNITS, GateKinds()):
+        own = mask(encoder_folder, kinds=kinds)
+        prune_encoder(encoder_folder, own, tmp_path / "pruned")
+        model, pruned = load_masked_lm(encoder_folder), load_masked_lm(tmp_path / "pruned")
+        ids = IDS.clamp(max=len(model.get_output_embeddings().weight) - 1)
+        with torch.no_grad():
+            with gated(model, gate_groups(model, kinds), own.gates()):
+                expected = model(ids).logits
+            torch.testing.assert_close(pruned(ids).logits, expected)
+
+
+def test_a_pruned_folder_is_an_ordinary_one_with_all_there_was(bert_folder, tmp_path):
+    prune_encoder(bert_folder, mask(bert_folder), tmp_path / "pruned")
+    whole, pruned = load_whole(bert_folder), load_whole(tmp_path / "pruned")
+    assert list(dict(whole.named_parameters())) == list(dict(pruned.named_parameters()))
+    for name in ("bert.embeddings.word_embeddings.weight", "cls.predictions.transform.dense.weight"):
+        assert torch.equal(whole.get_parameter(name), pruned.get_parameter(name))
+    from transformers import AutoModel, AutoTokenizer
+
+    assert AutoModel.from_pretrained(tmp_path / "pruned").config.model_type == "bert"
+    assert AutoTokenizer.from_pretrained(tmp_path / "pruned")("the cat").input_ids
+
+
+def test_a_mask_of_another_encoder_is_refused(bert_folder, tmp_path):
+    own = mask(bert_folder)
+    name = "layer.2.feed-forward.neurons"
+    other = replace(own, log_alpha={**own.log_alpha, name: torch.zeros(7)})
+    with pytest.raises(
+        ModelError, match=rf"mask of en .* {name} has gates of the shape \(7,\) in the mask and \(48,\)"
+    ):
+        prune_encoder(bert_folder, other, tmp_path / "pruned")
+    deeper = replace(own, log_alpha={**own.log_alpha, "layer.4.attention.heads": torch.zeros(4)})
+    with pytest.raises(
+        ModelError, match=r"layer.4.attention.heads has gates .* \(4,\) in the mask and None here"
+    ):
+        prune_encoder(bert_folder, deeper, tmp_path / "pruned")
+    assert not (tmp_path / "pruned").exists()
+
+
+def test_language_maps_stay_with_a_pruned_encoder(bert_folder, tmp_path):
+    mapped = copytree(bert_folder, tmp_path / "mapped")
+    write_language_maps(LanguageMaps("en", {"de": LanguageMap(torch.eye(32), torch.ones(32))}), mapped)
+    prune_encoder(mapped, mask(bert_folder), tmp_path / "pruned")
+    maps = language_maps_of(load_model(tmp_path / "pruned"))
+    assert set(maps.maps) == {"de"}
+
+
+def test_a_pruned_encoder_can_be_fine_tuned(bert_folder, tmp_path, make_setting):
+    prune_encoder(bert_folder, mask(bert_folder), tmp_path / "pruned")
+    trained = SourceOnly().train(make_setting(encoder=tmp_path / "pruned", epochs=6, learning_rate=5e-3))
+    scores = [row["score"] for row in trained.rows if "score" in row]
+    assert scores
+    assert max(scores) > scores[0] + 0.05

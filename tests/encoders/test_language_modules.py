@@ -5,17 +5,14 @@ from dataclasses import fields
 
 import pytest
 import torch
+from networks import LANGUAGES, modular, stirred, tagger
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import Architecture, Modules
+from isogloss.core.run_parts import Modules
 from isogloss.encoders import (
-    FAMILIES,
     family_of,
     load_masked_lm,
     load_model,
-    load_tokenizer,
-    load_with_new_head,
-    new_encoder,
     offer_explicit_attention,
 )
 from isogloss.encoders.language_context import active_language, check_languages
@@ -27,33 +24,14 @@ from isogloss.encoders.language_modules import (
     modules_of,
     own_parameters,
     parameter_counts,
-    places,
     shared_parameters,
     site_of,
 )
-
-LANGUAGES = ("en", "sw", "to")
-"""``to`` is Tongan, and a function of every torch module."""
 
 OWN = ("feed-forward", "attention", "adapter")
 IDS = torch.tensor([[2, 7, 9, 11, 3, 0], [2, 12, 8, 3, 0, 0], [2, 5, 6, 9, 10, 3], [2, 14, 3, 0, 0, 0]])
 MASK = (IDS != 0).long()
 ROWS = ("sw", "en", "sw", "to")
-
-
-def stirred(model, *, seed=1):
-    """Let the modules of all languages differ."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for language in modules_of(model).languages:
-            for weight in own_parameters(model, language).values():
-                weight.add_(torch.empty_like(weight).normal_(0, 0.1, generator=generator))
-    return model
-
-
-def added(model, kind, languages=LANGUAGES, **fields):
-    add_modules(model, Modules(kind=kind, **fields), languages, seed=0)
-    return model
 
 
 def states(model, ids=IDS, mask=MASK):
@@ -67,7 +45,7 @@ def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind, attention):
     model = load_model(encoder_folder, attention=attention)
     with torch.no_grad():
         plain = states(model)
-        added(model, kind)
+        modular(model, kind)
         for languages in (*LANGUAGES, "en-sw", ("en",) * 4):
             with active_language(model, languages):
                 assert torch.equal(states(model), plain)
@@ -75,7 +53,7 @@ def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind, attention):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
-    model = stirred(added(load_model(encoder_folder), kind))
+    model = stirred(modular(load_model(encoder_folder), kind))
     with torch.no_grad():
         with active_language(model, ROWS):
             mixed = states(model)
@@ -92,7 +70,7 @@ def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
 def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v2_folder):
     model = load_model(deberta_v2_folder)
     count = len(model.base_model.encoder.rel_embeddings.weight)
-    stirred(added(model, "attention"))
+    stirred(modular(model, "attention"))
     languages = tuple(LANGUAGES[row % 3] for row in range(count))
     ids = IDS[:1].expand(count, -1)
     with torch.no_grad():
@@ -105,19 +83,19 @@ def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
-    model = stirred(added(load_model(encoder_folder), kind))
+    model = stirred(modular(tagger(encoder_folder, attention=offer_explicit_attention()), kind)).train()
     weights = torch.randn(model.config.hidden_size)
     with active_language(model, ("sw", "en", "sw", "en")):
         (states(model)[-1] @ weights).sum().backward()
     for language, moved in (("en", True), ("sw", True), ("to", False)):
         found = own_parameters(model, language).values()
-        assert all((weight.grad is not None) == moved for weight in found)
+        assert [weight.grad is not None for weight in found] == [moved] * len(found) != []
     assert any(weight.grad is not None for weight in shared_parameters(model).values())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
-    model = added(load_masked_lm(encoder_folder), kind)
+    model = modular(load_masked_lm(encoder_folder), kind)
     every = dict(model.named_parameters())
     parts = [shared_parameters(model), *(own_parameters(model, one) for one in LANGUAGES)]
     assert sum(len(part) for part in parts) == len(every)
@@ -132,47 +110,25 @@ def test_parameters_are_counted_as_the_layers_say(bert_folder):
     model = load_model(bert_folder)
     plain, layers, dim = parameter_counts(model), model.config.num_hidden_layers, model.config.hidden_size
     assert plain.own == {} and plain.shared == sum(one.numel() for one in model.parameters())
-    found = parameter_counts(added(deepcopy(model), "adapter"))
+    found = parameter_counts(modular(deepcopy(model), "adapter"))
     one = 2 * dim * (dim // 4) + dim // 4 + dim
     assert found.shared == plain.shared and found.own == dict.fromkeys(LANGUAGES, 2 * layers * one)
     inner = model.config.intermediate_size
-    copied = parameter_counts(added(deepcopy(model), "feed-forward"))
+    copied = parameter_counts(modular(deepcopy(model), "feed-forward"))
     feed_forward = layers * (2 * dim * inner + inner + dim + 2 * dim)
     assert copied.own == dict.fromkeys(LANGUAGES, feed_forward)
     assert copied.shared == plain.shared - feed_forward
-    shared = parameter_counts(added(model, "shared-adapter"))
+    shared = parameter_counts(modular(model, "shared-adapter"))
     assert shared.shared == plain.shared + 2 * layers * one and set(shared.own.values()) == {0}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_can_be_made_with_modules(family, kind, bert_folder):
-    shape = Architecture(family=family, layers=2, dim=32, heads=2, feed_forward=48, positions=32)
-    tokenizer = load_tokenizer(bert_folder)
-    model = new_encoder(shape, tokenizer, seed=0).eval()
-    with torch.no_grad():
-        plain = model(IDS).logits
-        added(model, kind)
-        with active_language(model, "sw"):
-            assert torch.equal(model(IDS).logits, plain)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_sites_are_where_they_were(encoder_folder, kind):
-    model = load_masked_lm(encoder_folder)
-    before = family_of(model).sites(model)
-    parts = ("attention_norm", "block", "attention_output")
-    modules = [site.module(model, part) for site in before for part in parts]
-    added(model, kind)
-    assert family_of(model).sites(model) == before
-    after = [site.module(model, part) for site in before for part in parts]
-    assert all(one is other for one, other in zip(modules, after, strict=True))
 
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
-    model = added(load_masked_lm(encoder_folder), kind)
-    for site in family_of(model).sites(model):
+    model = load_masked_lm(encoder_folder)
+    before = family_of(model).sites(model)
+    modular(model, kind)
+    assert family_of(model).sites(model) == before
+    for site in before:
         assert site_of(model, site, "en") == site
         own = site_of(model, site, "sw")
         names = set(own_parameters(model, "sw"))
@@ -189,7 +145,7 @@ def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
-    model = stirred(added(load_model(encoder_folder), kind))
+    model = stirred(modular(load_model(encoder_folder), kind))
     with torch.no_grad(), active_language(model, "sw"):
         before = states(model)
     copied = stirred(deepcopy(model), seed=7)
@@ -202,7 +158,13 @@ def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
-    model = stirred(added(load_model(encoder_folder), kind))
+    equal = modular(load_model(encoder_folder), kind)
+    with torch.no_grad():
+        plain = states(load_model(encoder_folder))
+        add_language(equal, "fr")
+        with active_language(equal, "fr"):
+            assert torch.equal(states(equal), plain)
+    model = stirred(modular(load_model(encoder_folder), kind))
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     add_language(model, "fr")
     assert modules_of(model).languages == (*LANGUAGES, "fr")
@@ -218,21 +180,13 @@ def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
             torch.testing.assert_close(states(model)[:, 0], new[:, 0], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", OWN)
-def test_the_mean_of_equal_modules_is_these_to_the_bit(bert_folder, kind):
-    model = load_model(bert_folder)
-    with torch.no_grad():
-        plain = states(model)
-        add_language(added(model, kind), "fr")
-        with active_language(model, "fr"):
-            assert torch.equal(states(model), plain)
-
-
-def test_a_language_that_is_there_cannot_be_added(bert_folder):
-    model = added(load_model(bert_folder), "adapter")
+def test_a_language_that_is_there_cannot_be_modular(bert_folder):
+    model = modular(load_model(bert_folder), "adapter")
     with pytest.raises(ConfigError, match=r"modules: sw has modules already. Name a language that has none"):
         add_language(model, "sw")
-    shared = added(load_model(bert_folder), "shared-adapter")
+    with pytest.raises(ConfigError, match=r"has adapter modules already, for en, sw, to. Add a language"):
+        modular(model, "attention")
+    shared = modular(load_model(bert_folder), "shared-adapter")
     with pytest.raises(ConfigError, match="fr shares its adapter with all languages already"):
         add_language(shared, "fr")
     with pytest.raises(ConfigError, match=r"has no language modules. Add them first"):
@@ -241,7 +195,7 @@ def test_a_language_that_is_there_cannot_be_added(bert_folder):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder, kind):
-    model = added(load_model(bert_folder), kind)
+    model = modular(load_model(bert_folder), kind)
     message = rf"{kind} modules for each language, and none for 'ws'. Did you mean 'sw'\? Known: en, sw, to."
     with pytest.raises(ConfigError, match=message), active_language(model, "ws"):
         pass
@@ -256,7 +210,7 @@ def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder,
 
 
 def test_a_fallback_reads_what_has_no_modules(bert_folder):
-    model = stirred(added(load_model(bert_folder), "adapter", fallback="sw"))
+    model = stirred(modular(load_model(bert_folder), "adapter", fallback="sw"))
     with torch.no_grad():
         with active_language(model, "de"):
             found = states(model)
@@ -274,7 +228,7 @@ def test_a_fallback_reads_what_has_no_modules(bert_folder):
 
 
 def test_one_adapter_for_all_reads_every_language_and_needs_none_said(bert_folder):
-    model = added(load_model(bert_folder), "shared-adapter")
+    model = modular(load_model(bert_folder), "shared-adapter")
     with torch.no_grad():
         plain = states(model)
         for language in ("", "fr", ("en", "fr", "de", "xx")):
@@ -284,7 +238,7 @@ def test_one_adapter_for_all_reads_every_language_and_needs_none_said(bert_folde
 
 
 def test_nobody_reads_any_more_when_something_fails(bert_folder):
-    model = added(load_model(bert_folder), "adapter")
+    model = modular(load_model(bert_folder), "adapter")
     with active_language(model, "en"):
         with pytest.raises(KeyError), active_language(model, "sw"):
             raise KeyError
@@ -311,37 +265,11 @@ def test_modules_that_cannot_be_are_refused(bert_folder, modules, languages, mes
     assert modules_of(model) is None
 
 
-def test_modules_are_not_added_twice(bert_folder):
-    model = added(load_model(bert_folder), "adapter")
-    with pytest.raises(ConfigError, match=r"has adapter modules already, for en, sw, to. Add a language"):
-        added(model, "attention")
-
-
-def test_adapters_follow_attention_and_feed_forward(encoder_folder):
-    model = load_model(encoder_folder)
-    found = places(model, "adapter")
-    sites = family_of(model).sites(model)
-    assert found == [name for site in sites for name in (site.attention_output, site.feed_forward_out)]
-
-
 def test_one_seed_gives_one_adapter_and_all_languages_the_same(bert_folder):
-    one, other = (added(load_model(bert_folder), "adapter") for _ in range(2))
+    one, other = (modular(load_model(bert_folder), "adapter") for _ in range(2))
     first, second = (list(own_parameters(one, language).values()) for language in ("en", "sw"))
     assert all(torch.equal(x, y) for x, y in zip(first, second, strict=True))
     again = own_parameters(other, "en").values()
     assert all(torch.equal(x, y) for x, y in zip(first, again, strict=True))
     downs = [weight for name, weight in own_parameters(one, "en").items() if name.endswith("down.weight")]
     assert not torch.equal(downs[0], downs[1])
-
-
-def test_heads_and_training_see_a_languages_modules(bert_folder):
-    attention = offer_explicit_attention()
-    model = load_with_new_head(
-        bert_folder, "AutoModelForTokenClassification", labels=("a", "b"), seed=0, attention=attention
-    )
-    stirred(added(model, "feed-forward"))
-    model.train()
-    with active_language(model, ROWS):
-        model(IDS, attention_mask=MASK).logits.sum().backward()
-    assert all(weight.grad is not None for weight in own_parameters(model, "sw").values())
-    assert all(name.startswith("bert.") for name in own_parameters(model, "sw"))

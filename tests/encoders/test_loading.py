@@ -1,49 +1,45 @@
+"""Models on disk: saved and loaded to the bit, new heads from their seed alone, folders of the hub."""
+
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
+from networks import LABELS, same, tagger, weights, with_own_head
+from safetensors.torch import load_file, save_file
 
 from isogloss.core.errors import ModelError, StorageError
-from isogloss.encoders import FAMILIES
-from isogloss.encoders.loading import (
-    draw_parameters,
+from isogloss.encoders import (
+    FAMILIES,
+    family_of,
     load_encoder_config,
     load_masked_lm,
     load_model,
     load_tokenizer,
     load_with_new_head,
+    offer_explicit_attention,
     save_model,
 )
-
-LABELS = ("O", "B-PER", "I-PER")
+from isogloss.encoders.loading import EXPLICIT, draw_parameters
 
 
 @pytest.fixture
-def folder(bert_folder, tmp_path):
-    """A copy of the BERT folder that a test may break."""
-    return Path(shutil.copytree(bert_folder, tmp_path / "encoder"))
+def copy(encoder_folder, tmp_path):
+    """A copy of a folder that a test may change."""
+    return Path(shutil.copytree(encoder_folder, tmp_path / encoder_folder.name))
 
 
-def message(load, source, *args):
-    with pytest.raises(ModelError) as caught:
-        load(source, *args)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text
+def changed_config(folder, **fields):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **fields}))
 
 
-def same(one, other):
-    ours, theirs = one.state_dict(), other.state_dict()
-    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
-
-
-def tagger(folder, seed):
-    return load_with_new_head(folder, "AutoModelForTokenClassification", labels=LABELS, seed=seed)
-
-
-# What is there
+def rewritten(folder, change):
+    """Give the weights other names or types, or none when ``change`` returns none."""
+    found = load_file(folder / "model.safetensors")
+    changed = dict(pair for name, value in found.items() if (pair := change(name, value)))
+    save_file(changed, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def test_saved_models_load_again_to_the_bit(encoder_folder, tmp_path):
@@ -85,24 +81,23 @@ def test_saved_taggers_are_readable_without_isogloss(encoder_folder, tmp_path):
         assert torch.equal(theirs.eval()(**given).logits, model(**given).logits)
 
 
-def test_loaded_models_are_in_fp32_and_evaluation_mode(folder):
-    half = load_masked_lm(folder).to(torch.bfloat16)
-    save_model(half, load_tokenizer(folder), folder)
-    model = load_model(folder)
+def test_loaded_models_are_in_fp32_and_evaluation_mode(copy):
+    save_model(load_masked_lm(copy).to(torch.bfloat16), load_tokenizer(copy), copy)
+    model = load_model(copy)
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
     assert not any(module.training for module in model.modules())
 
 
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_attention_is_the_one_asked_for(encoder_folder, attention):
-    for model in (
-        load_model(encoder_folder, attention=attention),
-        load_with_new_head(
-            encoder_folder, "AutoModelForTokenClassification", labels=LABELS, seed=0, attention=attention
-        ),
-    ):
-        own = encoder_folder.name == "deberta-v2"
-        assert model.config._attn_implementation == ("eager" if own else attention)
+@pytest.mark.parametrize("attention", ["sdpa", "eager", EXPLICIT])
+def test_attention_is_the_one_asked_for_and_is_not_saved(encoder_folder, tmp_path, attention):
+    offer_explicit_attention()
+    model = load_model(encoder_folder, attention=attention)
+    own = "attention-kinds" in family_of(model).lacks
+    expected = "eager" if own else attention
+    assert model.config._attn_implementation == expected
+    assert tagger(encoder_folder, attention=attention).config._attn_implementation == expected
+    save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")
+    assert EXPLICIT not in (tmp_path / "saved" / "config.json").read_text()
 
 
 def test_encoders_without_a_pooler_stay_without(encoder_folder, tmp_path):
@@ -132,26 +127,14 @@ def test_loading_and_saving_are_silent_and_leave_transformers_as_it_was(
     assert caplog.text == ""
 
 
-def test_the_configuration_is_there_without_the_weights(folder):
-    (folder / "model.safetensors").unlink()
-    assert load_encoder_config(folder).num_hidden_layers == 3
-
-
 # New heads
 
 
-def test_a_seed_gives_one_head_whatever_was_drawn_before(encoder_folder):
-    one = tagger(encoder_folder, seed=5)
-    torch.rand(7)
-    assert same(one, tagger(encoder_folder, seed=5))
-    assert not same(one, tagger(encoder_folder, seed=6))
-
-
-@pytest.mark.parametrize("kind", ["AutoModelForTokenClassification", "AutoModelForSequenceClassification"])
+@pytest.mark.parametrize("kind", ["AutoModelForSequenceClassification", "AutoModelForQuestionAnswering"])
 def test_every_new_parameter_follows_the_seed_and_the_encoder_stays(encoder_folder, kind):
     encoder = load_model(encoder_folder).state_dict()
     pretrained = load_masked_lm(encoder_folder).state_dict()  # ModernBERT's head is partly that one.
-    models = [load_with_new_head(encoder_folder, kind, labels=LABELS, seed=seed) for seed in (1, 1, 2)]
+    models = [load_with_new_head(encoder_folder, kind, labels=LABELS[:2], seed=seed) for seed in (1, 1, 2)]
     first, again, other = (dict(model.named_parameters()) for model in models)
     prefix = f"{models[0].base_model_prefix}."
     for name, parameter in first.items():
@@ -212,149 +195,171 @@ def test_drawing_one_parameter_does_not_touch_the_others(encoder_folder):
     assert changed == ["classifier.weight"]
 
 
-# What cannot be used
+# Heads of our own
 
 
-def test_missing_folders_are_named_with_the_nearest(folder):
-    for source in (folder.with_name("encodr"), str(folder.with_name("encodr"))):
-        text = message(load_model, source)
-        assert text.startswith(f"{source}: no such folder. Did you mean 'encoder'?")
-        assert "Give a folder with config.json and model.safetensors" in text
+@pytest.fixture
+def saved(encoder_folder, tmp_path):
+    model = with_own_head(encoder_folder, seed=7)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.01)
+    save_model(model, load_tokenizer(encoder_folder), tmp_path / "model")
+    return model, tmp_path / "model"
 
 
-def test_files_are_no_folders(folder):
-    assert "this is a file, not a model folder" in message(load_model, folder / "config.json")
+def test_encoder_and_head_are_found_by_their_names(encoder_folder):
+    model = with_own_head(encoder_folder)
+    prefix = model.base_model_prefix
+    assert {name.partition(".")[0] for name, _ in model.named_parameters()} == {prefix, "head"}
+    assert model.base_model is getattr(model, prefix)
+    sites = family_of(model).sites(model)
+    assert len(sites) == model.config.num_hidden_layers
+    assert all(site.module(model, "block") is not None for site in sites)
 
 
-@pytest.mark.parametrize("load", [load_model, load_tokenizer, load_encoder_config])
-def test_folders_without_config_say_what_was_found(folder, load):
-    (folder / "config.json").unlink()
-    text = message(load, folder)
-    assert (
-        f"{folder}: no config.json, so this is no model folder (found: model.safetensors, tokenizer" in text
-    )
-    assert "Give a folder written by isogloss or by save_pretrained" in text
+def test_a_new_head_depends_on_the_seed_and_its_names_alone(encoder_folder):
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    one, again, other = (with_own_head(encoder_folder, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert same(weights(one), weights(again))
+    assert not torch.equal(one.head.weight, other.head.weight)
+    assert same(weights(one.base_model), weights(other.base_model))
+    assert not one.head.bias.any()
 
 
-def test_empty_folders_are_called_empty(tmp_path):
-    assert "(it is empty)" in message(load_model, tmp_path)
+def test_a_saved_model_comes_back_to_the_bit_whatever_the_seed(saved):
+    model, folder = saved
+    back = with_own_head(folder, seed=3)
+    assert same(weights(model), weights(back))
+    assert tuple(back.config.id2label.values()) == LABELS
 
 
-@pytest.mark.parametrize(("content", "what"), [("{", "this is no JSON"), ("[]", "a JSON object is expected")])
-def test_damaged_configs_are_named(folder, content, what):
-    (folder / "config.json").write_text(content)
-    text = message(load_encoder_config, folder)
-    assert text.startswith(f"{folder / 'config.json'}: {what}")
+def test_transformers_loads_the_encoder_without_isogloss(saved):
+    from transformers import AutoModel, AutoTokenizer
+
+    model, folder = saved
+    encoder = AutoModel.from_pretrained(folder).eval()
+    theirs = {n: weight for n, weight in weights(encoder).items() if not n.startswith("pooler.")}
+    assert same(weights(model.base_model), theirs)
+    inputs = AutoTokenizer.from_pretrained(folder)("the cat sat", return_tensors="pt")
+    with torch.no_grad():
+        ours = model.base_model(**inputs).last_hidden_state
+        torch.testing.assert_close(encoder(**inputs).last_hidden_state, ours)
+    assert same(weights(load_model(folder)), weights(model.base_model))
 
 
-def test_impossible_configs_are_refused_in_one_line(folder):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "hidden_size": "large"}))
-    text = message(load_model, folder)
-    assert "transformers cannot load this folder with AutoConfig" in text
+def test_an_own_head_for_other_labels_is_replaced(saved):
+    _, folder = saved
+    other = with_own_head(folder, labels=("a", "b", "d"), seed=1)
+    assert same(weights(other.head), weights(with_own_head(folder, labels=("a", "b", "d"), seed=1).head))
+    assert not same(weights(other.head), weights(with_own_head(folder).head))
+    assert tuple(other.config.id2label.values()) == ("a", "b", "d")
 
 
-@pytest.mark.parametrize("load", [load_model, load_encoder_config])
-def test_unknown_architectures_are_refused_with_the_supported_ones(folder, load):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}))
-    text = message(load, folder)
-    assert "the architecture 'gpt2' is not supported." in text
-    assert text.endswith(
-        " Supported: bert, camembert, deberta-v2, distilbert, modernbert, roberta, xlm-roberta."
-    )
+def test_a_head_of_other_sizes_or_with_a_part_missing_is_refused(saved, tmp_path):
+    _, folder = saved
+    with pytest.raises(
+        ModelError, match=r"the head there is not this task's: head\.bias has the shape \(3,\)"
+    ):
+        with_own_head(folder, out=4)
+    broken = shutil.copytree(folder, tmp_path / "broken")
+    left = load_file(broken / "model.safetensors")
+    del left["head.bias"]
+    save_file(left, broken / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(
+        ModelError, match=r"head\.bias has the shape None in the weights, and \(3,\) is expected"
+    ):
+        with_own_head(broken)
 
 
-def test_folders_without_tokenizer_say_how_to_add_one(folder):
-    (folder / "tokenizer.json").unlink()
-    text = message(load_tokenizer, folder)
-    assert "no tokenizer (tokenizer.json, vocab.txt, vocab.json, sentencepiece.bpe.model, spm.model)" in text
-    assert f"AutoTokenizer.from_pretrained(NAME).save_pretrained('{folder}')" in text
+def test_a_model_in_shards_comes_back_to_the_bit(saved, tmp_path):
+    model, folder = saved
+    shards = shutil.copytree(folder, tmp_path / "shards")
+    whole = load_file(shards / "model.safetensors")
+    (shards / "model.safetensors").unlink()
+    places = {name: f"model-0000{1 + (name.startswith('head'))}-of-00002.safetensors" for name in whole}
+    for place in set(places.values()):
+        part = {name: weight for name, weight in whole.items() if places[name] == place}
+        save_file(part, shards / place, metadata={"format": "pt"})
+    (shards / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    assert same(weights(with_own_head(shards)), weights(model))
 
 
-def test_damaged_tokenizers_are_refused_in_one_line(folder):
-    (folder / "tokenizer.json").write_text("{")
-    assert "transformers cannot load this folder with AutoTokenizer" in message(load_tokenizer, folder)
+# Folders as they are on the hub: by older versions, in half precision, with parts missing or added
 
 
-def test_tokenizers_without_padding_are_refused(folder):
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "pad_token": None}))
-    assert "this tokenizer cannot be used: it has no pad_token" in message(load_tokenizer, folder)
+def test_names_of_norms_from_the_time_of_tensorflow_are_understood(encoder_folder, copy):
+    def old(name, value):
+        return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ), value
+
+    rewritten(copy, old)
+    assert same(load_model(copy), load_model(encoder_folder))
+    assert same(load_masked_lm(copy), load_masked_lm(encoder_folder))
 
 
-def test_folders_without_weights_say_so(folder):
-    (folder / "model.safetensors").unlink()
-    assert f"{folder}: no model.safetensors (found: config.json" in message(load_model, folder)
+def test_weights_of_the_encoder_alone_are_understood(encoder_folder, copy):
+    prefix = f"{load_masked_lm(encoder_folder).base_model_prefix}."
+
+    def bare(name, value):
+        return (name.removeprefix(prefix), value) if name.startswith(prefix) else None
+
+    rewritten(copy, bare)
+    assert same(load_model(copy), load_model(encoder_folder))
+    assert same(tagger(copy).base_model, load_model(encoder_folder))
 
 
-def test_pickled_weights_are_refused_with_the_way_to_convert_them(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    text = message(load_masked_lm, folder)
-    assert "the weights are only there as pickle (pytorch_model.bin)" in text
-    assert f"AutoModelForMaskedLM.from_pretrained('{folder}').save_pretrained('{folder}')" in text
+def test_numbers_of_positions_among_the_weights_are_passed_over(encoder_folder, copy):
+    weights = load_file(copy / "model.safetensors")
+    prefix = load_masked_lm(encoder_folder).base_model_prefix
+    weights[f"{prefix}.embeddings.position_ids"] = torch.arange(160).unsqueeze(0)
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    assert same(load_model(copy), load_model(encoder_folder))
 
 
-@pytest.mark.parametrize("kept", [0, 4, 2000])
-def test_damaged_weights_are_named(folder, kept):
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:kept])
-    text = message(load_model, folder)
-    assert text.startswith(f"{path}: these weights are damaged (")
-    assert "Copy or download the file again" in text
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_weights_in_half_precision_are_trained_in_full(encoder_folder, copy, dtype):
+    rewritten(copy, lambda name, value: (name, value.to(dtype)))
+    changed_config(copy, torch_dtype=str(dtype)[6:])
+    full, half = load_model(encoder_folder).state_dict(), load_model(copy).state_dict()
+    assert all(torch.equal(half[name], full[name].to(dtype).float()) for name in full)
 
 
-def test_missing_shards_are_named(folder):
-    model = load_masked_lm(folder)
-    (folder / "model.safetensors").unlink()
-    model.save_pretrained(folder, max_shard_size="20KB")
-    assert same(load_masked_lm(folder), model)
-    shard = sorted(folder.glob("model-*.safetensors"))[1]
-    shard.unlink()
-    assert message(load_model, folder).startswith(f"{shard}: this part of the weights is missing.")
+def test_families_without_segments_are_given_none(encoder_folder):
+    """The tokenizer may come from BERT, which has them."""
+    encoded = load_tokenizer(encoder_folder)("the cat", "a dog")
+    assert ("token_type_ids" in encoded) == (encoder_folder.name == "bert")
 
 
-def test_weights_without_the_whole_encoder_are_refused(folder):
-    from safetensors.torch import load_file, save_file
+def test_what_is_saved_gives_plain_transformers_no_segments_either(distilbert_folder, tmp_path):
+    from transformers import AutoTokenizer
 
-    weights = load_file(folder / "model.safetensors")
-    part = {name: value for name, value in weights.items() if ".layer.2." not in name}
-    save_file(part, folder / "model.safetensors", metadata={"format": "pt"})
-    assert "this is no AutoModel: the weights have no encoder.layer.2." in message(load_model, folder)
-    text = message(lambda source: tagger(source, seed=0), folder)
-    assert "this is no whole encoder: the weights have no bert.encoder.layer.2." in text
+    assert "token_type_ids" in AutoTokenizer.from_pretrained(distilbert_folder)("a")
+    load_tokenizer(distilbert_folder).save_pretrained(tmp_path)
+    shutil.copy(distilbert_folder / "config.json", tmp_path)
+    assert "token_type_ids" not in AutoTokenizer.from_pretrained(tmp_path)("a")
 
 
-def test_weights_of_another_shape_are_refused(folder):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": config["vocab_size"] + 1}))
-    for load in (load_masked_lm, load_model, lambda source: tagger(source, seed=0)):
-        assert "config.json and the weights do not belong together: " in message(load, folder)
-
-
-def test_encoders_without_masked_lm_head_are_no_masked_lm(encoder_folder, tmp_path):
-    save_model(load_model(encoder_folder), load_tokenizer(encoder_folder), tmp_path / "encoder")
-    assert "this is no AutoModelForMaskedLM: the weights have no " in message(
-        load_masked_lm, tmp_path / "encoder"
-    )
-
-
-def test_code_that_comes_with_a_model_is_not_run(folder):
-    config = json.loads((folder / "config.json").read_text())
-    config["auto_map"] = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "evil.py").write_text("raise SystemExit('ran')")
-    assert load_model(folder).config.model_type == "bert"
-
-
-# Saving
+def test_subwords_that_open_and_close_a_text_may_be_called_otherwise(modernbert_folder, tmp_path):
+    """As in the tokenizers of language models, which mmBERT has one of."""
+    shutil.copytree(modernbert_folder, tmp_path / "encoder")
+    path = tmp_path / "encoder" / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    config |= {"bos_token": config.pop("cls_token"), "eos_token": config.pop("sep_token")}
+    path.write_text(json.dumps(config))
+    tokenizer = load_tokenizer(tmp_path / "encoder")
+    assert (tokenizer.cls_token, tokenizer.sep_token) == ("[CLS]", "[SEP]")
+    assert tokenizer("the")["input_ids"] == load_tokenizer(modernbert_folder)("the")["input_ids"]
 
 
 @pytest.mark.parametrize("error", ["os", "safetensors"])
-def test_a_full_disk_is_a_storage_error_and_leaves_nothing(folder, tmp_path, monkeypatch, error):
+def test_a_full_disk_is_a_storage_error_and_leaves_nothing(copy, tmp_path, monkeypatch, error):
     from safetensors import SafetensorError
 
-    model, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
+    model, tokenizer = load_masked_lm(copy), load_tokenizer(copy)
     raised = {
         "os": OSError(28, "No space left on device"),
         "safetensors": SafetensorError("I/O error: No space"),
@@ -364,8 +369,8 @@ def test_a_full_disk_is_a_storage_error_and_leaves_nothing(folder, tmp_path, mon
         raise raised[error]
 
     monkeypatch.setattr(model, "save_pretrained", full)
-    before = (folder / "model.safetensors").read_bytes()
+    before = (copy / "model.safetensors").read_bytes()
     with pytest.raises(StorageError, match=r"cannot write \(.*No space.*\). Free some space"):
-        save_model(model, tokenizer, folder)
-    assert (folder / "model.safetensors").read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["encoder"]
+        save_model(model, tokenizer, copy)
+    assert (copy / "model.safetensors").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [copy.name]

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from isogloss.training.alignment_loss import alignment_terms
 
 from aligned import Slowly, in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.training.aligned_batches import Caching, collate_pairs, reference_states
+from isogloss.training.aligned_batches import Caching, alignment_terms, collate_pairs, reference_states
 from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting

@@ -11,8 +11,7 @@ from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders import load_tokenizer, load_whole, save_model
-from isogloss.encoders.language_context import LanguageMaps, language_maps_of
-from isogloss.encoders.language_files import write_language_maps
+from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss

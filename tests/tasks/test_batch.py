@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isogloss.tasks.batch import Batch, EncodedRow, collate
@@ -22,7 +22,8 @@ def rows(draw, scored=True):
     )
 
 
-@given(st.lists(rows(), min_size=1, max_size=6))
+@given(st.lists(rows(), min_size=1, max_size=5))
+@settings(max_examples=50)
 def test_collate_keeps_every_subword_place_and_label(rows):
     batch = collate(rows, padding=PADDING)
     mask = torch.ones_like(batch.subwords) if batch.mask is None else batch.mask
@@ -33,11 +34,6 @@ def test_collate_keeps_every_subword_place_and_label(rows):
     assert list(zip(batch.rows.tolist(), batch.columns.tolist(), strict=True)) == places
     assert batch.gold.tolist() == [label for row in rows for label in row.gold]
     assert batch.examples.tolist() == [row.example for row in rows]
-
-
-@given(st.lists(rows(), min_size=1, max_size=6))
-def test_there_is_a_mask_exactly_when_there_is_padding(rows):
-    batch = collate(rows, padding=PADDING)
     assert (batch.mask is None) == (len({len(row.subwords) for row in rows}) == 1)
 
 

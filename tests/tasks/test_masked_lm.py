@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
-from isogloss.encoders import FAMILIES, family_of, load_masked_lm, load_tokenizer
+from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
 from isogloss.tasks import batch as batches
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 
@@ -32,7 +32,7 @@ def rows(draw, vocabulary, texts=ONE_OR_TWO):
 def whole(batch):
     """The subwords as they stood before any was hidden."""
     flat = batch.subwords.flatten().clone()
-    flat[batch.places] = batch.gold
+    flat[batch.masked] = batch.gold
     return flat.view_as(batch.subwords)
 
 
@@ -46,7 +46,7 @@ def joined(texts, vocabulary):
 # What is hidden
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(st.data(), VOCABULARIES, st.integers(0, 99))
 def test_what_stood_there_is_the_text_with_its_special_subwords(data, vocabulary, seed):
     drawn = data.draw(rows(vocabulary))
@@ -58,17 +58,17 @@ def test_what_stood_there_is_the_text_with_its_special_subwords(data, vocabulary
         assert set(line[~kept].tolist()) <= {vocabulary.padding}
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(st.data(), VOCABULARIES, st.sampled_from([0.15, 0.5, 1.0]), st.integers(0, 99))
 def test_no_special_subword_is_hidden_nor_stands_in_for_a_word(data, vocabulary, share, seed):
     drawn = data.draw(rows(vocabulary))
     batch = Masking(vocabulary=vocabulary, share=share).batch(drawn, seed=seed)
     assert not np.isin(batch.gold.numpy(), vocabulary.special).any()
-    shown = batch.subwords.flatten()[batch.places].numpy()
+    shown = batch.subwords.flatten()[batch.masked].numpy()
     assert not np.isin(shown, [number for number in vocabulary.special if number != vocabulary.mask]).any()
     ordinary = sum(len(text) for texts in drawn for text in texts)
-    assert len(batch.places) == max(1, round(share * ordinary))
-    assert len(set(batch.places.tolist())) == len(batch.places)
+    assert len(batch.masked) == max(1, round(share * ordinary))
+    assert len(set(batch.masked.tolist())) == len(batch.masked)
 
 
 def many(vocabulary, share=0.15, seed=0):
@@ -82,8 +82,8 @@ def many(vocabulary, share=0.15, seed=0):
 def test_fifteen_percent_are_hidden_and_eight_of_ten_by_the_mask(vocabulary):
     """Of 12,000 hidden subwords 80 % are masked, 10 % replaced, 10 % stay (within four standard errors)."""
     batch = many(vocabulary)
-    assert len(batch.places) == 0.15 * 400 * 200
-    shown = batch.subwords.flatten()[batch.places]
+    assert len(batch.masked) == 0.15 * 400 * 200
+    shown = batch.subwords.flatten()[batch.masked]
     masked, kept = (shown == vocabulary.mask), (shown == batch.gold)
     error = 4 * (0.1 * 0.9 / len(shown)) ** 0.5
     ordinary = vocabulary.size - len(vocabulary.special)
@@ -96,7 +96,7 @@ def test_fifteen_percent_are_hidden_and_eight_of_ten_by_the_mask(vocabulary):
 @pytest.mark.parametrize("vocabulary", [LOW, SPREAD])
 def test_random_subwords_are_drawn_evenly_from_all_ordinary_ones(vocabulary):
     batch = many(vocabulary, share=1.0)
-    shown = batch.subwords.flatten()[batch.places]
+    shown = batch.subwords.flatten()[batch.masked]
     replaced = shown[(shown != vocabulary.mask) & (shown != batch.gold)].numpy()
     counts = np.bincount(replaced, minlength=vocabulary.size)
     assert not counts[list(vocabulary.special)].any()
@@ -110,23 +110,16 @@ def test_places_are_drawn_evenly():
     masking = Masking(vocabulary=LOW)
     for seed in range(600):
         batch = masking.batch([[np.arange(5, 25)]], seed=seed)
-        hits[batch.places.numpy() - 1] += 1
+        hits[batch.masked.numpy() - 1] += 1
     assert hits.sum() == 600 * 3
     assert hits.min() > 90 - 4.5 * 9
     assert hits.max() < 90 + 4.5 * 9
 
 
-@given(st.data(), st.integers(0, 99))
-def test_the_same_seed_gives_the_same_batch(data, seed):
-    drawn = data.draw(rows(LOW))
-    one, other = (Masking(vocabulary=LOW).batch(drawn, seed=seed) for _ in range(2))
-    for name in MaskedBatch.__dataclass_fields__:
-        a, b = getattr(one, name), getattr(other, name)
-        assert torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
-
-
-def test_another_seed_gives_another_batch():
-    assert not torch.equal(many(LOW, seed=0).places, many(LOW, seed=1).places)
+def test_a_batch_follows_its_seed():
+    one, same, other = (many(LOW, seed=seed) for seed in (0, 0, 1))
+    assert torch.equal(one.subwords, same.subwords) and torch.equal(one.masked, same.masked)
+    assert not torch.equal(one.masked, other.masked)
 
 
 def test_a_batch_with_nothing_to_hide_is_an_error():
@@ -137,7 +130,7 @@ def test_a_batch_with_nothing_to_hide_is_an_error():
 # Positions and padding
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(st.data(), st.sampled_from([0, 2]))
 def test_positions_begin_anew_for_the_second_text(data, first_position):
     drawn = data.draw(rows(LOW, texts=st.just(2)))
@@ -147,12 +140,9 @@ def test_positions_begin_anew_for_the_second_text(data, first_position):
         assert (line[: len(expected)] - first_position).tolist() == expected
 
 
-def test_one_text_has_the_models_own_positions():
-    assert Masking(vocabulary=LOW).batch([[np.array([9, 8])]], seed=0).positions is None
-
-
-def test_no_mask_where_there_is_no_padding():
+def test_single_texts_have_no_positions_and_a_mask_only_where_there_is_padding():
     masking = Masking(vocabulary=LOW)
+    assert masking.batch([[np.array([9, 8])]], seed=0).positions is None
     assert masking.batch([[np.array([9, 8])], [np.array([7, 6])]], seed=0).mask is None
     assert masking.batch([[np.array([9, 8])], [np.array([7])]], seed=0).mask.tolist() == [
         [1] * 4,
@@ -185,7 +175,7 @@ def texts_of(masking, lengths, seed=0):
 def theirs(model, batch):
     """Hugging Face's own loss: labels everywhere, -100 where nothing is predicted."""
     labels = torch.full_like(batch.subwords, -100).flatten()
-    labels[batch.places] = batch.gold
+    labels[batch.masked] = batch.gold
     inputs = {"input_ids": batch.subwords, "labels": labels.view_as(batch.subwords)}
     if batch.mask is not None:
         inputs["attention_mask"] = batch.mask
@@ -194,31 +184,25 @@ def theirs(model, batch):
     return model(**inputs).loss
 
 
+def gradients(model, loss, batch):
+    model.zero_grad()
+    loss(model, batch).backward()
+    return {name: w.grad.clone() for name, w in model.named_parameters() if w.grad is not None}
+
+
 @pytest.mark.parametrize("lengths", [[[9], [9]], [[9], [4]], [[5, 7], [9, 3], [2, 2]]])
-def test_the_loss_is_that_of_hugging_face(model, masking, lengths):
+def test_loss_and_gradients_are_those_of_hugging_face(model, masking, lengths):
     batch = masking.batch(texts_of(masking, lengths), seed=0)
-    with torch.inference_mode():
-        assert float(masked_lm_loss(model, batch)) == pytest.approx(float(theirs(model, batch)), abs=1e-5)
-
-
-def test_gradients_are_those_of_hugging_face(model, masking):
-    batch = masking.batch(texts_of(masking, [[9], [5]]), seed=0)
-    gradients = []
-    for loss in (masked_lm_loss, theirs):
-        model.zero_grad()
-        loss(model, batch).backward()
-        gradients.append({name: w.grad.clone() for name, w in model.named_parameters() if w.grad is not None})
-    assert gradients[0].keys() == gradients[1].keys()
-    assert all(torch.allclose(one, gradients[1][name], atol=1e-5) for name, one in gradients[0].items())
+    torch.testing.assert_close(masked_lm_loss(model, batch), theirs(model, batch), atol=1e-5, rtol=1e-5)
+    found, expected = (gradients(model, loss, batch) for loss in (masked_lm_loss, theirs))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
 
 
 @pytest.mark.parametrize("count", [2, 3, 9])
 @pytest.mark.parametrize("lengths", [[[9], [4], [2]], [[5, 7], [9, 3], [2, 2]]])
 def test_parts_weighed_by_their_shares_have_the_gradient_of_the_whole(model, masking, lengths, count):
     batch = masking.batch(texts_of(masking, lengths), seed=0)
-    model.zero_grad()
-    masked_lm_loss(model, batch).backward()
-    whole = {name: w.grad.clone() for name, w in model.named_parameters() if w.grad is not None}
+    whole = gradients(model, masked_lm_loss, batch)
     model.zero_grad()
     for part, share in batch.parts(count):
         (masked_lm_loss(model, part) * share).backward()
@@ -228,8 +212,8 @@ def test_parts_weighed_by_their_shares_have_the_gradient_of_the_whole(model, mas
 
 def test_a_part_where_nothing_is_hidden_has_no_loss_but_a_gradient(model, masking):
     batch = masking.batch(texts_of(masking, [[9], [9]]), seed=0)
-    first = replace(batch, places=batch.places[:1], gold=batch.gold[:1])
-    (_, share), (part, none) = first.parts(2) if int(first.places[0]) < 11 else first.parts(2)[::-1]
+    first = replace(batch, masked=batch.masked[:1], gold=batch.gold[:1])
+    (_, share), (part, none) = first.parts(2) if int(first.masked[0]) < 11 else first.parts(2)[::-1]
     assert (share, none) == (1, 0)
     loss = masked_lm_loss(model, part)
     loss.backward()
@@ -261,7 +245,7 @@ def test_padding_changes_nothing_in_the_loss(model, masking, lengths):
         subwords=wider(batch.subwords, masking.vocabulary.padding),
         mask=wider(torch.ones_like(batch.subwords), 0),
         positions=None if batch.positions is None else wider(batch.positions, 0),
-        places=batch.places + more * (batch.places // width),
+        masked=batch.masked + more * (batch.masked // width),
         gold=batch.gold,
     )
     with torch.inference_mode():
@@ -269,8 +253,7 @@ def test_padding_changes_nothing_in_the_loss(model, masking, lengths):
     assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_a_text_alone_has_the_positions_the_model_gives_it(model, masking):
-    """The first text of a pair stands where the model itself would put it."""
+def test_the_first_text_has_the_positions_the_model_gives_it(model, masking):
     (text, other), *_ = texts_of(masking, [[6, 3]])
     batch = masking.batch([[text, other]], seed=0)
     first = len(text) + 2
@@ -293,4 +276,3 @@ def test_vocabularies_are_read_from_tokenizers(encoder_folder):
     assert set(vocabulary.special) == set(tokenizer.all_special_ids)
     assert len(vocabulary.special) == 5
     assert {vocabulary.first, vocabulary.last, vocabulary.padding, vocabulary.mask} < set(vocabulary.special)
-    assert {family.first_position for family in FAMILIES.values()} == {0, 2}

@@ -6,63 +6,24 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from task_examples import PASSAGE, examples_of, question, span_scores
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
-from isogloss.encoders.loading import load_tokenizer
+from isogloss.encoders import load_tokenizer
 from isogloss.experiments.encoders import local_folder
 from isogloss.metrics.question_answering import normalized
+from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
-from isogloss.tasks.span_qa import LONGEST_ANSWER, LONGEST_QUESTION, PIECES, QA, Mark, best_spans
-
-PASSAGE = "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy ."
-ANSWERS = ("Anna Lee", "the mat", "a dog", "Rome Italy", "sat", "hills", "Rome", "the cat")
-
-
-@pytest.fixture(scope="module", params=["bert", "xlm_roberta"])
-def folder(request):
-    return request.getfixturevalue(f"{request.param}_folder")
-
-
-@pytest.fixture(scope="module")
-def tokenizer(folder):
-    return load_tokenizer(folder)
-
-
-def question(answer="", *, passage=PASSAGE, asked="what happened", number=0):
-    answers = ((passage.index(answer), answer),) if answer else ()
-    return Question(id=f"q{number}", passage=passage, question=asked, answers=answers)
+from isogloss.tasks.span_qa import CONSTANT_SPANS, LONGEST_ANSWER, LONGEST_QUESTION, QA, best_spans
 
 
 @pytest.fixture
 def examples():
-    return [
-        question(answer, asked=f"saw {answer.lower()} there", number=number)
-        for number, answer in enumerate(ANSWERS)
-    ]
-
-
-def scored(model, batch):
-    with torch.no_grad():
-        scores = QA.scores(model, batch)
-    return torch.split(scores, torch.bincount(batch.rows).tolist())
-
-
-def right_scores(row):
-    """Scores that put all weight on the gold places."""
-    marks = torch.tensor(list(row.gold))
-    return torch.stack((marks & Mark.START, (marks & Mark.END) // 2), dim=1) * 10.0
-
-
-def test_gold_places_decode_to_the_answer(tokenizer, examples):
-    for limit, overlap in ((160, 64), (24, 6), (12, 3)):
-        rows = QA.encode(examples, tokenizer, limit=limit, overlap=overlap)
-        assert max(len(row.subwords) for row in rows) <= limit
-        decoded = QA.decode(examples, rows, [right_scores(row) for row in rows])
-        assert decoded == list(ANSWERS)
+    return examples_of("qa")
 
 
 def test_the_best_span_is_that_of_all_windows_and_all_spans(tokenizer, examples):
@@ -82,39 +43,6 @@ def test_the_best_span_is_that_of_all_windows_and_all_spans(tokenizer, examples)
         assert [(answer.begin, answer.end) for answer in found[number]] == ranked
         assert [answer.text for answer in found[number]] == [example.passage[b:e] for b, e in ranked]
         assert QA.decode(examples, rows, scores)[number] == found[number][0].text
-
-
-def test_scores_and_loss_are_hugging_faces(folder, tokenizer, examples):
-    model = QA.head(folder, seed=0)
-    rows = QA.encode(examples, tokenizer)
-    batch = collate(rows, padding=tokenizer.pad_token_id)
-    with torch.no_grad():
-        output = model(**batch.inputs())
-        scores = QA.scores(model, batch)
-    assert torch.equal(scores[:, 0], output.start_logits[batch.rows, batch.columns])
-    assert torch.equal(scores[:, 1], output.end_logits[batch.rows, batch.columns])
-    expected = []
-    for row, part in zip(rows, scored(model, batch), strict=True):
-        chosen = (
-            torch.tensor([list(row.gold).index(1), list(row.gold).index(2)])
-            if 3 not in row.gold
-            else (torch.tensor([list(row.gold).index(3)] * 2))
-        )
-        expected.append(torch.nn.functional.cross_entropy(part.T, chosen))
-    torch.testing.assert_close(QA.loss(model, batch), torch.stack(expected).mean(), rtol=1e-4, atol=1e-5)
-
-
-def test_eight_questions_are_learned_by_heart(folder, tokenizer, examples):
-    rows = QA.encode(examples, tokenizer)
-    batch = collate(rows, padding=tokenizer.pad_token_id)
-    model = QA.head(folder, seed=0)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for _ in range(80):
-        optimizer.zero_grad()
-        QA.loss(model, batch).backward()
-        optimizer.step()
-    decoded = QA.decode(examples, rows, scored(model, batch))
-    assert QA.measures(QA.gold(examples), decoded) == {"f1": 1.0, "em": 1.0}
 
 
 def test_a_question_that_is_too_long_is_cut(tokenizer):
@@ -160,7 +88,7 @@ def test_an_answer_no_longer_than_the_overlap_is_whole_in_some_window(tokenizer)
 def test_the_first_of_several_answers_is_learned(tokenizer):
     both = Question(id="1", passage=PASSAGE, question="?", answers=((8, "sat"), (0, "the cat")))
     (row,) = QA.encode([both], tokenizer)
-    assert QA.decode([both], [row], [right_scores(row)]) == ["sat"]
+    assert QA.decode([both], [row], [span_scores(row)]) == ["sat"]
     assert QA.gold([both])[0].texts == ("sat", "the cat")
 
 
@@ -169,7 +97,6 @@ def test_questions_without_answers_and_empty_passages_are_encoded(tokenizer):
     rows = QA.encode(asked, tokenizer)
     assert [len(row.gold) for row in rows] == [0, 0, 0]
     assert QA.decode(asked, rows, [torch.zeros(len(row.positions), 2) for row in rows])[1:] == ["", ""]
-    assert QA.encode([], tokenizer) == QA.decode([], [], []) == []
 
 
 def test_an_answer_that_is_not_at_its_offset_is_named(tokenizer):
@@ -183,12 +110,6 @@ def test_rows_without_room_are_refused(tokenizer):
         QA.encode([question("sat")], tokenizer, limit=4)
     with pytest.raises(ValueError, match="overlap by -1"):
         QA.encode([question("sat")], tokenizer, overlap=-1)
-
-
-def test_decoding_part_of_the_questions_is_refused(tokenizer, examples):
-    rows = QA.encode(examples, tokenizer)
-    with pytest.raises(ValueError, match="rows of 7 of 8 questions: decode all rows"):
-        QA.decode(examples, rows[1:], [torch.zeros(len(row.positions), 2) for row in rows[1:]])
 
 
 @given(st.data())
@@ -212,16 +133,6 @@ def test_scores_that_are_no_numbers_end_in_some_answer(tokenizer):
     assert answer in PASSAGE
 
 
-def test_padding_and_other_rows_of_a_batch_change_no_loss(folder, tokenizer, examples):
-    model = QA.head(folder, seed=0)
-    rows = QA.encode([*examples, question("a dog", passage=PASSAGE[20:50])], tokenizer)
-    losses = []
-    with torch.no_grad():
-        for group in (rows, *([row] for row in rows)):
-            losses.append(QA.loss(model, collate(group, padding=tokenizer.pad_token_id)))
-    torch.testing.assert_close(losses[0], torch.stack(losses[1:]).mean(), rtol=1e-4, atol=1e-5)
-
-
 def test_rows_are_small(tokenizer):
     passage = " ".join([PASSAGE] * 12)
     (row,) = QA.encode([question("sat", passage=passage)], tokenizer, limit=1000)
@@ -233,7 +144,7 @@ def test_rows_are_small(tokenizer):
 
 def test_mlqas_languages_are_scored_by_its_own_rules(tokenizer):
     german = replace(question("the mat"), language="de")
-    assert QA.measures(QA.gold([german]), ["Das the mat"]) == {"f1": 1.0, "em": 1.0}
+    assert all_measures(QA, QA.gold([german]), ["Das the mat"]) == {"f1": 1.0, "em": 1.0}
     assert QA.score(QA.gold([question("the mat")]), ["Das the mat"]) == pytest.approx(2 / 3)
 
 
@@ -246,7 +157,7 @@ def test_the_baseline_is_the_constant_piece_that_is_best_in_training():
     assert QA.majority([], last) == pytest.approx(QA.score(QA.gold(last), ["the"] * 3))
 
 
-@given(st.text(), st.sampled_from(PIECES))
+@given(st.text(), st.sampled_from(CONSTANT_SPANS))
 def test_a_piece_is_so_many_words_of_the_passage_as_it_stands(passage, piece):
     text = piece.of(passage)
     words = passage.split()
@@ -259,21 +170,21 @@ def test_every_gold_answer_of_the_built_in_languages_comes_back(language):
     tokenizer = load_tokenizer(local_folder("shipped"))
     questions = list(islice(CORPORA["squad"].read(BuiltInLanguages(), language, "test"), 50))
     rows = QA.encode(questions, tokenizer)
-    answers = QA.decode(questions, rows, [right_scores(row) for row in rows])
+    answers = QA.decode(questions, rows, [span_scores(row) for row in rows])
     assert answers == [one.answers[0][1] for one in questions]
 
 
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("corpus", "split", "languages", "least"),
+    ("corpus", "split", "languages", "step", "least"),
     [
-        ("squad", "test", "ar de el en es hi ro ru th tr vi zh", 0.997),
-        ("mlqa", "dev", "de en es hi vi zh", 0.986),  # Arabic, 0.974: its clitics are inside subwords
-        ("tydiqa", "dev", "ar en id ru", 0.99),  # Finnish 0.973, Bengali 0.964: case endings are
+        ("squad", "test", "ar de el en es hi ro ru th tr vi zh", 4, 0.996),
+        ("mlqa", "dev", "de en es hi vi zh", 1, 0.986),  # Arabic, 0.974: its clitics are inside subwords
+        ("tydiqa", "dev", "ar en id ru", 1, 0.99),  # Finnish 0.973, Bengali 0.964: case endings are
     ],
 )
-def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, languages, least):
+def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, languages, step, least):
     from transformers import BertTokenizer
 
     (vocabulary,) = real_data.find(["tokenizer/mbert-cased-vocab.restored.txt"])
@@ -281,11 +192,27 @@ def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, l
     tokenizer = BertTokenizer(vocab=numbers, do_lower_case=False, strip_accents=False)
     task = replace(QA, longest_answer=400)
     for language in languages.split():
-        questions = list(CORPORA[corpus].read(real_data, language, split))
+        questions = list(CORPORA[corpus].read(real_data, language, split))[::step]
         rows = task.encode(questions, tokenizer)
-        answers = task.decode(questions, rows, [right_scores(row) for row in rows])
+        answers = task.decode(questions, rows, [span_scores(row) for row in rows])
         right = [
             normalized(answer, one.language) == normalized(one.answers[0][1], one.language)
             for one, answer in zip(questions, answers, strict=True)
         ]
         assert sum(right) / len(right) >= least, language
+
+
+def test_the_loss_is_the_mean_over_rows_of_start_and_end_among_the_rows_positions(
+    folder, tokenizer, examples
+):
+    model = QA.head(folder, seed=0)
+    rows = QA.encode(examples, tokenizer, limit=26, overlap=6)
+    batch = collate(rows, padding=tokenizer.pad_token_id)
+    with torch.no_grad():
+        scores = QA.scores(model, batch).split([len(row.positions) for row in rows])
+        expected = [
+            torch.nn.functional.cross_entropy(own.T, span_scores(row).argmax(dim=0))
+            for row, own in zip(rows, scores, strict=True)
+        ]
+        torch.testing.assert_close(QA.loss(model, batch), torch.stack(expected).mean(), rtol=1e-4, atol=1e-5)
+    assert len(rows) > len(examples)

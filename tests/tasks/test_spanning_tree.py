@@ -20,7 +20,7 @@ VALUES = {
 
 @cache
 def all_trees(size):
-    """Every single-root tree of so many words, found by trying all heads."""
+    """Every single-root tree of so many words, found by trying all heads; Cayley knows how many."""
 
     def reaches_root(heads, word):
         for _ in range(size):
@@ -31,7 +31,9 @@ def all_trees(size):
 
     every = product(range(size + 1), repeat=size)
     one_root = (heads for heads in every if heads.count(0) == 1)
-    return np.array([h for h in one_root if all(reaches_root(h, word) for word in range(1, size + 1))])
+    trees = np.array([h for h in one_root if all(reaches_root(h, word) for word in range(1, size + 1))])
+    assert len(trees) == size * size ** max(0, size - 2)
+    return trees
 
 
 def totals(scores, trees):
@@ -39,21 +41,16 @@ def totals(scores, trees):
 
 
 @st.composite
-def arc_scores(draw, largest=6, kind=None):
+def arc_scores(draw, largest=5, kind=None):
     size = draw(st.integers(1, largest))
     values = VALUES[kind or draw(st.sampled_from(sorted(VALUES)))]
     drawn = draw(st.lists(values, min_size=size * (size + 1), max_size=size * (size + 1)))
     return np.array(drawn).reshape(size, size + 1)
 
 
-@pytest.mark.parametrize("size", range(1, 7))
-def test_there_are_as_many_single_root_trees_as_cayley_says(size):
-    assert len(all_trees(size)) == size * size ** max(0, size - 2)
-
-
 @given(arc_scores())
-@settings(max_examples=300)
-def test_no_tree_of_at_most_six_words_is_better(scores):
+@settings(max_examples=150)
+def test_no_tree_of_at_most_five_words_is_better(scores):
     heads = best_tree(scores)
     trees = all_trees(len(scores))
     assert is_tree(heads)
@@ -61,15 +58,6 @@ def test_no_tree_of_at_most_six_words_is_better(scores):
     sums = totals(np.where(np.isneginf(scores), -1e6, scores), trees)  # fewest impossible arcs first
     ours = totals(np.where(np.isneginf(scores), -1e6, scores), np.array([heads]))[0]
     assert ours == pytest.approx(sums.max(), rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_random_scores_give_the_best_of_all_trees(seed):
-    rng = np.random.default_rng(seed)
-    for size in range(1, 7):
-        scores = rng.normal(size=(size, size + 1))
-        trees = all_trees(size)
-        assert best_tree(scores) == trees[totals(scores, trees).argmax()].tolist()
 
 
 def best_of_networkx(scores):
@@ -88,7 +76,7 @@ def best_of_networkx(scores):
     return best
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_longer_sentences_are_as_good_as_networkx_finds_them(seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(7, 13))
@@ -98,7 +86,8 @@ def test_longer_sentences_are_as_good_as_networkx_finds_them(seed):
     assert totals(scores, np.array([heads]))[0] == pytest.approx(best_of_networkx(scores))
 
 
-@given(arc_scores(largest=12, kind="any"), st.floats(-100, 100))
+@given(arc_scores(largest=9, kind="any"), st.floats(-100, 100))
+@settings(max_examples=40)
 def test_what_is_added_to_all_heads_of_a_word_changes_nothing(scores, added):
     scores = scores.round()
     changed = scores.copy()
@@ -107,7 +96,8 @@ def test_what_is_added_to_all_heads_of_a_word_changes_nothing(scores, added):
     assert totals(scores, np.array([heads]))[0] == totals(scores, np.array([other]))[0]
 
 
-@given(arc_scores(largest=12))
+@given(arc_scores(largest=9))
+@settings(max_examples=60)
 def test_every_outcome_is_a_tree_and_the_same_each_time(scores):
     before = scores.copy()
     heads = best_tree(scores)

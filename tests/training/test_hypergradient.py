@@ -37,7 +37,7 @@ def loss_in(language):
     def loss(model, batch):
         with active_language(model, language):
             states = model.base_model(input_ids=batch.subwords).last_hidden_state
-        scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.places])
+        scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.masked])
         return nn.functional.cross_entropy(scores.to(next(model.parameters()).dtype), batch.gold)
 
     return loss

@@ -8,8 +8,12 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.language_context import LanguageMaps, active_language, language_maps_of
-from isogloss.encoders.language_files import write_language_maps
+from isogloss.encoders.language_context import (
+    LanguageMaps,
+    active_language,
+    language_maps_of,
+    write_language_maps,
+)
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.nn.language_map import LanguageMap
 from isogloss.training.evaluation import evaluation

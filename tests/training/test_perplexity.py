@@ -42,7 +42,7 @@ def test_perplexity_is_that_of_hugging_faces_loss(model, batches):
     total = hidden = 0
     for batch in batches:
         labels = torch.full_like(batch.subwords, -100).flatten()
-        labels[batch.places] = batch.gold
+        labels[batch.masked] = batch.gold
         with torch.inference_mode():
             loss = model(input_ids=batch.subwords, labels=labels.view_as(batch.subwords)).loss
         total, hidden = total + float(loss) * len(batch.gold), hidden + len(batch.gold)
@@ -84,7 +84,7 @@ def a_stream(lengths):
 
 def whole(batch):
     flat = batch.subwords.flatten().clone()
-    flat[batch.places] = batch.gold
+    flat[batch.masked] = batch.gold
     return flat.view_as(batch.subwords)[:, 1:-1]
 
 
@@ -118,7 +118,7 @@ def test_masks_follow_from_seed_and_language(masking):
         made = held_out_batches(
             stream, DRAWING, Masking(vocabulary=PLAIN), **{"seed": 0, "language": "sw", **how}
         )
-        return torch.cat([batch.places for batch in made])
+        return torch.cat([batch.masked for batch in made])
 
     assert torch.equal(places(), places())
     assert not torch.equal(places(), places(seed=1))

@@ -109,7 +109,7 @@ def test_a_pair_is_a_text_and_its_translation_in_either_order():
     for step in range(60):
         batch = made[step]
         flat = batch.subwords.flatten().clone()
-        flat[batch.places] = batch.gold
+        flat[batch.masked] = batch.gold
         for row in flat.view_as(batch.subwords).tolist():
             end = row.index(VOCABULARY.last)
             (first,) = set(row[1:end])
@@ -158,7 +158,7 @@ def test_a_batch_of_one_language_says_which(seed):
 def test_a_mixed_batch_says_the_language_of_each_row(seed):
     batch = batches(replace(DRAWING, mixed=True), sizes=(1000, 800, 600), seed=seed)[0]
     rows = batch.subwords.flatten().clone()
-    rows[batch.places] = batch.gold
+    rows[batch.masked] = batch.gold
     assert len(batch.languages) == len(batch.subwords) == 6
     for language, row in zip(batch.languages, rows.view_as(batch.subwords), strict=True):
         assert set((row[row > 9] // 10).tolist()) == {CODES.index(language) + 1}
@@ -168,7 +168,7 @@ def test_a_row_of_translations_is_in_both_its_languages():
     sampling = replace(DRAWING, translation=1.0)
     batch = batches(sampling, translated=parallel(30, CODES))[0]
     rows = batch.subwords.flatten().clone()
-    rows[batch.places] = batch.gold
+    rows[batch.masked] = batch.gold
     for language, row in zip(batch.languages, rows.view_as(batch.subwords), strict=True):
         tens = [int(one) // 10 for one in row if one > 9]
         assert language == "+".join(CODES[number - 1] for number in dict.fromkeys(tens))
@@ -194,9 +194,9 @@ def test_parts_are_the_whole_batch(seed, count, mixed, translated):
         assert pieces[0] is None or torch.equal(torch.cat(pieces), getattr(whole, name))
     width, rows_before, places = whole.subwords.size(1), 0, []
     for part in parts:
-        places += (part.places + rows_before * width).tolist()
+        places += (part.masked + rows_before * width).tolist()
         rows_before += len(part.subwords)
-    assert places == whole.places.tolist()
+    assert places == whole.masked.tolist()
     said = [part.languages for part in parts]
     assert set(said) == {whole.languages} or sum(said, ()) == whole.languages
     sizes = {len(part.subwords) for part in parts}

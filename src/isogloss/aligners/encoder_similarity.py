@@ -18,7 +18,7 @@ from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.data.word_links import Aligned, linked_words
-from isogloss.encoders.loading import load_model, load_tokenizer
+from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
 

@@ -14,6 +14,7 @@ from isogloss.core.rows import Gap, Score, SeedSpread
 from isogloss.data.prediction_table import Predictions
 from isogloss.diagnostics.setting import MeasureSetting, main_scores, role_of
 from isogloss.metrics.estimates import mean_std
+from isogloss.tasks import all_measures
 from isogloss.training.evaluation import Evaluation
 
 
@@ -33,7 +34,7 @@ class Scores:
             evaluation = setting.evaluation(language)
             predicted = evaluation.predict(model)
             setting.keep(_predictions(language, evaluation, predicted))
-            measures = evaluation.task.measures(evaluation.gold, predicted)
+            measures = all_measures(evaluation.task, evaluation.gold, predicted)
             rows += [
                 Score(
                     model=setting.subjects[0].id,

@@ -1,6 +1,5 @@
-"""Floor 2: encoder families, subword-to-word maps and windows."""
+"""Floor 2: encoder families, their models and tokenizers on disk, language modules, mixup and gates."""
 
-from isogloss.encoders.attention import fastest_attention, offer_explicit_attention
 from isogloss.encoders.families import (
     FAMILIES,
     Ability,
@@ -10,18 +9,19 @@ from isogloss.encoders.families import (
     family_of,
     require,
 )
+from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import (
-    load_encoder_config,
+    fastest_attention,
     load_masked_lm,
     load_model,
-    load_tokenizer,
     load_whole,
     load_with_new_head,
     names_masked_lm,
+    offer_explicit_attention,
     save_model,
 )
 from isogloss.encoders.new import new_encoder, set_dropout
-from isogloss.encoders.tokenizers import read_tokenizer, train_tokenizer, write_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer, read_tokenizer, train_tokenizer, write_tokenizer
 
 __all__ = [
     "FAMILIES",

@@ -1,7 +1,7 @@
-"""The families of encoders isogloss knows: where things are in each, as values of one table.
+"""The supported families of encoders, as values of one table.
 
 The question "where is the feed-forward of layer i?" is answered here once, for mixup, adapters, language
-switches, freezing, pruning and similarity alike. A family is BERT with what it has otherwise.
+modules, freezing, pruning and similarity alike. Each family is BERT with its differences.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,145 +16,138 @@ from isogloss.core.run_parts import Architecture
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
-Part = Literal[
+ModuleName = Literal[
     "block", "query", "key", "value", "attention_output", "attention_norm", "feed_forward_in",
     "feed_forward_out", "feed_forward_norm",
 ]  # fmt: skip
-"""A single module of a layer."""
+"""A module of a layer."""
 
-Region = Literal["block", "attention", "feed_forward"]
-"""A part of a layer's parameters; attention and feed_forward together make up the block."""
+SubLayer = Literal["block", "attention", "feed_forward"]
+"""A sub-layer, or the whole layer; attention and feed_forward together make up the block."""
 
 Ability = Literal["post-norm", "projections", "new-positions", "attention-kinds"]
-"""What a method may need of a family, and not every family has.
+"""A property that a method may require and some families lack.
 
-post-norm: attention and feed-forward end in their norm, after the residual (else they begin with it).
-projections: queries, keys and values have a module each, and a site names it.
-new-positions: positions can be given, and so be counted anew within a row.
-attention-kinds: how attention is computed can be chosen (else it is explicit).
+post-norm: attention and feed-forward end in a norm, after the residual (else they begin with one).
+projections: queries, keys and values each have a module, named by the site.
+new-positions: position ids can be given, and hence be reset within a row.
+attention-kinds: the attention implementation can be chosen (else it is eager).
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """One layer of an encoder: the dotted names of its modules, seen from the model that was asked.
+    """One layer of an encoder: the dotted names of its modules in the model.
 
-    Each of these modules, dropouts aside, runs exactly once in a forward pass, and returns a tensor or a
-    tuple that begins with one.
+    Except for dropouts, each of these modules runs exactly once per forward pass, and returns a tensor or a
+    tuple that starts with one.
     """
 
     layer: int = 0
-    """Counted from 1, as in the papers."""
+    """From 1, as in the papers."""
 
     block: str = ""
     """The whole layer."""
 
     attention: tuple[str, ...]
-    """The modules that make up the attention sub-layer with its norm, in order."""
+    """The modules of the attention sub-layer with its norm, in order."""
 
     query: str | None
     key: str | None
     value: str | None
-    """The projections, in families with the ability of that name; None in the others."""
+    """The projections; None in families without the ability "projections"."""
 
     attention_output: str
-    """The projection of all heads back to the model's width; an adapter after attention follows it."""
+    """The projection of all heads to the hidden size; adapters after attention follow it."""
 
     attention_norm: str
-    """The norm that closes the attention sub-layer, its input including the residual; in a family without
-    post-norm the one that opens it."""
+    """The norm after attention and its residual; in families without post-norm, the norm before attention."""
 
     attention_dropout: str = ""
-    """The dropout of the attention's weights (it need not run: fused attention only asks for its rate); no
-    name in families without projections."""
+    """The dropout of attention weights (fused attention reads its rate only); empty without "projections"."""
 
     output_dropout: str = ""
-    """The dropout between the attention's output and the residual; no name where nothing is dropped there."""
+    """The dropout between the attention's output and the residual; empty where there is none."""
 
     feed_forward: tuple[str, ...]
-    """The modules that make up the feed-forward sub-layer with its norm, in order."""
+    """The modules of the feed-forward sub-layer with its norm, in order."""
 
     feed_forward_in: str
-    """The projection to the inner width, or to twice that where one half is a gate."""
+    """The projection to the intermediate size, or to twice that in gated feed-forwards."""
 
     feed_forward_out: str
-    """The projection back to the model's width; an adapter after the feed-forward follows it."""
+    """The projection to the hidden size; adapters after the feed-forward follow it."""
 
     feed_forward_norm: str
-    """The norm that closes the layer, its input including the residual; in a family without post-norm the
-    one that opens the feed-forward."""
+    """The norm after feed-forward and residual; in families without post-norm, the norm before the former."""
 
-    def module(self, model: nn.Module, part: Part) -> nn.Module:
-        """Return the module of one part in the model the site was made for, or in a copy of it.
+    def module(self, model: nn.Module, name: ModuleName) -> nn.Module:
+        """Return a module of this layer in the site's model, or in a copy of that.
 
-        ModelError for a projection that is no module of its own.
+        ModelError for a projection without a module of its own.
         """
-        name: str | None = getattr(self, part)
-        if name is None:
-            raise ModelError(f"layer {self.layer}: the {part} projection is no module of its own here.")
-        return model.get_submodule(name)
+        path: str | None = getattr(self, name)
+        if path is None:
+            raise ModelError(f"layer {self.layer}: the {name} projection is no module of its own here.")
+        return model.get_submodule(path)
 
-    def parameters(self, model: nn.Module, region: Region) -> Iterator[tuple[str, nn.Parameter]]:
-        """Give name and parameter of everything in a region of this layer."""
-        where: str | tuple[str, ...] = getattr(self, region)
-        for name in (where,) if isinstance(where, str) else where:
+    def parameters(self, model: nn.Module, sub_layer: SubLayer) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield name and value of each parameter in a sub-layer."""
+        names = {"block": (self.block,), "attention": self.attention, "feed_forward": self.feed_forward}
+        for name in names[sub_layer]:
             yield from model.get_submodule(name).named_parameters(prefix=name)
 
     def renamed(self, rename: Callable[[str], str]) -> "Site":
-        """Return the site with other names for the modules inside of the layer."""
+        """Return the site with all module names inside the layer mapped by a function."""
         changed: dict[str, Any] = {}
-        for field in fields(self):
-            names = getattr(self, field.name)
-            if names and field.name not in ("layer", "block"):
-                changed[field.name] = tuple(map(rename, names)) if isinstance(names, tuple) else rename(names)
+        for name in (one.name for one in fields(self)[2:]):
+            value = getattr(self, name)
+            changed[name] = tuple(map(rename, value)) if isinstance(value, tuple) else value and rename(value)
         return replace(self, **changed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderFamily:
-    """A Hugging Face family of encoders.
-
-    Every verb takes the encoder alone or a model with a head on it.
-    """
+    """A family of Hugging Face encoders. All methods take an encoder or a model with a head."""
 
     name: str
     """The family's ``model_type`` in config.json."""
 
     about: str
-    """What it is, in a line."""
+    """One-line description."""
 
     first_position: int
-    """Position number of the first subword of a text."""
+    """Position id of the first subword of a text."""
 
     lacks: Mapping[Ability, str]
-    """What the family has not, with what it does instead; ask through ``require``."""
+    """The abilities it lacks, with what it does instead; see ``require``."""
 
     layers: str
-    """Where in the encoder the layers are, under their numbers from 0."""
+    """Name of the list of layers in the encoder."""
 
     layer: Site
-    """What is where in each of them, by its name inside of the layer."""
+    """Names of the modules in each layer, relative to it."""
 
     architecture: Mapping[str, str]
-    """The fields of config.json, by those of an architecture."""
+    """Field of config.json for each field of ``Architecture``."""
 
-    otherwise: Callable[[Architecture], Mapping[str, Any]]
-    """What else config.json says of an architecture; ConfigError where the family has no such."""
+    extra_config: Callable[[Architecture], Mapping[str, object]]
+    """Further fields of config.json; ConfigError for architectures that the family does not allow."""
 
     dropouts: tuple[str, ...]
-    """The fields of config.json that say how much the encoder drops while it trains."""
+    """The dropout rates in config.json."""
 
     tokenizer: str
-    """The class of transformers that a new encoder's tokenizer is."""
+    """Class in transformers of a new encoder's tokenizer."""
 
     masked_lm_scores: Callable[["PreTrainedModel", Tensor], Tensor]
-    """Run a masked-LM model's head on last-layer states [… dim]; returns [… vocabulary]."""
+    """Apply a masked-LM model's head to last-layer states [… dim]; returns [… vocabulary]."""
 
     tag_scores: Callable[["PreTrainedModel", Tensor], Tensor]
-    """Run a token classifier's head on last-layer states [… dim]; returns [… label]."""
+    """Apply a token classifier's head to last-layer states [… dim]; returns [… label]."""
 
     def sites(self, encoder: "PreTrainedModel") -> list[Site]:
-        """List the layers from the first to the last."""
+        """Return the layers from first to last."""
         prefix = f"{encoder_prefix(encoder)}{self.layers}."
         blocks = [f"{prefix}{number}" for number in range(encoder.config.num_hidden_layers)]
         return [
@@ -163,31 +156,31 @@ class EncoderFamily:
         ]
 
     def embeddings(self, encoder: "PreTrainedModel") -> nn.Module:
-        """Return the module whose output enters the first layer."""
+        """Return the module whose output is the first layer's input."""
         embeddings: nn.Module = encoder.get_submodule(f"{encoder_prefix(encoder)}embeddings")
         return embeddings
 
     def longest_text(self, config: "PreTrainedConfig") -> int:
-        """Return the most subwords, special ones included, of a text as in pretraining.
+        """Return the longest text seen in pretraining, in subwords including special ones.
 
-        Where positions have a table, longer texts fail; elsewhere they work with less accuracy.
+        Longer texts fail with absolute positions, and lose accuracy with relative ones.
         """
         return int(config.max_position_embeddings) - self.first_position
 
-    def shape(self, architecture: Architecture, *, padding: int) -> dict[str, Any]:
-        """Say an architecture in the family's own fields of config.json; ConfigError when it has no such.
+    def shape(self, architecture: Architecture, *, padding: int) -> dict[str, object]:
+        """Return an architecture as fields of config.json; ConfigError if the family does not allow it.
 
-        ``padding`` is the subword texts are padded with. Vocabulary, special subwords and dropout are said
+        ``padding`` is the id of the padding subword. Vocabulary, special subwords and dropout are set
         elsewhere.
         """
         shape = {field: getattr(architecture, name) for name, field in self.architecture.items()}
-        if self.first_position:  # Positions up to padding's are counted too.
+        if self.first_position:  # The position table also has rows for ids up to that of padding.
             shape[self.architecture["positions"]] += padding + 1
-        return {**shape, **self.otherwise(architecture)}
+        return {**shape, **self.extra_config(architecture)}
 
 
 def encoder_prefix(model: "PreTrainedModel") -> str:
-    """Return what the names of the encoder's modules begin with: "bert." in a model, "" in an encoder."""
+    """Return the prefix of the encoder's module names: "bert." in a model, "" in an encoder."""
     return "" if model.base_model is model else f"{model.base_model_prefix}."
 
 
@@ -218,35 +211,29 @@ BERT = EncoderFamily(
         "feed_forward": "intermediate_size",
         "positions": "max_position_embeddings",
     },
-    otherwise=lambda _: {"type_vocab_size": 2},
+    extra_config=lambda _: {"type_vocab_size": 2},
     dropouts=("hidden_dropout_prob", "attention_probs_dropout_prob"),
     tokenizer="BertTokenizer",
     masked_lm_scores=lambda model, states: model.cls(states),
     tag_scores=lambda model, states: model.classifier(model.dropout(states)),
 )
-"""Two segments, positions from 0.
-
-Its layer is the post-norm one of the original Transformer: each sub-layer ends in dropout, residual and norm
-(Vaswani et al. 2017, Section 3.1).
-"""
+"""Two segments, positions from 0; post-norm layers as in the original Transformer, where each sub-layer ends
+in dropout, residual and norm (Vaswani et al. 2017, Section 3.1)."""
 
 XLM_ROBERTA = replace(
     BERT,
     name="xlm-roberta",
     about="RoBERTa (Liu et al. 2019) and those built like it: XLM-R (Conneau et al. 2020), CamemBERT.",
     first_position=2,
-    otherwise=lambda _: {"type_vocab_size": 1},
+    extra_config=lambda _: {"type_vocab_size": 1},
     tokenizer="XLMRobertaTokenizer",
     masked_lm_scores=lambda model, states: model.lm_head(states),
 )
-"""BERT's layers, one segment.
-
-Positions count from the padding's number (1) on: padding takes position 1, a text begins at 2.
-"""
+"""BERT's layers, one segment. Padding has position 1, its id; texts start at position 2."""
 
 CAMEMBERT = replace(XLM_ROBERTA, name="camembert")
 ROBERTA = replace(XLM_ROBERTA, name="roberta", tokenizer="RobertaTokenizer")
-"""Its subwords are of bytes."""
+"""Byte-level subwords."""
 
 DISTILBERT = replace(
     BERT,
@@ -273,7 +260,7 @@ DISTILBERT = replace(
         "feed_forward": "hidden_dim",
         "positions": "max_position_embeddings",
     },
-    otherwise=lambda _: {},
+    extra_config=lambda _: {},
     dropouts=("dropout", "attention_dropout"),
     tokenizer="DistilBertTokenizer",
     masked_lm_scores=lambda model, states: model.vocab_projector(
@@ -282,8 +269,8 @@ DISTILBERT = replace(
 )
 
 
-def _mdeberta_v3(architecture: Architecture) -> dict[str, Any]:
-    """Configure attention as mDeBERTa-v3: by distances alone, no segments."""
+def _mdeberta_v3(architecture: Architecture) -> dict[str, object]:
+    """Configure attention as in mDeBERTa-v3: relative positions only, no segments."""
     return {
         "relative_attention": True,
         "pos_att_type": ["p2c", "c2p"],
@@ -291,12 +278,12 @@ def _mdeberta_v3(architecture: Architecture) -> dict[str, Any]:
         "norm_rel_ebd": "layer_norm",
         "position_biased_input": False,
         "type_vocab_size": 0,
-        "position_buckets": max(1, architecture.positions // 2),  # It tells 256 to either side apart, of 512.
+        "position_buckets": max(1, architecture.positions // 2),  # 256 buckets for 512 positions.
     }
 
 
 def _deberta_masked_lm(model: "PreTrainedModel", states: Tensor) -> Tensor:
-    """Run the one of DebertaV2ForMaskedLM's two heads that ``legacy`` in config.json chooses."""
+    """Apply one of the two heads of DebertaV2ForMaskedLM, as ``legacy`` in config.json selects."""
     if model.config.legacy:
         return cast(Tensor, model.cls(states))
     return cast(Tensor, model.lm_predictions(states, model.deberta.embeddings.word_embeddings))
@@ -313,19 +300,18 @@ DEBERTA = replace(
         "attention-kinds": "computes attention in its own way",
     },
     layer=replace(BERT.layer, query=None, key=None, value=None, attention_dropout="", output_dropout=""),
-    otherwise=_mdeberta_v3,
+    extra_config=_mdeberta_v3,
     tokenizer="DebertaV2Tokenizer",
     masked_lm_scores=_deberta_masked_lm,
 )
-"""BERT's layers around its own attention; in config.json all of them are ``deberta-v2``.
+"""BERT's layers with disentangled attention; v2 and v3 share the ``model_type``.
 
-Where the first layer is followed by a convolution (v2-xlarge), that is part of no site. A layer and its
-attention return tuples.
+The convolution after the first layer (v2-xlarge) belongs to no site. Layers and attention return tuples.
 """
 
 
-def _even_heads(architecture: Architecture) -> dict[str, Any]:
-    """Refuse heads of odd width."""
+def _even_heads(architecture: Architecture) -> dict[str, object]:
+    """Raise ConfigError for heads of odd width."""
     width = architecture.dim // architecture.heads
     if width % 2:
         raise ConfigError(
@@ -357,27 +343,26 @@ MODERNBERT = replace(
         feed_forward_out="mlp.Wo",
         feed_forward_norm="mlp_norm",
     ),
-    otherwise=_even_heads,
+    extra_config=_even_heads,
     dropouts=("embedding_dropout", "attention_dropout", "mlp_dropout", "classifier_dropout"),
     tokenizer="PreTrainedTokenizerFast",
     masked_lm_scores=lambda model, states: model.decoder(model.head(states)),
     tag_scores=lambda model, states: model.classifier(model.drop(model.head(states))),
 )
-"""No segments; the last hidden states are normed after the last layer. The first layer's attention norm does
-nothing: the embeddings are normed already. Two layers of three look no farther than ``local_attention``.
-"""
+"""No segments, a final norm after the last layer. The first attention norm is the identity, since embeddings
+are normed already. Two of three layers have local attention (``local_attention``)."""
 
 _ALL = (BERT, CAMEMBERT, DEBERTA, DISTILBERT, MODERNBERT, ROBERTA, XLM_ROBERTA)
 FAMILIES = {family.name: family for family in _ALL}
 
 
 def family_of(model: "PreTrainedModel") -> EncoderFamily:
-    """Return the family of an encoder, or of a model with a head; ModelError when it is not known."""
+    """Return the family of an encoder or of a model with a head; ModelError for unsupported ones."""
     return family_named(model.config.model_type, type(model).__name__)
 
 
 def family_named(model_type: str, where: str) -> EncoderFamily:
-    """Return the family of a ``model_type``; ModelError, naming ``where``, when it is not known."""
+    """Return the family of a ``model_type``; ModelError, naming ``where``, for unsupported ones."""
     if model_type not in FAMILIES:
         raise ModelError(
             f"{where}: the architecture {model_type!r} is not supported."
@@ -387,10 +372,10 @@ def family_named(model_type: str, where: str) -> EncoderFamily:
 
 
 def require(family: EncoderFamily, *abilities: Ability, what: str) -> None:
-    """Raise ModelError, with the reason and the families that can, unless a family has these abilities.
+    """Raise ModelError, with the reason and alternatives, unless a family has these abilities.
 
-    ``what`` says what needs them, as in "X-Mixup mixes after a post-norm self-attention". A name in
-    config.json is enough to ask (``family_named``), so that a plan can before anything is loaded.
+    ``what`` explains the requirement, as in "X-Mixup mixes after a post-norm self-attention". With
+    ``family_named``, plans can be checked before anything is loaded.
     """
     for ability in abilities:
         if ability in family.lacks:

@@ -1,43 +1,55 @@
-"""From a folder or a model's name to a folder with all that is needed, and what to do where something lacks.
+"""Model folders: found locally or on the Hugging Face hub, checked, and loaded safely.
 
-A folder is looked at before anything is loaded from it. A name of the Hugging Face hub is looked up in the
-local cache, then downloaded.
+A folder is checked before anything is loaded from it. A name on the hub is looked up in the local cache, then
+downloaded. No code that comes with a model is ever run.
 """
 
 import errno
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean
 from isogloss.core.records import storage_error
+from isogloss.encoders.families import family_named
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spm.model")
-"""Any one of these is enough to make a fast tokenizer."""
+"""Each of these suffices to build a fast tokenizer."""
 
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
-"""Those of them that a package of their own reads."""
+"""Those that require the packages sentencepiece and protobuf."""
+
+CONFIG_FILES = ("*.json",)
+TOKENIZER_FILES = (*CONFIG_FILES, "*.txt", "*.model")
+MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
+"""Patterns of the files downloaded from the hub."""
+
+Json: TypeAlias = dict[str, Any]
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
-    """Return the folder a name or path stands for; what is on the hub is downloaded by these patterns."""
+    """Return the folder of a path or hub name; hub files matching the patterns are downloaded."""
     path = Path(source).expanduser()
-    beside_folders = "/" in str(source) and path.parent.is_dir()
-    if isinstance(source, str) and _HUB_NAME.fullmatch(source) and not path.exists() and not beside_folders:
+    path_exists = "/" in str(source) and path.parent.is_dir()
+    if isinstance(source, str) and _HUB_NAME.fullmatch(source) and not path.exists() and not path_exists:
         return hub_folder(source, patterns, complete)
     return existing_folder(path)
 
 
 def existing_folder(path: Path) -> Path:
-    """Return the path if it is a folder; ModelError with the nearest name beside it otherwise."""
+    """Return the path of an existing folder; ModelError with the nearest name otherwise."""
     if path.is_dir():
         return path
     what = "this is a file, not a model folder" if path.exists() else "no such folder"
@@ -48,8 +60,8 @@ def existing_folder(path: Path) -> Path:
     )
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return config.json as it stands."""
+def read_config(folder: Path) -> Json:
+    """Return the content of config.json."""
     if not (folder / CONFIG).is_file():
         raise ModelError(
             f"{folder}: no {CONFIG}, so this is no model folder{_found(folder)}. Give a folder written by "
@@ -59,36 +71,33 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def check_tokenizer(folder: Path) -> None:
-    """Raise ModelError unless there is a tokenizer in the folder."""
+    """Raise ModelError unless the folder holds a usable tokenizer."""
     if not any((folder / name).is_file() for name in TOKENIZERS):
         raise ModelError(
             f"{folder}: no tokenizer ({', '.join(TOKENIZERS)}){_found(folder)}. Save the encoder's own "
             f"tokenizer there: AutoTokenizer.from_pretrained(NAME).save_pretrained({str(folder)!r})."
         )
     if not any((folder / name).is_file() for name in TOKENIZERS if name not in SENTENCEPIECE):
-        _check_sentencepiece(next(folder / name for name in SENTENCEPIECE if (folder / name).is_file()))
-
-
-def _check_sentencepiece(model: Path) -> None:
-    try:
-        import_module("sentencepiece.sentencepiece_model_pb2")
-    except ImportError as error:
-        raise ModelError(
-            f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are not "
-            f"both installed. Install them (pip install sentencepiece protobuf), or save the tokenizer as "
-            f"tokenizer.json where they are."
-        ) from error
+        model = next(folder / name for name in SENTENCEPIECE if (folder / name).is_file())
+        try:
+            import_module("sentencepiece.sentencepiece_model_pb2")
+        except ImportError as error:
+            raise ModelError(
+                f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are "
+                f"not both installed. Install them (pip install sentencepiece protobuf), or save the "
+                f"tokenizer as tokenizer.json where they are."
+            ) from error
 
 
 def check_weights(folder: Path, auto_class: str) -> None:
-    """Raise ModelError unless the weights are there, all of them, as undamaged safetensors."""
+    """Raise ModelError unless all weights exist as undamaged safetensors."""
     from safetensors import SafetensorError, safe_open
 
     for path in weight_files(folder, auto_class):
         if not path.is_file():
             raise ModelError(f"{path}: this part of the weights is missing. Copy or download it again.")
         try:
-            with safe_open(path, framework="pt"):  # Reads the header and compares it with the file's length.
+            with safe_open(path, framework="pt"):  # Checks the header against the file size.
                 pass
         except SafetensorError as error:
             raise ModelError(
@@ -98,7 +107,7 @@ def check_weights(folder: Path, auto_class: str) -> None:
 
 
 def has_weights(folder: Path) -> bool:
-    """Tell whether config and safetensors, all shards of them, are in the folder."""
+    """Return whether config and safetensors, including all shards, are in the folder."""
     if not (folder / CONFIG).is_file():
         return False
     if (folder / WEIGHTS).is_file():
@@ -107,17 +116,17 @@ def has_weights(folder: Path) -> bool:
 
 
 def has_tokenizer(folder: Path) -> bool:
-    """Tell whether there are a config and a tokenizer in the folder."""
+    """Return whether a config and a tokenizer are in the folder."""
     return (folder / CONFIG).is_file() and any((folder / name).is_file() for name in TOKENIZERS)
 
 
 def has_config(folder: Path) -> bool:
-    """Tell whether there is a config in the folder."""
+    """Return whether a config is in the folder."""
     return (folder / CONFIG).is_file()
 
 
 def weight_files(folder: Path, auto_class: str) -> list[Path]:
-    """Return the safetensors files of a folder; ModelError when there are none."""
+    """Return the safetensors files of a folder; ModelError if there are none."""
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():
@@ -139,7 +148,7 @@ def _shards(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(set(index.get("weight_map", {}).values()))]
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> Json:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -154,21 +163,21 @@ def _found(folder: Path) -> str:
     return f" (found: {', '.join(names[:6])}{' …' if len(names) > 6 else ''})" if names else " (it is empty)"
 
 
-def differing(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Name what is not on both sides, or not the same on both."""
+def differing(expected: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
+    """Return the keys with different values in two mappings, or missing in one."""
     return sorted(name for name in {**expected, **found} if expected.get(name) != found.get(name))
 
 
 def one_line(error: Exception) -> str:
-    """Say what an error of another library says, in one line."""
+    """Return an error's type and message in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
-    """Return a folder with the files of a hub model that match the patterns.
+    """Return the folder of a hub model, with the files that match the patterns.
 
-    What is in the cache and ``complete`` is used without asking the network. An interrupted download is
-    taken up where it stopped. ModelError when the hub itself has not all that is needed.
+    A ``complete`` folder in the cache is used without the network. Interrupted downloads are resumed.
+    ModelError if the hub lacks required files.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
@@ -182,12 +191,19 @@ def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bo
     if cached and complete(cached):
         return cached
     try:
-        # Subfolders hold the same weights in other formats.
+        # Subfolders hold the weights in other formats.
         folder = Path(snapshot_download(name, allow_patterns=list(patterns), ignore_patterns=["*/*"]))
-    except Exception as error:  # The hub's client lets through errors of several HTTP libraries.
+    except Exception as error:  # The hub's client raises errors of several HTTP libraries.
         raise _download_error(name, error) from error
     if not complete(folder):
-        raise _incomplete(name, folder, patterns)
+        found = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+        raise ModelError(
+            f"{name}: of {', '.join(patterns)} the Hugging Face hub has {found}, which is not enough. If its "
+            f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if "
+            f"you trust where they come from: from transformers import AutoModel, AutoTokenizer; "
+            f"AutoModel.from_pretrained({name!r}).save_pretrained('FOLDER'); "
+            f"AutoTokenizer.from_pretrained({name!r}).save_pretrained('FOLDER'). Then give FOLDER."
+        )
     return folder
 
 
@@ -212,12 +228,40 @@ def _download_error(name: str, error: Exception) -> IsoglossError:
     )
 
 
-def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
-    found = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
-    return ModelError(
-        f"{name}: of {', '.join(patterns)} the Hugging Face hub has {found}, which is not enough. If its "
-        f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if you "
-        f"trust where they come from: from transformers import AutoModel, AutoTokenizer; "
-        f"AutoModel.from_pretrained({name!r}).save_pretrained('FOLDER'); "
-        f"AutoTokenizer.from_pretrained({name!r}).save_pretrained('FOLDER'). Then give FOLDER."
-    )
+def load_encoder_config(source: str | Path) -> "PreTrainedConfig":
+    """Load the configuration of a folder or hub name; ModelError for unsupported architectures."""
+    from transformers import AutoConfig
+
+    folder = find_folder(source, CONFIG_FILES, has_config)
+    family_named(str(read_config(folder).get("model_type", "")), str(folder / CONFIG))
+    return from_pretrained(AutoConfig, folder, {})
+
+
+def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object]) -> Any:
+    """Call ``from_pretrained`` of a transformers Auto class, offline and without remote code; ModelError."""
+    try:
+        with quiet():
+            return auto_class.from_pretrained(  # type: ignore[attr-defined]
+                folder, local_files_only=True, trust_remote_code=False, **options
+            )
+    except Exception as error:  # Configs, tokenizers and weights fail with errors of their own.
+        raise ModelError(
+            f"{folder}: transformers cannot load this folder with {auto_class.__name__} ({one_line(error)}). "
+            f"Copy or download the folder again."
+        ) from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress transformers' progress bars and warnings; isogloss raises errors instead."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

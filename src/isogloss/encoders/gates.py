@@ -1,13 +1,11 @@
-"""Gates over an encoder's parameters: for each weight or row of a matrix, each attention head, each neuron.
+"""Gates over an encoder's parameters: for each weight or row of a matrix, attention head, or neuron.
 
-A gate is a number from 0 (pruned) to 1 (kept) that parameters are multiplied by; biases go with their rows,
-norms and embeddings have none. A head's gate multiplies what the output projection makes of the head, a
-neuron's what the feed-forward's does of the neuron: once each, and where it is 0, all that leads there is
-idle too and counts as pruned. Everything is found by the sites of the encoder's family.
+A gate between 0 (pruned) and 1 (kept) is multiplied with parameters. Biases share their row's gate; norms and
+embeddings have none. Gates of heads and neurons multiply their columns of the output projection; parameters
+that lead to a closed one have no effect, and count as pruned. Parameters are found by the family's sites.
 
-The gates that were learned for a language are its mask. A measurement of gates (the diagnostic
-language-gates) leaves masks beside its record; with one, an encoder is pruned for its language and saved as
-an ordinary folder that everything else can start from.
+The gates learned for a language are its mask. The diagnostic language-gates writes masks beside its record;
+an encoder pruned with one is saved as an ordinary folder.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,32 +23,32 @@ from isogloss.data.tensor_file import ENDING, read_tensors
 from isogloss.encoders.families import Site, family_of
 from isogloss.encoders.folders import differing
 from isogloss.encoders.language_modules import encoder_of, site_of
-from isogloss.encoders.loading import load_tokenizer, load_whole, save_model
+from isogloss.encoders.loading import load_whole, save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.nn.hard_concrete import CLOSED_BELOW
 
 ATTENTION, FEED_FORWARD = "attention", "feed-forward"
 NONE = "none"
 OF_ATTENTION = ("weight", "row", "head", NONE)
 OF_FEED_FORWARD = ("weight", "row", "neuron", NONE)
-"""What has a gate of its own."""
+"""Kinds of units with a gate each."""
 
 FILE = "masks"
-"""Name, without its ending, of the file beside a record."""
+"""Name, without suffix, of the file beside a record."""
 
 LOG_ALPHA, ABOVE = "log_alpha", "above"
-"""What names in the file begin with: gates, and the log α above which they are kept. What begins otherwise
-was derived from these."""
+"""Prefixes of names in the file: gates, and the log α above which they are kept. All else is derived."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateKinds:
-    """What has a gate of its own, in attention and in feed-forward; "none": nothing there."""
+    """The units with gates in attention and in feed-forward; "none" for no gates."""
 
     attention: str = "row"
     feed_forward: str = "row"
 
     def __post_init__(self) -> None:
-        """Refuse a kind there is not."""
+        """Raise ConfigError for an unknown kind."""
         for field, known in (("attention", OF_ATTENTION), ("feed_forward", OF_FEED_FORWARD)):
             if getattr(self, field) not in known:
                 raise unknown_name(f"gates: {field}", "kind of gate", getattr(self, field), known)
@@ -58,41 +56,41 @@ class GateKinds:
 
 @dataclass(frozen=True)
 class Member:
-    """A parameter that has its share in a group of gates, and how gates lie over it."""
+    """A parameter with gates of a group, and how they are broadcast over it."""
 
     name: str
-    """Dotted, from the model on."""
+    """Dotted name in the model."""
     dim: Literal["rows", "columns", "numbers"]
     each: int = 1
-    """Neighbouring rows or columns that one gate has."""
+    """Consecutive rows or columns per gate."""
     times: int = 1
-    """How often all gates come, one set after the other."""
+    """Repetitions of the whole set of gates."""
 
     def over(self, gates: Tensor, parameter: Tensor) -> Tensor:
-        """Lay gates over the parameter: what comes back can be multiplied with it."""
+        """Return gates in a shape that can be multiplied with the parameter."""
         if self.dim == "numbers":
             return gates
-        laid = gates.view(1, -1, 1).expand(self.times, -1, self.each).reshape(-1)
-        return laid if self.dim == "columns" or parameter.ndim == 1 else laid.unsqueeze(-1)
+        repeated = gates.view(1, -1, 1).expand(self.times, -1, self.each).reshape(-1)
+        return repeated if self.dim == "columns" or parameter.ndim == 1 else repeated.unsqueeze(-1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateGroup:
-    """Gates of one kind in one place of a layer: of a matrix, of all heads, of all neurons."""
+    """Gates of one kind in a layer: of a matrix, of all heads, or of all neurons."""
 
     name: str
-    """Of the place, the same in an encoder and in a model with a head, whatever language is read."""
+    """The same in an encoder and in a model with a head, for all languages."""
     layer: int
-    """Counted from 1."""
+    """From 1."""
     module: str
     """attention or feed-forward."""
     shape: tuple[int, ...]
     parameters: int
-    """Numbers that are pruned with one gate."""
+    """Parameters pruned per gate."""
     acts: tuple[Member, ...]
-    """What is multiplied by the gates."""
+    """The parameters multiplied by the gates."""
     idle: tuple[Member, ...] = ()
-    """What besides has no effect where a gate is 0."""
+    """Further parameters without effect where a gate is 0."""
 
     @property
     def size(self) -> int:
@@ -101,9 +99,9 @@ class GateGroup:
 
 
 def gate_groups(model: nn.Module, kinds: GateKinds, *, language: str = "") -> list[GateGroup]:
-    """List the groups of an encoder, or of the encoder in a model, from the first layer to the last.
+    """Return the groups of an encoder, or of a model's encoder, from the first layer to the last.
 
-    Of an encoder with language modules those that the language's text runs through, under the same names.
+    With language modules, those of the language are gated, under the same names.
     """
     sites = family_of(model).sites(model)
     own = [site_of(model, site, language) for site in sites] if language else sites
@@ -112,25 +110,25 @@ def gate_groups(model: nn.Module, kinds: GateKinds, *, language: str = "") -> li
 
 @contextmanager
 def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> Iterator[None]:
-    """Let a model run with its parameters times their gates for a while; gradients reach the gates.
+    """Run a model with its parameters multiplied by gates, with gradients for the gates.
 
-    The parameters stay where and as they are. Groups without gates are left open.
+    The parameters are unchanged. Groups without gates are left open.
     """
-    places = [
+    members = [
         (*_module_of(model, member), member, gates[group.name])
         for group in groups
         if group.name in gates
         for member in group.acts
     ]
     before = [
-        (module, name, vars(module).get(name), module.get_parameter(name)) for module, name, *_ in places
+        (module, name, vars(module).get(name), module.get_parameter(name)) for module, name, *_ in members
     ]
     try:
-        for module, name, member, gate in places:
+        for module, name, member, gate in members:
             weight = getattr(module, name)
             product = weight.detach() * member.over(gate.to(weight.dtype), weight)
-            # An attribute hides the parameter of its name, which stays registered. One without gradient is a
-            # parameter too, so that scoring may convert it for a while.
+            # An attribute hides the parameter of its name, which stays registered. Without gradient it is a
+            # parameter itself, so that scoring can convert its dtype.
             frozen = not product.requires_grad
             vars(module)[name] = nn.Parameter(product, requires_grad=False) if frozen else product
         yield
@@ -143,7 +141,7 @@ def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Ten
 
 
 def prune(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Tensor]) -> None:
-    """Multiply a model's parameters by their gates for good; what is idle becomes 0 as well."""
+    """Multiply a model's parameters by their gates permanently; parameters without effect become 0."""
     with torch.no_grad():
         for group in groups:
             gate = gates[group.name]
@@ -155,16 +153,16 @@ def prune(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Ten
 
 @contextmanager
 def frozen(model: nn.Module) -> Iterator[None]:
-    """Let no parameter of a model ask for a gradient for a while, and drop nothing."""
+    """Disable gradients of all parameters, and dropout."""
     training = model.training
-    asked = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
     try:
         model.eval()
-        for parameter in asked:
+        for parameter in trainable:
             parameter.requires_grad_(False)
         yield
     finally:
-        for parameter in asked:
+        for parameter in trainable:
             parameter.requires_grad_(True)
         model.train(training)
 
@@ -175,8 +173,8 @@ def _multiply(model: nn.Module, member: Member, gates: Tensor) -> None:
 
 
 def _module_of(model: nn.Module, member: Member) -> tuple[nn.Module, str]:
-    place, _, name = member.name.rpartition(".")
-    return model.get_submodule(place), name
+    module, _, name = member.name.rpartition(".")
+    return model.get_submodule(module), name
 
 
 def _groups(model: nn.Module, site: Site, kinds: GateKinds) -> Iterator[GateGroup]:
@@ -193,7 +191,7 @@ def _groups(model: nn.Module, site: Site, kinds: GateKinds) -> Iterator[GateGrou
 
 
 def _of_matrices(model: nn.Module, site: Site, module: str, kind: str) -> Iterator[GateGroup]:
-    """Give each matrix of a region its gates: one for each number, or for each row and its bias."""
+    """Yield the gates of each matrix in a sub-layer: one per weight, or per row and its bias."""
     for key, name, linear in _matrices(model, site, module):
         members = [Member(f"{name}.weight", "numbers" if kind == "weight" else "rows")]
         if kind == "row" and linear.bias is not None:
@@ -209,7 +207,7 @@ def _of_matrices(model: nn.Module, site: Site, module: str, kind: str) -> Iterat
 
 
 def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count: int) -> GateGroup:
-    """Give each head or neuron a gate: on its columns of the matrix that all of them come out through."""
+    """Return the gates of all heads or neurons, over their columns of the output projection."""
     module, name = what
     wide = _linear(model, out).in_features
     acts = Member(f"{out}.weight", "columns", each=wide // count)
@@ -233,10 +231,10 @@ def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count:
 
 
 def _matrices(model: nn.Module, site: Site, module: str) -> Iterator[tuple[str, str, nn.Linear]]:
-    """Give each linear layer of a region: the name of its place, its own name, itself."""
-    for region in site.attention if module == ATTENTION else site.feed_forward:
-        outside = region.rpartition(".")[0]
-        for name, part in model.get_submodule(region).named_modules(prefix=region):
+    """Yield the group name, module name and module of each linear layer in a sub-layer."""
+    for top in site.attention if module == ATTENTION else site.feed_forward:
+        outside = top.rpartition(".")[0]
+        for name, part in model.get_submodule(top).named_modules(prefix=top):
             if isinstance(part, nn.Linear):
                 yield f"layer.{site.layer}{name.removeprefix(outside)}", name, part
 
@@ -247,64 +245,61 @@ def _linear(model: nn.Module, name: str) -> nn.Linear:
 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
-    """The gates of one language, learned once."""
+    """The gates learned for a language in one draw."""
 
     language: str
     draw: int
-    """Number of the time they were learned, from 0."""
+    """Number of the repetition, from 0."""
     kinds: GateKinds
     log_alpha: Mapping[str, Tensor]
-    """π, by group of gates."""
+    """log α by group of gates (π in the paper)."""
     above: float = CLOSED_BELOW
-    """A gate is kept whose log α is above this."""
+    """Gates with log α above this are kept."""
 
     def kept(self, group: str) -> Tensor:
-        """Return which gates of a group are kept."""
+        """Return [gate]: whether each gate of a group is kept."""
         return self.log_alpha[group] > self.above
 
     def gates(self) -> dict[str, Tensor]:
-        """Return the binary gates a model is used with: 0 (pruned) or 1 (as it is)."""
+        """Return the binary gates of each group: 0 (pruned) or 1 (kept)."""
         return {name: self.kept(name).to(one.dtype) for name, one in self.log_alpha.items()}
 
 
 def mask_tensors(masks: Iterable[Mask]) -> dict[str, Tensor]:
-    """Name the tensors of masks as they stand in a file."""
+    """Return the tensors of masks by their names in a file."""
     found: dict[str, Tensor] = {}
     for mask in masks:
-        place = f"{mask.language}/{mask.draw}"
-        found[f"{ABOVE}/{place}"] = torch.tensor(mask.above)
-        found |= {f"{LOG_ALPHA}/{place}/{name}": one for name, one in mask.log_alpha.items()}
+        key = f"{mask.language}/{mask.draw}"
+        found[f"{ABOVE}/{key}"] = torch.tensor(mask.above)
+        found |= {f"{LOG_ALPHA}/{key}/{name}": one for name, one in mask.log_alpha.items()}
     return found
 
 
 def about_masks(kinds: GateKinds) -> dict[str, Value]:
-    """Say what a file must know of its masks."""
+    """Return the metadata of a file of masks."""
     return {"attention": kinds.attention, "feed_forward": kinds.feed_forward}
 
 
 def read_masks(path: Path) -> list[Mask]:
-    """Read all masks of a file, by language, and then in the order they were learned.
-
-    StorageError where it is damaged, not there, or holds no masks.
-    """
+    """Read all masks of a file, by language and draw; StorageError for missing, damaged or other files."""
     tensors, about = read_tensors(path)
     parts = [(name.split("/", 3), torch.from_numpy(one)) for name, one in tensors.items()]
     above = {(key[1], int(key[2])): float(one) for key, one in parts if key[0] == ABOVE}
     if not above or not {"attention", "feed_forward"} <= about.keys():
         raise StorageError(f"{path}: this file holds no masks. Give the {FILE}{ENDING} of language-gates.")
     kinds = GateKinds(attention=str(about["attention"]), feed_forward=str(about["feed_forward"]))
-    gates: dict[tuple[str, int], dict[str, Tensor]] = {place: {} for place in sorted(above)}
+    gates: dict[tuple[str, int], dict[str, Tensor]] = {mask: {} for mask in sorted(above)}
     for key, one in parts:
         if key[0] == LOG_ALPHA:
             gates[key[1], int(key[2])][key[3]] = one
     return [
-        Mask(language=place[0], draw=place[1], kinds=kinds, log_alpha=own, above=above[place])
-        for place, own in gates.items()
+        Mask(language=language, draw=draw, kinds=kinds, log_alpha=own, above=above[language, draw])
+        for (language, draw), own in gates.items()
     ]
 
 
 def read_mask(path: Path, language: str, *, draw: int = 0) -> Mask:
-    """Read a language's mask; ConfigError, naming those there are, where there is none."""
+    """Read a language's mask; ConfigError with the available ones if there is none."""
     masks = {(mask.language, mask.draw): mask for mask in read_masks(path)}
     if (language, draw) in masks:
         return masks[language, draw]
@@ -316,11 +311,10 @@ def read_mask(path: Path, language: str, *, draw: int = 0) -> Mask:
 
 
 def prune_encoder(source: str | Path, mask: Mask, folder: Path) -> None:
-    """Save an encoder, pruned by a mask, as an ordinary folder: head, pooler and tokenizer with it.
+    """Save an encoder pruned with a mask as an ordinary folder, including head, pooler and tokenizer.
 
-    Of an encoder with language modules those of the mask's language are pruned, and what all share.
-
-    ModelError where the mask was learned on an encoder of another shape.
+    With language modules, those of the mask's language and shared parameters are pruned. ModelError for a
+    mask of an encoder of other shapes.
     """
     model, tokenizer = load_whole(source), load_tokenizer(source)
     groups = gate_groups(model, mask.kinds, language=mask.language)

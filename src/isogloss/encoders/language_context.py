@@ -1,37 +1,65 @@
-"""Saying which language a model reads, for all that depends on it: language modules and language maps.
+"""The language that a model is reading, and what depends on it: language modules and language maps.
 
-With maps, states are mapped after the last layer onto the source language's. A model that is loaded carries
-them, whatever head is put on it, until it is saved again; fine-tuning changes the encoder, and leaves its
-maps as they are. A model with neither maps nor modules reads every language alike, and nothing is done.
+A language map is applied after the last layer, to the source language's space. A loaded model carries its
+maps, whatever its head, until it is saved again; fine-tuning does not change them. A model with neither maps
+nor modules reads all languages alike.
+
+On disk, maps and modules are files beside the weights, which are those of an ordinary encoder: the first
+language's model where each language has copies, the encoder without adapters, the encoder without maps.
+transformers reads that alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor, nn
 
+from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.languages import language_of_text
-from isogloss.encoders.language_modules import ModuleTree, encoder_of, tree_of, unreadable
+from isogloss.core.records import writing
+from isogloss.core.run_parts import Modules
+from isogloss.encoders.folders import differing, one_line
+from isogloss.encoders.language_modules import (
+    TREE,
+    LanguageModules,
+    ModuleTree,
+    branch,
+    check_modules,
+    encoder_of,
+    grow,
+    owners,
+    tree_of,
+    unreadable,
+)
 from isogloss.nn.language_map import LanguageMap
-from isogloss.nn.language_switch import ActiveLanguage, Run, routed
+from isogloss.nn.language_switch import ActiveLanguage, routed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+    from transformers.utils import ModelOutput
+
+MODULES_FILE = "language_modules.safetensors"
+MAPS_FILE = "language_maps.safetensors"
 
 _MAPS = "language_maps"
-"""Attribute of an encoder that has maps."""
+"""Attribute of an encoder with maps."""
 
 
 @dataclass(frozen=True)
 class LanguageMaps:
-    """The source language, whose states stay as they are, and the map of each other language."""
+    """The source language, whose states are not mapped, and the map of each other language."""
 
     source: str
     maps: Mapping[str, LanguageMap]
 
     def of(self, language: str) -> LanguageMap | None:
-        """Return a language's map, None for the source; ConfigError when the language has none.
+        """Return a language's map, or None for the source; ConfigError for languages without a map.
 
-        Of a pair such as en-sw, translated from en into sw, the last is the language of the text.
+        For a pair such as en-sw, translated from en into sw, the text is in the second language.
         """
         code = language_of_text(language)
         if code == self.source:
@@ -48,28 +76,28 @@ class LanguageMaps:
 
 
 def keep_language_maps(model: nn.Module, maps: LanguageMaps) -> None:
-    """Let a model carry maps, in its encoder."""
+    """Attach maps to a model's encoder."""
     setattr(encoder_of(model), _MAPS, maps)
 
 
 def language_maps_of(model: nn.Module) -> LanguageMaps | None:
-    """Return the maps that a model carries; None for one without."""
+    """Return a model's maps, or None."""
     maps: LanguageMaps | None = getattr(encoder_of(model), _MAPS, None)
     return maps
 
 
 @contextmanager
 def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator[None]:
-    """Let a model read a language for a while; of several languages, one for each row of the batch.
+    """Set the language that a model reads, or one language per row of the batch.
 
-    Of a pair such as en-sw, translated from en into sw, the last is the language of the text. ConfigError
-    for a language that the model has no module, or map, for.
+    For a pair such as en-sw, translated from en into sw, the text is in the second language. ConfigError for
+    a language without modules or map.
     """
     languages = (language,) if isinstance(language, str) else tuple(language)
     maps, tree = language_maps_of(model), tree_of(model)
     with ExitStack() as both:
         if tree is not None:
-            both.enter_context(_said(tree, tuple(map(tree.about.of, languages))))
+            both.enter_context(_switched(tree, tuple(map(tree.about.of, languages))))
         if maps is not None:
             both.enter_context(mapped(model, maps, languages))
         yield
@@ -77,23 +105,23 @@ def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator
 
 @contextmanager
 def of_rows(model: nn.Module, rows: slice) -> Iterator[None]:
-    """Let a model read some rows of the batch for a while, where each row has a language of its own."""
+    """Restrict the active languages to some rows of the batch, if each row has its own."""
     tree = tree_of(model)
-    if tree is None or len(tree.speaking.languages) < 2:
+    if tree is None or len(tree.active.languages) < 2:
         yield
         return
-    with _said(tree, tree.speaking.languages[rows]):
+    with _switched(tree, tree.active.languages[rows]):
         yield
 
 
 def languages_in_force(model: nn.Module) -> tuple[str, ...]:
-    """Return whose modules are read now: none, one for the whole batch, or one for each row."""
+    """Return the active languages: none, one for the whole batch, or one per row."""
     tree = tree_of(model)
-    return () if tree is None else tree.speaking.languages
+    return () if tree is None else tree.active.languages
 
 
 def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
-    """Raise ConfigError where a model has no module, or map, for a language; one without reads them all."""
+    """Raise ConfigError if a model has language modules or maps, but none for one of these languages."""
     maps, tree = language_maps_of(model), tree_of(model)
     for language in languages:
         if tree is not None:
@@ -103,32 +131,32 @@ def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
 
 
 @contextmanager
-def _said(tree: ModuleTree, languages: tuple[str, ...]) -> Iterator[None]:
-    before, tree.speaking.languages = tree.speaking.languages, languages
+def _switched(tree: ModuleTree, languages: tuple[str, ...]) -> Iterator[None]:
+    before, tree.active.languages = tree.active.languages, languages
     try:
         yield
     finally:
-        tree.speaking.languages = before
+        tree.active.languages = before
 
 
 @contextmanager
 def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> Iterator[None]:
-    """Let an encoder, or a model with a head, map its last states as its languages' for a while."""
+    """Map the last states of an encoder, or of a model's encoder, as those of these languages."""
     found = {language: maps.of(language) for language in languages}
     if all(one is None for one in found.values()):
         yield
         return
-    speaking = ActiveLanguage(tuple(languages))
+    active = ActiveLanguage(tuple(languages))
 
-    def of(language: str) -> Run:
-        return found[language] or _unchanged
-
-    def after(module: Any, _: Any, output: Any) -> Any:
-        output.last_hidden_state = routed(of, speaking, (output.last_hidden_state,), {})
+    def after(encoder: "PreTrainedModel", _: object, output: "ModelOutput") -> "ModelOutput":
+        states = routed(
+            lambda language: found[language] or nn.Identity(), active, (output.last_hidden_state,), {}
+        )
+        output.last_hidden_state = states
         if output.get("hidden_states") is not None:
-            output.hidden_states = (*output.hidden_states[:-1], output.last_hidden_state)
-        if output.get("pooler_output") is not None:  # Made of the last states too.
-            output.pooler_output = module.pooler(output.last_hidden_state)
+            output.hidden_states = (*output.hidden_states[:-1], states)
+        if output.get("pooler_output") is not None:  # The pooler reads mapped states, too.
+            output.pooler_output = encoder.pooler(states)
         return output
 
     handle = encoder_of(model).register_forward_hook(after)
@@ -138,5 +166,147 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
         handle.remove()
 
 
-def _unchanged(states: Tensor) -> Tensor:
-    return states
+# Files
+
+
+@contextmanager
+def left_out(model: nn.Module) -> Iterator[None]:
+    """Detach a model's language modules temporarily, so that transformers saves an ordinary model."""
+    encoder, tree = encoder_of(model), tree_of(model)
+    if tree is None:
+        yield
+        return
+    del encoder.language_modules
+    try:
+        yield
+    finally:
+        encoder.add_module(TREE, tree)
+
+
+def write_language_modules(model: nn.Module, folder: Path) -> None:
+    """Write a model's language modules, if any, into its folder."""
+    tree = tree_of(model)
+    if tree is None:
+        return
+    how = tree.about.how
+    metadata = {"kind": how.kind, "reduction": str(how.reduction), "fallback": how.fallback}
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in _weights(tree).items()}
+    _write(folder / MODULES_FILE, weights, {**metadata, "languages": ",".join(tree.about.languages)})
+
+
+def read_about(folder: Path, dim: int) -> LanguageModules | None:
+    """Read which language modules an encoder of hidden size ``dim`` has; None without any."""
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / MODULES_FILE
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+        how = Modules(
+            kind=metadata["kind"],
+            reduction=int(metadata["reduction"]),
+            fallback=metadata["fallback"],
+        )
+        languages = tuple(metadata["languages"].split(","))
+        check_modules(how, languages, dim=dim)
+    except (SafetensorError, OSError, KeyError, ValueError, ConfigError) as error:
+        raise _damaged(path, error) from error
+    return LanguageModules(how, languages)
+
+
+def read_language_modules(model: nn.Module, folder: Path) -> None:
+    """Add the language modules in a folder, if any, to a model.
+
+    ModelError for a damaged file, or that of another encoder.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    encoder, path = encoder_of(model), folder / MODULES_FILE
+    about = read_about(folder, encoder.config.hidden_size)
+    if about is None:
+        return
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise _damaged(path, error) from error
+    grow(encoder, about, seed=0)
+    own = _weights(encoder.language_modules)
+    expected, found = ({name: tuple(w.shape) for name, w in some.items()} for some in (own, weights))
+    for name in differing(expected, found):
+        raise ModelError(
+            f"{path}: these modules are another encoder's: {name} has the shape {found.get(name)}, and "
+            f"{expected.get(name)} is expected. Copy the encoder's own file there, or delete this one to "
+            f"use the encoder without."
+        )
+    with torch.no_grad():
+        for name, weight in own.items():
+            weight.copy_(weights[name])
+
+
+def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
+    """Return all weights by their names in the file: the language, then the name in the encoder."""
+    return {
+        f"{owner}/{name}": weight
+        for owner in owners(tree.about)
+        for name, weight in tree.get_submodule(branch(owner)).named_parameters()
+    }
+
+
+def _damaged(path: Path, error: Exception) -> ModelError:
+    return ModelError(
+        f"{path}: these language modules are damaged ({one_line(error)}). Copy the file again; "
+        f"if a run of isogloss made it, delete the run's folder and run again."
+    )
+
+
+def write_language_maps(maps: LanguageMaps, folder: Path) -> None:
+    """Write an encoder's maps into its folder."""
+    weights = {
+        f"{language}.{name}": getattr(one, name).contiguous()
+        for language, one in maps.maps.items()
+        for name in ("matrix", "shift")
+    }
+    _write(folder / MAPS_FILE, weights, {"source": maps.source})
+
+
+def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
+    """Read the maps of an encoder of hidden size ``width``; None without any.
+
+    ModelError for a damaged file, or that of another encoder.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / MAPS_FILE
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, framework="pt") as file:
+            source = (file.metadata() or {})["source"]
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        languages = sorted({name.rpartition(".")[0] for name in weights})
+        maps = {one: LanguageMap(weights[f"{one}.matrix"], weights[f"{one}.shift"]) for one in languages}
+    except (SafetensorError, OSError, KeyError) as error:
+        raise ModelError(
+            f"{path}: these language maps are damaged ({type(error).__name__}: {error}). Adjust the encoder "
+            f"again, or delete the file to use it without."
+        ) from error
+    for language, one in maps.items():
+        if one.matrix.shape != (width, width) or one.shift.shape != (width,):
+            raise ModelError(
+                f"{path}: the map of {language} has the shape {tuple(one.matrix.shape)}, and the encoder is "
+                f"{width} wide. Copy the encoder's own file there, or delete this one to use it without."
+            )
+    return LanguageMaps(source, maps)
+
+
+def _write(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write a safetensors file atomically."""
+    from safetensors.torch import save_file
+
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        save_file(dict(weights), temporary, metadata=metadata)
+        temporary.replace(path)

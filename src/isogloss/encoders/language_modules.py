@@ -1,20 +1,18 @@
-"""Language-specific modules: what each language of an encoder has for itself, whatever its family.
+"""Language-specific modules of an encoder of any family.
 
-"On Negative Interference in Multilingual Models", Sections 3.3 and 4: feed-forward or attention layers of
-their own, or adapters after both; text goes through those of its language
-(``language_context.active_language``). A new encoder gets them before it is pretrained, one that exists by
-the same surgery; either changes nothing to the bit until it is trained. Where each language has copies, the
-first one's are the encoder's own layers.
+"On Negative Interference in Multilingual Models", Sections 3.3 and 4: each language has its own feed-forward
+or attention layers, or adapters after both, and its text runs through them
+(``language_context.active_language``). They are added to a new or an existing encoder, and change nothing to
+the bit until they are trained. With copies, those of the first language are the encoder's own layers.
 
-Whatever a model has more than the encoder it was made from hangs below one name, ``language_modules``; there
-each language's modules have the names that the modules they stand for, or follow, have in the encoder. So
-nothing in the encoder changes its name, and what looks for a part of a layer finds it where it always was.
+All added modules are below one name in the encoder, ``language_modules``, where each language's have the
+names of the modules that they replace or follow. No module of the encoder is renamed.
 """
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -31,28 +29,28 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 WHERE = "modules"
-CARRIED = "language_modules"
-"""The name, in the encoder, of what it has beside its own."""
+TREE = "language_modules"
+"""Name of the added modules in the encoder."""
 
 FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER = "feed-forward", "attention", "adapter", "shared-adapter"
 KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER)
 
 COPIES = (FEED_FORWARD, ATTENTION)
-"""The kinds that are copies of what an encoder has; the first language's are those of the encoder itself."""
+"""The kinds that are copies of the encoder's modules; the first language uses the encoder's own."""
 
 
 @dataclass(frozen=True)
 class LanguageModules:
-    """What a model with language modules carries."""
+    """The kind and the languages of a model's language modules."""
 
     how: Modules
     languages: tuple[str, ...]
-    """Those with modules, in the order they were given."""
+    """The languages with modules, in the given order."""
 
     def of(self, language: str) -> str:
-        """Return the language whose modules read a language; ConfigError when there are none.
+        """Return the language whose modules a language uses; ConfigError if there are none.
 
-        Of a pair such as en-sw, translated from en into sw, the last is the language of the text.
+        For a pair such as en-sw, translated from en into sw, the text is in the second language.
         """
         code = language_of_text(language)
         if self.how.kind == SHARED_ADAPTER:
@@ -71,7 +69,7 @@ class LanguageModules:
 
 
 def unreadable(code: str, known: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
-    """Build the error for a language that an encoder has no modules, or map, for."""
+    """Return the error for a language without modules or map."""
     if not code:
         what, then = "and it is not said which language it reads.", "Name it (--language, or language=)."
     elif BOTH in code:
@@ -82,45 +80,45 @@ def unreadable(code: str, known: Sequence[str], *, has: str, lacks: str, then: s
 
 
 class ModuleTree(nn.Module):
-    """All modules that an encoder has beside its own: each language's in a tree of their names."""
+    """The added modules of an encoder: a tree of module names for each language."""
 
     def __init__(self, about: LanguageModules) -> None:
         super().__init__()
-        self.about, self.speaking = about, ActiveLanguage()
+        self.about, self.active = about, ActiveLanguage()
 
-    def put(self, language: str, place: str, module: nn.Module) -> None:
-        """Hang up a language's module for a place of the encoder."""
-        *path, last = [branch(language), *place.split(".")]
+    def put(self, language: str, name: str, module: nn.Module) -> None:
+        """Add a language's module for a module of the encoder."""
+        *path, last = [branch(language), *name.split(".")]
         inner: nn.Module = self
-        for name in path:
-            if name not in dict(inner.named_children()):
-                inner.add_module(name, nn.Module())
-            inner = inner.get_submodule(name)
+        for part in path:
+            if part not in dict(inner.named_children()):
+                inner.add_module(part, nn.Module())
+            inner = inner.get_submodule(part)
         inner.add_module(last, module)
 
-    def get(self, language: str, place: str) -> nn.Module:
-        """Return a language's module for a place of the encoder."""
-        return self.get_submodule(f"{branch(language)}.{place}")
+    def get(self, language: str, name: str) -> nn.Module:
+        """Return a language's module for a module of the encoder."""
+        return self.get_submodule(f"{branch(language)}.{name}")
 
 
 def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], *, seed: int) -> None:
-    """Give each language modules of its own, in a model with or without a head; now all of them are equal.
+    """Add modules for each language to an encoder or a model with a head; initially all are equal.
 
-    Copies start as what they copy, adapters as the identity: at first the model gives what it gave, to the
-    bit. ``seed`` is that of the adapters' weights. ConfigError for languages or a bottleneck that cannot be.
+    Copies are initialised with what they copy, adapters as the identity: the outputs do not change. ``seed``
+    initialises adapters. ConfigError for invalid languages or bottlenecks.
     """
     encoder = encoder_of(model)
-    if (there := tree_of(model)) is not None:
+    if (about := modules_of(model)) is not None:
         raise ConfigError(
-            f"{WHERE}: this encoder has {there.about.how.kind} modules already, for "
-            f"{', '.join(there.about.languages)}. Add a language to them, or start from one without."
+            f"{WHERE}: this encoder has {about.how.kind} modules already, for "
+            f"{', '.join(about.languages)}. Add a language to them, or start from one without."
         )
     check_modules(modules, languages, dim=encoder.config.hidden_size)
     grow(encoder, LanguageModules(modules, languages), seed=seed)
 
 
 def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> None:
-    """Raise ConfigError for modules that an encoder of some width cannot have for these languages."""
+    """Raise ConfigError for modules that are invalid for these languages and hidden size ``dim``."""
     if modules.kind not in KINDS:
         raise unknown_name(WHERE, "kind of module", modules.kind, KINDS)
     for code in languages:
@@ -137,7 +135,7 @@ def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> 
 
 
 def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
-    """Raise ConfigError for a language that cannot stand in for others: it has no modules itself."""
+    """Raise ConfigError for a fallback language without modules."""
     if fallback and fallback not in languages:
         raise ConfigError(
             f"{WHERE}: fallback: {fallback!r} has no modules itself.{did_you_mean(fallback, languages)} "
@@ -146,15 +144,15 @@ def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
 
 
 def modules_of(model: nn.Module) -> LanguageModules | None:
-    """Return what a model carries: the kind, the languages; None for one without language modules."""
+    """Return the kind and languages of a model's language modules, or None."""
     tree = tree_of(model)
     return None if tree is None else tree.about
 
 
 def add_language(model: nn.Module, language: str) -> None:
-    """Give one more language modules, each the mean of those that the others have.
+    """Add modules for another language, each initialised with the mean of the other languages'.
 
-    ConfigError where the model has none, or one for this language, or one that all share.
+    ConfigError if the model has none, has some for this language, or shares one adapter.
     """
     tree = _tree(model)
     about = tree.about
@@ -163,25 +161,26 @@ def add_language(model: nn.Module, language: str) -> None:
         what = "shares its adapter with all languages" if language not in about.languages else "has modules"
         raise ConfigError(f"{WHERE}: {language} {what} already. Name a language that has none.")
     encoder = encoder_of(model)
-    for place in places(encoder, about.how.kind):
-        there = [_module(encoder, tree, one, place) for one in about.languages]
-        tree.put(language, place, _mean(there))
+    names = places(encoder, about.how.kind)
+    for name in names:
+        tree.put(language, name, _mean([_module(encoder, tree, one, name) for one in about.languages]))
     tree.about = replace(about, languages=(*about.languages, language))
-    disconnect(encoder)
-    connect(encoder)
+    for name in names:
+        vars(encoder.get_submodule(name)).pop("forward", None)
+    _connect(encoder)
 
 
 def fall_back(model: nn.Module, language: str) -> None:
-    """Let a language's modules read the languages that have none; none does where it is empty."""
+    """Set the language whose modules are used for languages without; "" for none."""
     tree = _tree(model)
     check_fallback(language, tree.about.languages)
     tree.about = replace(tree.about, how=replace(tree.about.how, fallback=language))
 
 
 def own_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
-    """Return by name the parameters of a language's modules alone.
+    """Return the parameters of a language's modules by name; ConfigError for languages without modules.
 
-    None where all is shared, as one adapter for all is. ConfigError for a language without modules.
+    Empty if all parameters are shared, as with one adapter for all.
     """
     tree = tree_of(model)
     if tree is None:
@@ -191,7 +190,7 @@ def own_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
 
 
 def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return by name the parameters that no language has for itself."""
+    """Return the parameters shared by all languages, by name."""
     about = modules_of(model)
     own = {name for one in (about.languages if about else ()) for name in own_parameters(model, one)}
     return {name: weight for name, weight in model.named_parameters() if name not in own}
@@ -199,14 +198,14 @@ def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
 
 @dataclass(frozen=True)
 class ParameterCounts:
-    """How many parameters all languages share, and how many each has for itself."""
+    """The number of shared parameters, and that of each language's own."""
 
     shared: int
     own: Mapping[str, int]
 
 
 def parameter_counts(model: nn.Module) -> ParameterCounts:
-    """Count the parameters of a model with or without language modules."""
+    """Count the shared and language-specific parameters of a model."""
     about = modules_of(model)
     shared = sum(weight.numel() for weight in shared_parameters(model).values())
     own = {
@@ -217,7 +216,7 @@ def parameter_counts(model: nn.Module) -> ParameterCounts:
 
 
 def site_of(model: nn.Module, site: Site, language: str) -> Site:
-    """Return a layer's site as a language sees it: its own copies' names, where it has copies.
+    """Return a layer's site for a language, with the names of the language's own copies.
 
     ConfigError for a language without modules.
     """
@@ -230,8 +229,8 @@ def site_of(model: nn.Module, site: Site, language: str) -> Site:
     copied = site.feed_forward if tree.about.how.kind == FEED_FORWARD else site.attention
 
     def moved(name: str) -> str:
-        own = any(f"{name}.".startswith(f"{place}.") for place in copied)
-        return f"{inside}{CARRIED}.{branch(owner)}.{name.removeprefix(inside)}" if own else name
+        own = any(f"{name}.".startswith(f"{one}.") for one in copied)
+        return f"{inside}{TREE}.{branch(owner)}.{name.removeprefix(inside)}" if own else name
 
     return site.renamed(moved)
 
@@ -244,26 +243,28 @@ def _tree(model: nn.Module) -> ModuleTree:
 
 
 def _owned(model: nn.Module, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
-    """Return the parameters of one language's modules, by their names in the model."""
+    """Return the parameters of a language's modules by their names in the model."""
     encoder, inside = encoder_of(model), encoder_prefix(model)
-    below = "" if owner not in owners(tree.about) else f"{CARRIED}.{branch(owner)}."
+    below = "" if owner not in owners(tree.about) else f"{TREE}.{branch(owner)}."
     return {
-        f"{inside}{below}{place}.{name}": weight
-        for place in places(encoder, tree.about.how.kind)
-        for name, weight in _module(encoder, tree, owner, place).named_parameters()
+        f"{inside}{below}{module}.{name}": weight
+        for module in places(encoder, tree.about.how.kind)
+        for name, weight in _module(encoder, tree, owner, module).named_parameters()
     }
 
 
-def _module(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, place: str) -> nn.Module:
-    hung = owner in owners(tree.about)
-    module: nn.Module = tree.get(owner, place) if hung else encoder.get_submodule(place)
+def _module(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, name: str) -> nn.Module:
+    added = owner in owners(tree.about)
+    module: nn.Module = tree.get(owner, name) if added else encoder.get_submodule(name)
     return module
 
 
 def _mean(modules: list[nn.Module]) -> nn.Module:
-    """Return a module whose weights are the mean of others'; equal ones give their very weights."""
+    """Return a module with the mean of the modules' weights; exact if all are equal."""
     first = modules[0]
-    forward = first.__dict__.pop("forward", None)  # That of the encoder's own is a switch: no copy has one.
+    forward = first.__dict__.pop(
+        "forward", None
+    )  # The encoder's own module has a switch, which is not copied.
     try:
         found = deepcopy(first)
     finally:
@@ -271,29 +272,29 @@ def _mean(modules: list[nn.Module]) -> nn.Module:
             first.__dict__["forward"] = forward
     with torch.no_grad():
         for name, weight in found.named_parameters():
-            apart = [one.get_parameter(name) - weight for one in modules[1:]]
-            weight.add_(torch.stack(apart).sum(dim=0) / len(modules) if apart else 0)
+            deltas = [one.get_parameter(name) - weight for one in modules[1:]]
+            weight.add_(torch.stack(deltas).sum(dim=0) / len(modules) if deltas else 0)
     return found
 
 
 def branch(language: str) -> str:
-    """Name what a language's modules hang below ("to" alone, Tongan, is a function of every module)."""
+    """Return the name of a language's branch ("to", Tongan, alone is a method of every module)."""
     return f"of_{language}"
 
 
-def encoder_of(model: nn.Module) -> Any:
-    """Return the encoder of a model with a head, or of an encoder itself."""
+def encoder_of(model: nn.Module) -> "PreTrainedModel":
+    """Return the encoder of a model with a head, or an encoder itself."""
     return getattr(model, "base_model", model)
 
 
 def tree_of(model: nn.Module) -> ModuleTree | None:
-    """Return what a model has beside its own; None for one without language modules."""
-    tree: ModuleTree | None = getattr(encoder_of(model), CARRIED, None)
+    """Return a model's added modules, or None."""
+    tree: ModuleTree | None = getattr(encoder_of(model), TREE, None)
     return tree
 
 
 def places(encoder: "PreTrainedModel", kind: str) -> list[str]:
-    """Name the modules of an encoder that have copies, or that adapters follow."""
+    """Return the names of an encoder's modules that are copied, or followed by adapters."""
 
     def of(site: Site) -> tuple[str, ...]:
         if kind in COPIES:
@@ -304,21 +305,21 @@ def places(encoder: "PreTrainedModel", kind: str) -> list[str]:
 
 
 def grow(encoder: "PreTrainedModel", about: LanguageModules, *, seed: int) -> None:
-    """Give an encoder the modules of its languages; all of them start equal, and change nothing."""
+    """Add the modules of all languages to an encoder; all are equal and change no output."""
     tree = ModuleTree(about)
-    for place in places(encoder, about.how.kind):
-        module = encoder.get_submodule(place)
+    for name in places(encoder, about.how.kind):
+        module = encoder.get_submodule(name)
         for language in owners(about):
             if about.how.kind in COPIES:
-                tree.put(language, place, deepcopy(module))
+                tree.put(language, name, deepcopy(module))
             else:
-                tree.put(language, place, _adapter(encoder, module, about.how, derive(seed, place)))
-    encoder.add_module(CARRIED, tree.train(encoder.training))
-    connect(encoder)
+                tree.put(language, name, _adapter(encoder, module, about.how, derive(seed, name)))
+    encoder.add_module(TREE, tree.train(encoder.training))
+    _connect(encoder)
 
 
 def owners(about: LanguageModules) -> tuple[str, ...]:
-    """Name those whose modules hang in the tree: copies of the first language's are in the encoder itself."""
+    """Return the languages with modules in the tree: with copies, all but the first."""
     if about.how.kind == SHARED_ADAPTER:
         return (SHARED_ADAPTER,)
     return about.languages[1:] if about.how.kind in COPIES else about.languages
@@ -330,35 +331,29 @@ def _adapter(encoder: "PreTrainedModel", before: nn.Module, how: Modules, seed: 
     return Adapter(dim, dim // how.reduction, spread=spread, seed=seed).to(weight.device, weight.dtype)
 
 
-def connect(encoder: "PreTrainedModel") -> None:
-    """Let every place of an encoder run through the modules in its tree."""
+def _connect(encoder: "PreTrainedModel") -> None:
+    """Let the modules of an encoder run the active language's modules in place of, or after, themselves."""
     tree: ModuleTree = encoder.language_modules
     kind = tree.about.how.kind
-    for place in places(encoder, kind):
-        module = encoder.get_submodule(place)
-        own: dict[str, Run] = {language: tree.get(language, place) for language in owners(tree.about)}
+    for name in places(encoder, kind):
+        module = encoder.get_submodule(name)
+        own: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.about)}
         forward: Run = module.forward
         if kind in COPIES:
-            forward = LanguageSwitch({tree.about.languages[0]: forward, **own}, tree.speaking)
+            forward = LanguageSwitch({tree.about.languages[0]: forward, **own}, tree.active)
         else:
-            then = LanguageSwitch(own, tree.speaking) if kind == ADAPTER else own[SHARED_ADAPTER]
-            forward = _Followed(forward, then)
-        module.__dict__["forward"] = forward  # In place of its class's: the module keeps name and hooks.
-
-
-def disconnect(encoder: "PreTrainedModel") -> None:
-    """Let every place of an encoder run as it did without language modules, which stay in their tree."""
-    for place in places(encoder, encoder.language_modules.about.how.kind):
-        encoder.get_submodule(place).__dict__.pop("forward", None)
+            then = LanguageSwitch(own, tree.active) if kind == ADAPTER else own[SHARED_ADAPTER]
+            forward = _Chain(forward, then)
+        vars(module)["forward"] = forward  # Overrides the class's: the module keeps its name and hooks.
 
 
 @dataclass(frozen=True)
-class _Followed:
-    """A module's own forward function, and what its output goes through after it."""
+class _Chain:
+    """A module's own forward function followed by another; unlike a closure, copied with the module."""
 
-    run: Run
+    first: Run
     then: Run
 
     def __call__(self, states: Tensor) -> Tensor:
-        found: Tensor = self.then(self.run(states))
+        found: Tensor = self.then(self.first(states))
         return found

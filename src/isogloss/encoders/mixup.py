@@ -1,10 +1,10 @@
-"""Manifold mixup in one layer: a translation takes up what its source says.
+"""Manifold mixup in one layer of an encoder: the states of a translation are mixed with its source's.
 
-Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4.1, Eqs 2-5. An encoder
-runs on rows of both sides, [source rows; target rows], in one pass. In one layer both sides go through the
-self-attention sub-layer, its residual and norm included; that gives h_S and h_T (Eq. 2). Then, for target
-rows only, comes a second sub-layer with the same weights: attention from the target to the source (Eq. 3),
-whose residual is the (1-λ) term of Eq. 4, whose norm is the layer's own. The feed-forward follows for all.
+Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4.1, Eqs 2-5. The encoder
+runs on [source rows; target rows] in one pass. In one layer the self-attention sub-layer, with residual and
+norm, gives h_S and h_T (Eq. 2). For target rows, a second sub-layer with the same weights attends to the
+source (Eq. 3); its residual is the (1-λ) term of Eq. 4, and its norm the layer's own. The feed-forward
+follows for all rows.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from jaxtyping import Float
@@ -27,9 +27,10 @@ from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers.utils import ModelOutput
 
 SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"
-"""What is saved beside a model, which is itself an ordinary one."""
+"""Files beside an ordinary model."""
 
 NEEDS = "X-Mixup attends to another text with a post-norm layer's own query, key and value matrices"
 
@@ -38,37 +39,37 @@ Residual = Literal["normed", "summed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Mixup:
-    """Where and how much is mixed."""
+    """The layer that mixes, and the ratio λ."""
 
     layer: int
-    """The one layer that mixes, counted from 1 (l+1 in the equations)."""
+    """The layer that mixes, from 1 (l+1 in the equations)."""
 
     largest: float = 0.5
-    """λ₀: the largest ratio, or that of all pairs where it is not learned; 0 leaves the model as it is."""
+    """λ₀: the largest ratio, or the ratio of all pairs if it is not learned; 0 disables mixup."""
 
     learned: bool = True
-    """Whether each pair has a ratio of its own (Eq. 5)."""
+    """Whether each pair has its own learned ratio (Eq. 5)."""
 
     residual: Residual = "normed"
-    """What Eq. 4 takes for h_T: what the sub-layer gives, normed (the paper), or summed, before its norm.
+    """The h_T of Eq. 4: the sub-layer's output after its norm (the paper), or the sum before it.
 
-    Normed, a ratio near 0 gives the states normed twice; summed, it gives the unmixed layer.
+    As the ratio goes to 0, "normed" gives states normed twice, and "summed" the unmixed layer.
     """
 
     ratio: MixupRatio = field(default_factory=MixupRatio, compare=False)
-    """W and b; of no use where the ratio is not learned."""
+    """W and b of Eq. 5; unused if the ratio is not learned."""
 
 
 @dataclass
-class Noted:
-    """What a layer that mixed has noted."""
+class MixingTrace:
+    """The ratios used by a layer that mixes."""
 
     ratios: Tensor | None = None
-    """[pair]: λ of each pair in the last pass; None before it, and where nothing is mixed."""
+    """[pair]: λ of each pair in the last pass; None before it, and if nothing is mixed."""
 
 
 def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
-    """Raise ModelError for a family that cannot mix, ConfigError for a layer that an encoder has not."""
+    """Raise ModelError for a family that cannot mix, ConfigError for a layer that does not exist."""
     require(family_named(config.model_type, "X-Mixup"), "post-norm", "projections", what=NEEDS)
     last = config.num_hidden_layers
     if not 1 <= layer <= last:
@@ -78,32 +79,32 @@ def check_mixup(config: "PreTrainedConfig", layer: int) -> None:
 @contextmanager
 def mixing(
     model: "PreTrainedModel", mixup: Mixup, mask: Tensor | None, languages: tuple[str, ...] = ()
-) -> Iterator[Noted]:
-    """Let one layer mix while a model runs on [source rows; target rows], as many of each.
+) -> Iterator[MixingTrace]:
+    """Let one layer mix while a model runs on [source rows; target rows], equally many of each.
 
-    Row i of the second half is the translation of row i of the first, or the other way round. ``mask`` is
-    that of the rows, 1 at real subwords; None without padding. ``languages`` are the rows'; when left out,
-    those in force. With ``largest`` 0 nothing is touched.
+    Row i of one half is the translation of row i of the other. ``mask`` [row subword] is 1 at real subwords,
+    None without padding. ``languages`` are those of the rows, by default the active ones. With ``largest`` 0
+    the model is unchanged.
     """
     check_mixup(model.config, mixup.layer)
-    noted = Noted()
+    trace = MixingTrace()
     if mixup.largest == 0:
-        yield noted
+        yield trace
         return
     site = family_of(model).sites(model)[mixup.layer - 1]
     with active_language(model, languages) if languages else nullcontext():
         source, target = _sides(model)
     first, second = (site_of(model, site, language) for language in (source, target))
-    layer = _MixingLayer(model, second, mixup, mask, noted)
-    apart = first.attention_norm != second.attention_norm
+    layer = _MixingLayer(model, second, mixup, mask, trace)
+    separate = first.attention_norm != second.attention_norm
     with ExitStack() as hooks:
-        if apart and site.attention_norm not in site.attention:
+        if separate and site.attention_norm not in site.attention:
             _hook(hooks, first.module(model, "attention_norm"), layer.after_source)
             _hook(hooks, second.module(model, "attention_norm"), layer.after_target)
-        else:  # Both sides come through one norm together.
-            norm = (site if apart else second).module(model, "attention_norm")
+        else:  # Both sides pass one norm together.
+            norm = (site if separate else second).module(model, "attention_norm")
             _hook(hooks, norm, layer.after_both)
-        yield noted
+        yield trace
 
 
 def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Tensor | None]) -> None:
@@ -111,7 +112,7 @@ def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Tensor | None
 
 
 def _sides(model: "PreTrainedModel") -> tuple[str, str]:
-    """Return whose modules read each half of the batch; ConfigError where several languages' do."""
+    """Return the language of each half of the batch; ConfigError if a half has several."""
     languages = languages_in_force(model)
     middle = len(languages) // 2
     halves = (
@@ -129,56 +130,58 @@ def _sides(model: "PreTrainedModel") -> tuple[str, str]:
 
 @contextmanager
 def last_states(model: "PreTrainedModel") -> Iterator[list[Tensor]]:
-    """Note the last states [row subword dim] of each pass, as a head sees them; there once it is left."""
-    outputs: list[Any] = []
+    """Record the last states [row subword dim] of each pass, as a head reads them; filled on exit."""
+    outputs: list[ModelOutput] = []
     found: list[Tensor] = []
     handle = encoder_of(model).register_forward_hook(lambda _, __, output: outputs.append(output))
     try:
         yield found
     finally:
         handle.remove()
-        found += [output.last_hidden_state for output in outputs]  # Mapped by now, where there are maps.
+        found += [output.last_hidden_state for output in outputs]  # Language maps have been applied by now.
 
 
 @dataclass(frozen=True)
 class _MixingLayer:
-    """The second sub-layer of a layer that mixes: that of the target's language, where each has its own."""
+    """The second sub-layer of a layer that mixes, with the target language's modules if it has any."""
 
     model: "PreTrainedModel"
     site: Site
     mixup: Mixup
     mask: Tensor | None
-    noted: Noted
+    trace: MixingTrace
     source: list[Tensor] = field(default_factory=list)
-    """The source side, where it comes through a norm of its own."""
+    """h_S, if the source has a norm of its own."""
 
     def after_both(self, norm: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
-        """Mix once the self-attention sub-layer is through; the source side goes on unmixed."""
+        """Mix the target rows after the self-attention sub-layer; source rows are unchanged."""
         source, target = normed.chunk(2)
         return torch.cat((source, self._mixed(norm, inputs[0].chunk(2)[1], target, source)))
 
     def after_source(self, _: nn.Module, __: tuple[Tensor, ...], normed: Tensor) -> None:
-        """Note the source side, whose language's sub-layer runs before the target's."""
+        """Keep h_S: the source language's sub-layer runs before the target's."""
         self.source[:] = [normed]
 
     def after_target(self, norm: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
-        """Mix the target side with what was noted of the source."""
+        """Mix the target rows with h_S."""
         return self._mixed(norm, inputs[0], normed, self.source.pop())
 
     def _mixed(self, norm: nn.Module, summed: Tensor, target: Tensor, source: Tensor) -> Tensor:
-        """Return Eq. 4; ``summed`` is the target side before its norm."""
+        """Return Eq. 4; ``summed`` are the target rows before their norm."""
         with of_rows(self.model, slice(len(target), None)):
             crossed, ratio = self._attend(target, source)
             own = target if self.mixup.residual == "normed" else summed
             ratio = ratio.to(target.dtype)[:, None, None]
-            mixed: Tensor = norm.forward(ratio * crossed + (1 - ratio) * own)  # A call would come back here.
+            mixed: Tensor = norm.forward(
+                ratio * crossed + (1 - ratio) * own
+            )  # A call would run this hook again.
         return mixed.to(target.dtype)
 
     def _attend(self, target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
         """Return h_T|S = MultiHead(h_T, h_S, h_S) (Eq. 3) and λ of each pair."""
         module, model = self.site.module, self.model
         query = self._heads(module(model, "query")(target))
-        key, value = (self._heads(module(model, part)(source)) for part in ("key", "value"))
+        key, value = (self._heads(module(model, name)(source)) for name in ("key", "value"))
         raw = torch.matmul(query, key.transpose(2, 3)) * query.size(-1) ** -0.5
         real_source, real_target = self._real(raw)
         log_weights = log_attention(raw, real_source)
@@ -191,14 +194,16 @@ class _MixingLayer:
             ratio = self.mixup.ratio(entropy, self.mixup.largest)
         else:
             ratio = crossed.new_full((len(raw),), self.mixup.largest, dtype=torch.float32)
-        self.noted.ratios = ratio.detach()
+        self.trace.ratios = ratio.detach()
         return crossed, ratio
 
-    def _heads(self, states: Float[Tensor, "pair subword dim"]) -> Float[Tensor, "pair head subword part"]:
+    def _heads(
+        self, states: Float[Tensor, "pair subword dim"]
+    ) -> Float[Tensor, "pair head subword head_dim"]:
         return states.view(*states.shape[:2], self.model.config.num_attention_heads, -1).transpose(1, 2)
 
     def _real(self, raw: Tensor) -> tuple[Tensor, Tensor]:
-        """Tell which subwords of source and target are real."""
+        """Return the masks [pair subword] of source and target."""
         pairs, _, longest, _ = raw.shape
         if self.mask is None:
             every = torch.ones(pairs, longest, dtype=torch.bool, device=raw.device)
@@ -211,7 +216,7 @@ class _MixingLayer:
 
 
 def save_mixup(mixup: Mixup, folder: Path) -> None:
-    """Write where and how much is mixed into a model's folder."""
+    """Write mixup settings and weights into a model's folder."""
     from safetensors.torch import save_file
 
     settings = {"layer": mixup.layer, "largest": mixup.largest, "learned": mixup.learned}
@@ -223,7 +228,7 @@ def save_mixup(mixup: Mixup, folder: Path) -> None:
 
 
 def load_mixup(folder: str | Path) -> Mixup | None:
-    """Read what ``save_mixup`` wrote; None where there is nothing, ModelError where it is damaged."""
+    """Read what ``save_mixup`` wrote, if anything; ModelError for damaged files."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

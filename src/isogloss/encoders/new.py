@@ -1,7 +1,6 @@
-"""A new model with random weights from a seed: an encoder with its masked-LM head, or one that translates.
+"""New models with random weights: an encoder with its masked-LM head, or a translation model.
 
-One translation model serves several directions: ``>>fr<<`` before a text asks for French, as in OPUS-MT's
-models.
+A translation model may have several directions: ``>>fr<<`` before a text requests French, as in OPUS-MT.
 """
 
 import json
@@ -23,18 +22,16 @@ if TYPE_CHECKING:
 
 END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
 NEVER = -1e9
-"""What is added to padding's score, so that it is never written."""
+"""Added to the score of padding, so that it is never generated."""
 
 
 def new_encoder(
     architecture: Architecture, tokenizer: "PreTrainedTokenizerFast", *, seed: int, attention: str = "eager"
 ) -> "PreTrainedModel":
-    """Return a BertForMaskedLM or its like in another family; the same seed gives the same weights.
+    """Return an encoder with its masked-LM head; weights depend on the seed alone.
 
-    ``attention`` is one of transformers' names, where the family leaves a choice.
-
-    Pretraining drops nothing (a small encoder underfits its text); before it is saved, ``set_dropout``
-    tells the configuration what fine-tuning is to drop.
+    Dropout is 0 in pretraining, where small encoders underfit; ``set_dropout`` sets the rate of fine-tuning
+    before the encoder is saved.
     """
     from transformers import AutoConfig, AutoModelForMaskedLM
 
@@ -65,7 +62,7 @@ def new_encoder(
 
 
 def set_dropout(config: "PreTrainedConfig", rate: float) -> None:
-    """Say in a configuration how much the encoder drops while it trains, once it is loaded anew."""
+    """Set the dropout rate in a configuration; it takes effect when the encoder is loaded."""
     for field in FAMILIES[config.model_type].dropouts:
         setattr(config, field, rate)
 
@@ -73,7 +70,7 @@ def set_dropout(config: "PreTrainedConfig", rate: float) -> None:
 def train_translation_tokenizer(
     lines: Iterable[str], *, languages: Sequence[str], size: int
 ) -> "PreTrainedTokenizerFast":
-    """Return a fast Unigram tokenizer of at most ``size`` subwords, with one for each language asked for."""
+    """Train a fast Unigram tokenizer of at most ``size`` subwords, including one per target language."""
     special = (END, UNKNOWN, *map(language_subword, languages))
     pieces = unigram_pieces(list(lines), size - 1, special, lambda model: _marian_tokenizer(model, special))
     vocabulary = [*pieces["vocab"], (PADDING, 0.0)]
@@ -86,7 +83,7 @@ def train_translation_tokenizer(
 
 
 def read_translation_tokenizer(path: Path) -> "PreTrainedTokenizerFast":
-    """Return the very tokenizer that was written; StorageError when the file is damaged."""
+    """Read a tokenizer written by ``write_tokenizer``; StorageError for a damaged file."""
     try:
         model = json.loads(path.read_text(encoding="utf-8"))["model"]
         special = [
@@ -104,23 +101,23 @@ class MarianShape:
     """The size of a translation model."""
 
     layers: int
-    """Of the encoder."""
+    """In the encoder."""
     decoder_layers: int
     dim: int
     heads: int
     feed_forward: int
     positions: int = 512
-    """Longest text, in subwords."""
+    """Longest text in subwords."""
     dropout: float = 0.1
 
 
 def new_marian(
     shape: MarianShape, tokenizer: "PreTrainedTokenizerFast", *, seed: int, attention: str
 ) -> "PreTrainedModel":
-    """Return a MarianMTModel; the same seed gives the same weights.
+    """Return a MarianMTModel; weights depend on the seed alone.
 
-    Embeddings of both sides and the output share one matrix. As in Marian, a translation begins from an
-    embedding of zeros, which is that of padding, the last subword.
+    Both embeddings and the output share one matrix. As in Marian, decoding starts from a zero embedding: that
+    of padding, the last id.
     """
     from transformers import MarianConfig, MarianMTModel
 

@@ -1,7 +1,7 @@
-"""Sequence-to-sequence models: loaded as safely as encoders are, and made to translate rows of subwords.
+"""Sequence-to-sequence models for translation: loaded as safely as encoders, and run on subword ids.
 
-One layout serves Marian, NLLB, M2M-100, mBART-50 and T5: what tells the languages, the text, the end. What
-these models call languages (ISO codes here) is in their vocabularies.
+Marian, NLLB, M2M-100, mBART-50 and T5 share one input format: language codes, text, end. Their codes are
+found in the vocabulary from ISO codes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,20 +15,21 @@ from torch import Tensor
 from isogloss.core.errors import ModelError, did_you_mean
 from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.encoders import folders
-from isogloss.encoders.loading import check_all_there, from_pretrained
+from isogloss.encoders.folders import from_pretrained
+from isogloss.encoders.loading import check_all_there
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 AUTO_CLASS = "AutoModelForSeq2SeqLM"
 POSITIONS = 512
-"""Longest input where a model's positions are relative and know no end."""
+"""Longest input of models with relative positions."""
 
 RATIO, EXTRA = 3, 16
-"""A translation has at most so many times its text's subwords, and so many more: what goes on is no text."""
+"""A translation has at most RATIO times as many subwords as its text, plus EXTRA: longer ones are loops."""
 
-_AROUND = 3
-"""Subwords around a translation: the start, the language and the end."""
+_SPECIAL = 3
+"""Special subwords of a translation: start, language and end."""
 
 _FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.safetensors")
 _TOKENIZERS = (*folders.TOKENIZERS, "source.spm", "spiece.model")
@@ -37,43 +38,43 @@ _OPEN, _CLOSE = ">>", "<<"
 
 
 class Direction(NamedTuple):
-    """How a model is told what to translate into what, in subwords of its vocabulary."""
+    """The language codes of a direction of translation, as subword ids."""
 
     prefix: tuple[int, ...] = ()
-    """What stands before every text."""
+    """Ids before every text."""
     first: int | None = None
-    """What every translation is made to begin with."""
+    """Forced first id of every translation."""
 
 
 @dataclass(frozen=True)
 class TranslationSubwords:
-    """Texts to rows of subwords and back, for one direction of one model."""
+    """The conversion of texts to subword ids and back, for one direction of a model."""
 
     tokenizer: "PreTrainedTokenizerFast"
     direction: Direction
     longest: int
-    """Subwords the model reads or writes, those that tell languages and end included."""
+    """Most subwords of an input or output, special ones included."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the rows the model reads; longer ones than it takes are not cut here."""
+        """Return the model's inputs; they are not truncated here."""
         if not texts:
             return []
         rows = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
         return [[*self.direction.prefix, *row, self.tokenizer.eos_token_id] for row in rows]
 
     def decode(self, rows: Iterable[Sequence[int]]) -> list[str]:
-        """Return the texts of rows the model wrote, each in one line."""
+        """Return generated rows as texts of one line each."""
         texts = (self.tokenizer.decode(list(row), skip_special_tokens=True) for row in rows)
         return [" ".join(text.split()) for text in texts]
 
     def names(self, row: Sequence[int]) -> list[str]:
-        """Return the subwords of a row as they are called in the vocabulary."""
+        """Return the subwords of a row as strings."""
         found: list[str] = self.tokenizer.convert_ids_to_tokens(list(row))
         return found
 
 
 def seq2seq_folder(source: str | Path) -> Path:
-    """Return the folder of a sequence-to-sequence model, given a folder or hub name; ModelError if broken."""
+    """Return the checked folder of a sequence-to-sequence model, given a path or hub name; ModelError."""
     folder = folders.find_folder(source, _FILES, folders.has_weights)
     folders.read_config(folder)
     if not any((folder / name).is_file() for name in _TOKENIZERS):
@@ -86,7 +87,7 @@ def seq2seq_folder(source: str | Path) -> Path:
 
 
 def load_subwords(source: str | Path, languages: tuple[str, str]) -> TranslationSubwords:
-    """Load the tokenizer of a model and find how it is told the languages (source, target)."""
+    """Load the tokenizer of a model for a direction (source, target)."""
     from transformers import AutoConfig, AutoTokenizer
 
     folder = seq2seq_folder(source)
@@ -102,30 +103,22 @@ def subwords_for(
     *,
     where: str = "this model",
 ) -> TranslationSubwords:
-    """Return what turns texts into rows for a model that is there already."""
+    """Return the conversion of texts for a loaded tokenizer and configuration."""
     direction = direction_between(tokenizer.get_vocab(), *languages, where=where)
     longest = getattr(config, "max_position_embeddings", None) or POSITIONS
     return TranslationSubwords(tokenizer, direction, min(longest, tokenizer.model_max_length))
 
 
 def load_seq2seq(source: str | Path) -> "PreTrainedModel":
-    """Load a sequence-to-sequence model in fp32, in evaluation mode; ModelError when weights are missing."""
+    """Load a sequence-to-sequence model in fp32 and evaluation mode; ModelError for missing weights."""
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
     folder = seq2seq_folder(source)
     config = from_pretrained(AutoConfig, folder, {})
+    options = {"config": config, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
     with torch.random.fork_rng(devices=[]):
-        model, info = from_pretrained(
-            AutoModelForSeq2SeqLM,
-            folder,
-            {
-                "config": config,
-                "dtype": torch.float32,
-                "use_safetensors": True,
-                "output_loading_info": True,
-            },
-        )
-    # Positions that are computed are in no file.
+        model, info = from_pretrained(AutoModelForSeq2SeqLM, folder, options)
+    # Sinusoidal positions are computed, not saved.
     missing = {name for name in info["missing_keys"] if "embed_positions" not in name}
     check_all_there(folder, AUTO_CLASS, missing)
     return model.eval()
@@ -139,15 +132,16 @@ def generate(
     beams: int = 1,
     longest: int = 256,
 ) -> list[list[int]]:
-    """Translate rows of subwords; return what was written, without what begins and ends it.
+    """Translate rows of subword ids by beam search; return the generated ids without special ones.
 
-    One beam is greedy search. Nothing but the row itself decides when it has to end. ``longest`` counts what
-    begins and ends a translation, and is at most what the model takes.
+    One beam is greedy search. A translation's limit depends on its own text alone. ``longest`` includes
+    special subwords, and is at most the model's limit.
     """
     from transformers import GenerationConfig
 
     device, padding = next(model.parameters()).device, model.config.pad_token_id
-    own, end = model.generation_config.decoder_start_token_id, _end(model)
+    own, end = model.generation_config.decoder_start_token_id, model.config.eos_token_id
+    end = end[0] if isinstance(end, list) else end
     ids, mask = _padded(rows, padding)
     limits = torch.tensor([limit_of(row, longest) for row in rows], device=device)
     written = model.generate(
@@ -161,33 +155,28 @@ def generate(
             eos_token_id=end,
             pad_token_id=padding,
         ),
-        logits_processor=[_InTime(limits, beams, end, padding, first)],
+        logits_processor=[_Constraints(limits, beams, end, padding, first)],
     )
     return [trimmed(row, end, padding, first) for row in written[:, 1:].tolist()]
 
 
 def limit_of(row: Sequence[int], longest: int) -> int:
-    """Return how many subwords the translation of a row may have, beside what begins and ends it."""
-    return min(longest - _AROUND, RATIO * len(row) + EXTRA)
+    """Return the limit of a row's translation in subwords, without special ones."""
+    return min(longest - _SPECIAL, RATIO * len(row) + EXTRA)
 
 
 def trimmed(row: Sequence[int], end: int, padding: int, first: int | None) -> list[int]:
-    """Leave out what is forced at the beginning, and the end with all after it."""
-    kept: list[int] = []
-    for place, subword in enumerate(row):
-        if subword in (end, padding):
-            break
-        if place or subword != first:
-            kept.append(subword)
-    return kept
+    """Return a generated row without its forced first id and everything from the end on."""
+    stop = next((index for index, subword in enumerate(row) if subword in (end, padding)), len(row))
+    return list(row[1 if stop and row[0] == first else 0 : stop])
 
 
 @dataclass(frozen=True)
-class _InTime:
-    """Let a row begin with its language and end where it must, and never hold padding."""
+class _Constraints:
+    """Force each translation's first id and its end at the limit, and exclude padding."""
 
     limits: Tensor
-    """[batch], subwords each translation may have."""
+    """[batch]: the limit of each translation."""
     beams: int
     end: int
     padding: int
@@ -208,11 +197,6 @@ def _only(scores: Tensor, rows: Tensor, subword: int) -> Tensor:
     scores[rows.to(scores.device)] = -torch.inf
     scores[rows.to(scores.device), subword] = 0.0
     return scores
-
-
-def _end(model: "PreTrainedModel") -> int:
-    end = model.config.eos_token_id
-    return int(end[0] if isinstance(end, list) else end)
 
 
 def _padded(rows: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor]:
@@ -243,7 +227,7 @@ FLORES = {
     "vi": "vie_Latn", "wo": "wol_Latn", "xh": "xho_Latn", "yo": "yor_Latn", "yue": "yue_Hant",
     "zh": "zho_Hans", "zu": "zul_Latn",
 }  # fmt: skip
-"""NLLB's codes: FLORES-200's, of the variety and script that a corpus of this ISO code most often is in."""
+"""NLLB's codes (FLORES-200), with the variety and script most common for the ISO code."""
 
 MBART = {
     "af": "ZA", "ar": "AR", "az": "AZ", "bn": "IN", "cs": "CZ", "de": "DE", "en": "XX", "es": "XX",
@@ -254,23 +238,23 @@ MBART = {
     "sv": "SE", "sw": "KE", "ta": "IN", "te": "IN", "th": "TH", "tl": "XX", "tr": "TR", "uk": "UA",
     "ur": "PK", "vi": "VN", "xh": "ZA", "zh": "CN",
 }  # fmt: skip
-"""What follows the language in mBART-50's codes (``sw_KE``)."""
+"""Region of each language in mBART-50's codes (``sw_KE``)."""
 
 _BOTH_SIDES: dict[str, Callable[[str], tuple[str, ...]]] = {
     "eng_Latn": lambda language: (language, FLORES.get(language, "")),
     "__en__": lambda language: (f"__{language}__",),
     "en_XX": lambda language: (f"{language}_{MBART.get(language, '')}",),
 }
-"""NLLB, M2M-100 and mBART-50: the source's code before the text, the target's before the translation.
+"""NLLB, M2M-100 and mBART-50: source code before the text, target code before the translation.
 
-By a code that tells such a vocabulary: what spells those of a language.
+The spellings of a language's code, by a code that identifies the vocabulary.
 """
 
 
 def direction_between(vocabulary: Mapping[str, int], source: str, target: str, where: str) -> Direction:
-    """Find how a model with this vocabulary is told the languages; nothing to tell where it knows one pair.
+    """Return the language codes of a direction in a vocabulary; empty for models of a single pair.
 
-    ModelError when the vocabulary has codes, but none for these languages.
+    ModelError if the vocabulary has codes, but none for these languages.
     """
     for known, spell in _BOTH_SIDES.items():
         if known in vocabulary:
@@ -287,7 +271,7 @@ def direction_between(vocabulary: Mapping[str, int], source: str, target: str, w
 
 
 def language_subword(language: str) -> str:
-    """Return the subword that tells a Marian model of several languages to translate into this one."""
+    """Return the subword that requests a target language from a multilingual Marian model."""
     return f"{_OPEN}{language}{_CLOSE}"
 
 

@@ -1,8 +1,8 @@
-"""Subwords of words, of texts and of pairs, and windows over rows of them that are too long.
+"""The subwords of words, texts and pairs, and windows over long sequences.
 
-Text arrives in words or as it is, encoders see subwords. Both maps are the tokenizer's own, so they are
-right for WordPiece (##s), Unigram (▁) and bytes (Ġ) alike, for words with a space inside, as Vietnamese
-treebanks have them, and for what a normaliser changed or dropped.
+The maps from words or characters to subwords are the tokenizer's own, hence correct for WordPiece (##s),
+Unigram (▁) and byte-level BPE (Ġ), for words with inner spaces, as in Vietnamese treebanks, and for
+characters that a normaliser changes or drops.
 """
 
 from array import array
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 PROBE = "a a"
-"""Two words that every vocabulary has in some form."""
+"""Two words that any vocabulary covers."""
 
-_BARE: dict[str, bool] = {
+_SUBWORDS_ONLY: dict[str, bool] = {
     "add_special_tokens": False,
     "truncation": False,
     "padding": False,
@@ -30,32 +30,29 @@ _BARE: dict[str, bool] = {
     "return_token_type_ids": False,
     "verbose": False,
 }
-"""How a tokenizer is asked for subwords alone."""
+"""Options of a tokenizer for subwords without special ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitWords:
-    """A sentence's subwords, without special ones, and for each the number of its word, counted from 0.
+    """A sentence's subwords, without special ones, and the index of each one's word.
 
-    Every word has at least one subword, and words are in order.
+    Words are in order, and each has at least one subword.
     """
 
     subwords: tuple[int, ...]
     words: tuple[int, ...]
 
     def first(self) -> list[int]:
-        """Return for each word the place of its first subword."""
-        return [
-            place
-            for place, (before, word) in enumerate(zip((-1, *self.words), self.words, strict=False))
-            if before != word
-        ]
+        """Return the index of each word's first subword."""
+        before = (-1, *self.words)
+        return [index for index, word in enumerate(self.words) if before[index] != word]
 
 
 def split_words(sentences: Sequence[Sequence[str]], tokenizer: "PreTrainedTokenizerFast") -> list[SplitWords]:
-    """Split the words of sentences into subwords; a word the tokenizer drops becomes the unknown one.
+    """Split the words of sentences into subwords; a word that the tokenizer drops becomes unknown.
 
-    Each word is split as one that follows a space in running text.
+    Each word is split as after a space in running text.
     """
     full = [list(words) for words in sentences if words]
     parts = iter(_encodings(full, tokenizer))
@@ -66,7 +63,7 @@ def split_words(sentences: Sequence[Sequence[str]], tokenizer: "PreTrainedTokeni
 
 
 def special_subwords(tokenizer: "PreTrainedTokenizerFast") -> tuple[int, int]:
-    """Return the subwords that open and close a text; ModelError for a tokenizer without them."""
+    """Return the ids that open and close a text; ModelError for a tokenizer without them."""
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
     if first is None or last is None:
         raise ModelError(
@@ -81,15 +78,15 @@ def _encodings(sentences: list[list[str]], tokenizer: "PreTrainedTokenizerFast")
         return []
     if needs_spaces(tokenizer):
         sentences = [[word and f" {word}" for word in words] for words in sentences]
-    encodings: Sequence[Encoding] = tokenizer(sentences, is_split_into_words=True, **_BARE).encodings
+    encodings: Sequence[Encoding] = tokenizer(sentences, is_split_into_words=True, **_SUBWORDS_ONLY).encodings
     return encodings
 
 
 def needs_spaces(tokenizer: "PreTrainedTokenizerFast") -> bool:
-    """Tell whether a word given alone lacks the space that in running text belongs to it.
+    """Return whether single words need a leading space to be split as in running text.
 
-    So it is where bytes or ▁ are not put before a text (ModernBERT, mmBERT, RoBERTa): "Ġthe" became "the",
-    the end of some other word.
+    True if no Ġ or ▁ is prefixed to a text (ModernBERT, mmBERT, RoBERTa): "the" alone would be the end of
+    another word, not "Ġthe".
     """
     backend = tokenizer.backend_tokenizer
     running = backend.encode(PROBE, add_special_tokens=False).ids
@@ -98,53 +95,53 @@ def needs_spaces(tokenizer: "PreTrainedTokenizerFast") -> bool:
 
 
 def _complete(encoding: "Encoding", count: int, unknown: int) -> SplitWords:
-    """Give each of ``count`` words its subwords, and those that have none the unknown one."""
+    """Return the subwords of ``count`` words; words without any become unknown."""
     subwords = encoding.ids
-    words = [word for word in encoding.word_ids if word is not None]  # Only special subwords have None.
+    words = [word for word in encoding.word_ids if word is not None]  # None for special subwords.
     if len(set(words)) == count:
         return SplitWords(tuple(subwords), tuple(words))
     dropped = set(range(count)) - set(words)
     pairs = [*zip(words, subwords, strict=True), *((word, unknown) for word in dropped)]
-    pairs.sort(key=lambda pair: pair[0])  # Stable, so the subwords of one word keep their order.
+    pairs.sort(key=lambda pair: pair[0])  # Stable: the subwords of a word keep their order.
     return SplitWords(tuple(subword for _, subword in pairs), tuple(word for word, _ in pairs))
 
 
 @dataclass(frozen=True, slots=True)
 class SplitText:
-    """A text's subwords, without special ones, and the characters they stand for.
+    """A text's subwords, without special ones, and their character offsets.
 
-    White space at either side is no part of a subword; marks and other characters that a normaliser dropped
-    belong to the subword before them.
+    Surrounding white space is not part of a subword; characters that a normaliser drops, such as marks,
+    belong to the preceding subword.
     """
 
     subwords: "array[int]"
 
     places: Sequence[int]
-    """The subwords that a piece of the text can begin or end with, by number; a range where all can.
+    """Indices of the subwords that a span can start or end with; a range if all can.
 
-    Not one that stands for white space alone, nor one that begins where the next one does: XLM-R's lone ▁,
+    Excluded are subwords of white space only, and those that start where the next one does: XLM-R's lone ▁,
     the first bytes of a character.
     """
 
     characters: "array[int]"
-    """Where each of these begins and ends in the text, two numbers each."""
+    """Start and end offset of each of these, two numbers each."""
 
     def between(self, begin: int, end: int) -> range:
-        """Return which of the places have a character from ``begin`` to before ``end``."""
-        places = range(len(self.places))
-        first = bisect_right(places, begin, key=lambda place: self.characters[2 * place + 1])
-        return range(first, bisect_left(places, end, key=lambda place: self.characters[2 * place]))
+        """Return the range of ``places`` that overlap characters ``begin`` to ``end`` (excluded)."""
+        indices = range(len(self.places))
+        first = bisect_right(indices, begin, key=lambda index: self.characters[2 * index + 1])
+        return range(first, bisect_left(indices, end, key=lambda index: self.characters[2 * index]))
 
 
 @dataclass(frozen=True, slots=True)
 class PairFrame:
-    """The special subwords around and between two texts, and the segment number of each part."""
+    """The special subwords around and between two texts, and the segment ids of all parts."""
 
     opening: tuple[int, ...]
     between: tuple[int, ...]
     closing: tuple[int, ...]
     segments: tuple[int, int, int, int, int] | None
-    """Of opening, first text, between, second text, closing; None where the encoder has no segments."""
+    """Of opening, first text, between, second text, closing; None for encoders without segments."""
 
     @property
     def special(self) -> int:
@@ -156,7 +153,7 @@ class PairFrame:
         return array("I", (*self.opening, *first, *self.between, *second, *self.closing))
 
     def segments_of(self, first: int, second: int) -> bytes | None:
-        """Return the segment of each subword of a pair, from the lengths of its texts."""
+        """Return the segment ids of a pair, from the lengths of its texts."""
         if self.segments is None:
             return None
         lengths = (len(self.opening), first, len(self.between), second, len(self.closing))
@@ -165,10 +162,10 @@ class PairFrame:
 
 
 def split_texts(texts: Sequence[str], tokenizer: "PreTrainedTokenizerFast") -> list[SplitText]:
-    """Split texts into subwords that know their characters."""
+    """Split texts into subwords with character offsets."""
     if not texts:
         return []
-    encoded = tokenizer(list(texts), return_offsets_mapping=True, **_BARE)
+    encoded = tokenizer(list(texts), return_offsets_mapping=True, **_SUBWORDS_ONLY)
     return [
         _split(text, subwords, offsets)
         for text, subwords, offsets in zip(
@@ -178,10 +175,10 @@ def split_texts(texts: Sequence[str], tokenizer: "PreTrainedTokenizerFast") -> l
 
 
 def pair_frame(tokenizer: "PreTrainedTokenizerFast") -> PairFrame:
-    """Find out how a tokenizer frames two texts, by letting it frame two."""
+    """Return a tokenizer's frame of pairs, read off an example."""
     (encoding,) = tokenizer(["a"], ["a"], verbose=False).encodings
     first, second = (
-        [place for place, of in enumerate(encoding.sequence_ids) if of == text] for text in (0, 1)
+        [index for index, of in enumerate(encoding.sequence_ids) if of == text] for text in (0, 1)
     )
     if not first or not second:
         raise ModelError(
@@ -199,17 +196,17 @@ def pair_frame(tokenizer: "PreTrainedTokenizerFast") -> PairFrame:
 def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> SplitText:
     places, characters = array("I"), array("I")
     following = [*(begin for begin, _ in offsets), len(text)][1:]
-    for place, (offset, after) in enumerate(zip(offsets, following, strict=True)):
+    for index, (offset, after) in enumerate(zip(offsets, following, strict=True)):
         begin, end = _trimmed(text, *offset, after)
-        if begin < end and (begin < after or place + 1 == len(offsets)):
-            places.append(place)
+        if begin < end and (begin < after or index + 1 == len(offsets)):
+            places.append(index)
             characters.extend((begin, end))
     every = range(len(subwords))
     return SplitText(array("I", subwords), every if len(places) == len(every) else places, characters)
 
 
 def _trimmed(text: str, begin: int, end: int, after: int) -> tuple[int, int]:
-    """Leave out white space at either side, and take in what was dropped between here and ``after``."""
+    """Strip white space from a span, and extend it over characters dropped before ``after``."""
     while begin < end and text[begin].isspace():
         begin += 1
     while begin < end and text[end - 1].isspace():
@@ -221,7 +218,7 @@ def _trimmed(text: str, begin: int, end: int, after: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Positions ``start`` to ``stop`` are shown, ``own_start`` to ``own_stop`` scored; stops are excluded."""
+    """Visible positions ``start`` to ``stop``, scored ones ``own_start`` to ``own_stop``; stops excluded."""
 
     start: int
     stop: int
@@ -230,16 +227,16 @@ class Window:
 
 
 def windows(length: int, *, limit: int, overlap: int) -> list[Window]:
-    """Cover ``length`` positions with windows of at most ``limit``, neighbours sharing at least ``overlap``.
+    """Cover ``length`` positions with windows of ``limit`` that overlap by at least ``overlap``.
 
-    Each position is owned by exactly one window: that in which it is farthest from an edge (the ends of the
-    text are no edges), the earlier one of two. Windows are full; the last is shifted left to fit.
+    Each position is scored in the window where it is farthest from an inner edge; ties go to the earlier one.
+    The last window is shifted left to be full.
     """
     if not 0 <= overlap < limit:
         raise ValueError(f"windows of {limit} positions cannot overlap by {overlap}: use 0 to {limit - 1}.")
     starts = [*range(0, max(length - limit, 0), limit - overlap), max(length - limit, 0)]
     stops = [min(start + limit, length) for start in starts]
-    # Between neighbours, distance to the left one's last position and to the right one's first are compared.
+    # The border between neighbours is the middle of their overlap.
     borders = [(stop + start + 1) // 2 for stop, start in zip(stops, starts[1:], strict=False)]
     owned = pairwise([0, *borders, length])
     return [Window(start, stop, *own) for start, stop, own in zip(starts, stops, owned, strict=True)]

@@ -1,10 +1,11 @@
-"""Train a subword vocabulary on text: WordPiece, Unigram or bytes in pairs, as the family of encoders has it.
+"""Tokenizers of encoders: loaded from model folders, or trained on text.
 
-The result is the ordinary Hugging Face tokenizer of the family, so that it is the same once saved and
-loaded. The same lines give the same vocabulary, in every process: both trainers of ``tokenizers`` number
-or weigh their pieces in the order of a randomly seeded hash table, which is kept out here.
+A family's vocabulary is WordPiece, Unigram or byte-level BPE; a trained tokenizer is an ordinary Hugging Face
+one. Training is deterministic in every process, although the trainers of ``tokenizers`` number and weigh
+pieces in the order of a randomly seeded hash table.
 """
 
+import base64
 import json
 import math
 from collections import Counter
@@ -16,31 +17,108 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isogloss.core.errors import ConfigError, StorageError, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, StorageError, unknown_name
 from isogloss.core.records import write_text
+from isogloss.encoders import folders
 from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.folders import from_pretrained, load_encoder_config
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
 SMALLEST_COUNT = 2
-"""A subword seen once teaches nothing about its uses."""
+"""Fewest occurrences of a learned subword."""
 
 ROUNDS = 2
-"""Times the probabilities of Unigram pieces are estimated anew; more change little."""
+"""Re-estimations of the Unigram probabilities; more change little."""
 
 _BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _XLM_R = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 Model = Mapping[str, Any]
-"""The part "model" of tokenizer.json: the vocabulary, and for bytes the merges."""
+"""The entry "model" of tokenizer.json: the vocabulary, and the merges of BPE."""
+
+CHARACTER_MAP = "Precompiled"
+"""The name in tokenizer.json of a normalizer given as a table of characters."""
+
+SEGMENTS = 2
+"""Fewest segments of an encoder for which segment ids of pairs are of use."""
+
+
+def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
+    """Load the tokenizer of a folder or hub name; its model_max_length is the encoder's longest text."""
+    from transformers import AutoTokenizer
+
+    folder = folders.find_folder(source, folders.TOKENIZER_FILES, folders.has_tokenizer)
+    config = load_encoder_config(folder)
+    folders.check_tokenizer(folder)
+    tokenizer = from_pretrained(AutoTokenizer, folder, {})
+    restore_character_map(tokenizer, folder)
+    # Tokenizers taken over from language models, such as mmBERT's, may define these names only.
+    for name, other in (("cls_token", "bos_token"), ("sep_token", "eos_token")):
+        if getattr(tokenizer, name) is None and getattr(tokenizer, other) is not None:
+            setattr(tokenizer, name, getattr(tokenizer, other))
+    lacking = [
+        name for name in ("unk", "pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id") is None
+    ]
+    if lacking or not tokenizer.is_fast:
+        what = f"it has no {'_token, '.join(lacking)}_token" if lacking else "it has no tokenizer.json"
+        raise ModelError(
+            f"{folder}: this tokenizer cannot be used: {what}. Save a complete fast tokenizer there."
+        )
+    longest = FAMILIES[config.model_type].longest_text(config)
+    tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
+    if getattr(config, "type_vocab_size", 0) < SEGMENTS:
+        # A tokenizer taken over from BERT returns segments, on which this encoder may fail.
+        names = [name for name in tokenizer.model_input_names if name != "token_type_ids"]
+        tokenizer.model_input_names = names
+        tokenizer.init_kwargs["model_input_names"] = names  # This one is saved.
+    return tokenizer
+
+
+def restore_character_map(tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
+    """Restore the character map in the files of a Unigram tokenizer, if transformers dropped it.
+
+    transformers 5 drops SentencePiece's map (， → , and ｔｈｅ → the) in its DeBERTa tokenizer, whether it
+    loads spm.model or a tokenizer.json with the map. Without it, a full-width comma is an unknown subword.
+    """
+    from tokenizers import models, normalizers
+
+    backend = tokenizer.backend_tokenizer
+    before = backend.normalizer
+    has_map = before is not None and CHARACTER_MAP in before.__getstate__().decode()
+    if isinstance(backend.model, models.Unigram) and not has_map and (content := _character_map(folder)):
+        parts = [part for part in (normalizers.Precompiled(content), before) if part is not None]
+        backend.normalizer = normalizers.Sequence(parts)
+
+
+def _character_map(folder: Path) -> bytes | None:
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        found = [folder / name for name in folders.SENTENCEPIECE if (folder / name).is_file()]
+        return _sentencepiece_map(found[0]) if found else None
+    normalizer = json.loads(file.read_text(encoding="utf-8"))["normalizer"] or {}
+    parts = normalizer.get("normalizers", [normalizer])
+    maps = [part["precompiled_charsmap"] for part in parts if part.get("type") == CHARACTER_MAP]
+    return base64.b64decode(maps[0]) if maps else None
+
+
+def _sentencepiece_map(model: Path) -> bytes:
+    from sentencepiece import sentencepiece_model_pb2
+
+    content = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
+    try:
+        content.ParseFromString(model.read_bytes())
+    except Exception as error:  # protobuf's own error; importing it here is not worth it.
+        raise ModelError(f"{model}: this tokenizer is damaged. Copy or download the file again.") from error
+    return bytes(content.normalizer_spec.precompiled_charsmap)
 
 
 def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> "PreTrainedTokenizerFast":
-    """Return a fast tokenizer of at most ``size`` subwords for an encoder family.
+    """Train a fast tokenizer of at most ``size`` subwords for an encoder family.
 
-    ConfigError when the characters of the lines alone are more. The lines are kept in memory meanwhile.
+    ConfigError if the characters alone are more. All lines are held in memory.
     """
     if family not in FAMILIES:
         raise unknown_name("vocabulary", "encoder family", family, FAMILIES)
@@ -55,12 +133,12 @@ def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> "PreTrai
 
 
 def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
-    """Keep a trained tokenizer in one file, which is there whole or not at all."""
+    """Write a trained tokenizer to one file, atomically."""
     write_text(path, tokenizer.backend_tokenizer.to_str())
 
 
 def read_tokenizer(path: Path, *, family: str) -> "PreTrainedTokenizerFast":
-    """Return the very tokenizer that was written; StorageError when the file is damaged."""
+    """Read a tokenizer written by ``write_tokenizer``; StorageError for a damaged file."""
     try:
         _, make = _KINDS[FAMILIES[family].tokenizer]
         return make(json.loads(path.read_text(encoding="utf-8"))["model"])
@@ -69,11 +147,11 @@ def read_tokenizer(path: Path, *, family: str) -> "PreTrainedTokenizerFast":
 
 
 def _word_piece(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokenizerFast":
-    """Merge frequent neighbours (as BERT's vocabulary was made), each character also as ##c."""
+    """Train WordPiece, with each character also as ##c."""
     from tokenizers import Tokenizer, models, trainers
 
     blank = make(None).backend_tokenizer
-    # Ties between merges go to the smaller numbers, and the trainer would number ##c as its hash table likes.
+    # Ties between merges go to smaller ids, and the trainer numbers ##c in hash order: fix their ids first.
     continuing = [
         f"##{letter}" for letter in sorted(set(chain.from_iterable(lines))) if _continues(blank, letter)
     ]
@@ -97,23 +175,20 @@ def _bert(kind: str, model: Model | None) -> "PreTrainedTokenizerFast":
 
 
 def _continues(tokenizer: "Tokenizer", letter: str) -> bool:
-    """Tell whether a character can stand inside a word: no space, punctuation or Chinese character can."""
+    """Return whether a character can occur inside a word, unlike spaces, punctuation, Chinese characters."""
     pieces = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(f"a{letter}"))
     return [piece for piece, _ in pieces] == [f"a{letter}"]
 
 
 def _unigram(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokenizerFast":
-    """Find pieces by merging frequent neighbours, then weigh them by how often the best splits use them.
-
-    Kudo (2018), Section 3.2, with pieces from byte-pair encoding and each word's best split alone.
-    """
+    """Train Unigram (Kudo 2018, Section 3.2), with pieces from BPE and each word's best segmentation only."""
     blank = make(None)
     special: tuple[str, ...] = tuple(blank.convert_ids_to_tokens(range(len(blank))))
     return make(unigram_pieces(lines, size, special, make))
 
 
 def unigram_pieces(lines: Sequence[str], size: int, special: Sequence[str], make: "Make") -> Model:
-    """Return the special subwords, then at most as many pieces as make ``size`` subwords, each weighed."""
+    """Return a Unigram model of at most ``size`` subwords: special ones, then learned pieces."""
     from tokenizers import Tokenizer, models, trainers
 
     blank = make(None)
@@ -130,9 +205,9 @@ def unigram_pieces(lines: Sequence[str], size: int, special: Sequence[str], make
     words = Counter(chain.from_iterable(map(str.split, lines)))
     counts = _counts(merging, words, len(pieces))
     for _ in range(ROUNDS):
-        tokenizer = make({"vocab": _weighed(special, pieces, counts)})
+        tokenizer = make({"vocab": _with_log_probabilities(special, pieces, counts)})
         counts = _counts(tokenizer.backend_tokenizer, words, len(special) + len(pieces))[len(special) :]
-    return {"vocab": _weighed(special, pieces, counts)}
+    return {"vocab": _with_log_probabilities(special, pieces, counts)}
 
 
 def _xlm_roberta(model: Model | None) -> "PreTrainedTokenizerFast":
@@ -152,7 +227,7 @@ def _pairs(model: Model | None) -> list[tuple[str, float]] | None:
 
 
 def _counts(tokenizer: "Tokenizer", words: Counter[str], size: int) -> np.ndarray:
-    """Count how often each subword is used, in whole numbers, whose sums know no order."""
+    """Count the uses of each subword, as integers: their sums do not depend on the order."""
     encodings = tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
     counts = np.zeros(size, dtype=np.int64)
     for encoding, count in zip(encodings, words.values(), strict=True):
@@ -160,8 +235,10 @@ def _counts(tokenizer: "Tokenizer", words: Counter[str], size: int) -> np.ndarra
     return counts
 
 
-def _weighed(special: Sequence[str], pieces: Sequence[str], counts: np.ndarray) -> list[tuple[str, float]]:
-    """Give each piece its log probability; one that no split uses is as if used once."""
+def _with_log_probabilities(
+    special: Sequence[str], pieces: Sequence[str], counts: np.ndarray
+) -> list[tuple[str, float]]:
+    """Return each piece with its log probability; unused pieces count as used once."""
     used = np.maximum(counts, 1)
     total = math.log(max(1, used.sum()))
     weighed = [(piece, math.log(count) - total) for piece, count in zip(pieces, used, strict=True)]
@@ -169,7 +246,7 @@ def _weighed(special: Sequence[str], pieces: Sequence[str], counts: np.ndarray) 
 
 
 def _byte_pairs(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokenizerFast":
-    """Merge frequent neighbours among bytes (Radford et al. 2019); a space belongs to the word after it."""
+    """Train byte-level BPE (Radford et al. 2019); a space belongs to the following word."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     blank = make(None)
@@ -199,7 +276,7 @@ def _modernbert(model: Model | None) -> "PreTrainedTokenizerFast":
 
     given = _only(_BERT) if model is None else model
     backend = Tokenizer(models.BPE(vocab=given["vocab"], merges=_merges(given)))
-    # Every word is then split alike, be it the first of a text or a later one.
+    # With a prefix space, the first word of a text is split like later ones.
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     backend.decoder = decoders.ByteLevel()
     padding, unknown, first, last, mask = _BERT
@@ -228,7 +305,7 @@ def _merges(model: Model) -> list[tuple[str, str]]:
 
 
 Make = Callable[[Model | None], "PreTrainedTokenizerFast"]
-"""Make a family's tokenizer around a vocabulary; around its special subwords alone when there is none."""
+"""Build a family's tokenizer from a model; from its special subwords alone if None."""
 
 _KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], "PreTrainedTokenizerFast"], Make]] = {
     "BertTokenizer": (_word_piece, partial(_bert, "BertTokenizer")),
@@ -238,4 +315,4 @@ _KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], "PreTrainedTokenize
     "RobertaTokenizer": (_byte_pairs, _roberta),
     "XLMRobertaTokenizer": (_unigram, _xlm_roberta),
 }
-"""By the class that a family names."""
+"""Trainer and builder by ``EncoderFamily.tokenizer``."""

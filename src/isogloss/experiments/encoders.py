@@ -20,7 +20,7 @@ from isogloss.encoders.folders import (
     existing_folder,
     read_config,
 )
-from isogloss.encoders.language_files import read_about, read_language_maps
+from isogloss.encoders.language_context import read_about, read_language_maps
 from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules
 from isogloss.experiments.alignments import AlignmentRequest, alignments
 from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained

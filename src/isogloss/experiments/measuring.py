@@ -17,7 +17,7 @@ from isogloss.data.prediction_table import Predictions
 from isogloss.data.tensor_file import ENDING, write_tensors
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders.loading import fastest_attention
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.context import RunContext, RunResult, device
 from isogloss.experiments.encoder_runs import Encoder, Pretrain

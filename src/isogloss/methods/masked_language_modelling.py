@@ -14,8 +14,7 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Architecture, Modules
 from isogloss.core.seeds import derive
-from isogloss.encoders import FAMILIES, require, set_dropout
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import FAMILIES, fastest_attention, require, set_dropout
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.text_stream import subwords_of

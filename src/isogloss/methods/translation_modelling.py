@@ -15,8 +15,7 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
-from isogloss.encoders import write_tokenizer
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention, write_tokenizer
 from isogloss.encoders.new import (
     MarianShape,
     new_marian,

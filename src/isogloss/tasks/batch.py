@@ -1,8 +1,8 @@
-"""From examples to tensors: rows of subwords, and batches of rows with the places that are scored."""
+"""Encoded rows of subwords, and their collation into padded batches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -10,48 +10,55 @@ from torch.nn.functional import one_hot
 
 from isogloss.encoders.language_context import active_language
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+    from transformers import PreTrainedModel
+    from transformers.utils import ModelOutput
+
+AnyBatch = TypeVar("AnyBatch", bound="DataclassInstance")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedRow:
     """One text, pair or window as the encoder sees it.
 
-    A long sentence becomes several rows; together they score each of its words once.
+    A long sentence becomes several rows, in which each of its words is scored exactly once.
     """
 
     example: int
-    """Number of the example among those that were encoded."""
+    """Index of the example among those encoded together."""
 
     subwords: Sequence[int]
-    """With the special ones, without padding."""
+    """Subword ids including special ones, without padding."""
 
     segments: Sequence[int] | None = None
-    """Segment of each subword, where an encoder tells the two texts of a pair apart by it."""
+    """Segment id of each subword, for encoders with segment embeddings."""
 
     positions: Sequence[int] = ()
-    """Places scored, as the first subword of each word this row owns; none when the row is scored as a
-    whole. A range where they follow each other: long rows stay small."""
+    """Indices of the scored subwords, such as the first subword of each word; empty when the row is scored as
+    a whole. A ``range`` where they are consecutive, which keeps long rows small."""
 
     words: Sequence[int] = ()
-    """Number of the word at each of these places."""
+    """Index of the word at each scored position."""
 
     characters: Sequence[int] = ()
-    """Where the subword at each of these places begins and ends in its text, two numbers a place; only for
-    tasks that answer with a piece of text."""
+    """Start and end offset in the text of the subword at each scored position, two numbers per position; only
+    for tasks whose answers are spans of text."""
 
     gold: Sequence[int] = ()
-    """Label number at each of these places, or the one of the whole row; none when there are no labels."""
+    """Label id at each scored position, or one for the whole row; empty for unlabelled rows."""
 
     soft: Tensor | None = field(default=None, compare=False)
-    """[place class], float16: probabilities of the labels at these places, where a teacher gave some."""
+    """[position class], float16: label probabilities from a teacher, if any."""
 
     heads: tuple[int, ...] = ()
-    """For trees: the head of the word at each of these places, as the number of a place counted from 1; 0 is
-    the root, -1 a head outside the row. As many as there are labels, else none."""
+    """For trees: the head of the word at each scored position as a 1-based position number; 0 is the root, -1
+    a head outside the row. Empty for unlabelled rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows padded to the longest. ``rows`` and ``columns`` say which places are scored, row by row.
+    """Rows padded to the longest. ``rows`` and ``columns`` index the scored positions, row by row.
 
     A row that is scored as a whole is scored at its first subword.
     """
@@ -60,43 +67,38 @@ class Batch:
     """[batch subword], integer."""
 
     mask: Tensor | None
-    """[batch subword], 1 at real subwords and 0 at padding; None when there is no padding."""
+    """[batch subword], 1 at real subwords and 0 at padding; None without padding."""
 
     segments: Tensor | None
     """[batch subword], integer."""
 
     rows: Tensor
-    """[label], integer: row of each place that is scored."""
+    """[label], integer: row index of each scored position."""
 
     columns: Tensor
-    """[label], integer: its place in the row."""
+    """[label], integer: subword index of each scored position."""
 
     gold: Tensor
-    """[label], integer; empty when there are no labels, or probabilities in their place."""
+    """[label], integer; empty for unlabelled batches and for soft labels."""
 
     heads: Tensor
-    """[label], integer: head of each place within its row, counted from 1, 0 for the root, -1 for one
-    outside; empty without."""
+    """[label], integer: as ``EncodedRow.heads``; empty for other tasks."""
 
     examples: Tensor
-    """[batch], integer: example of each row."""
+    """[batch], integer: example index of each row."""
 
     soft: Tensor | None = None
-    """[label class]: probabilities of the labels, where some row has them."""
+    """[label class]: label probabilities, if some row has them."""
 
     languages: tuple[str, ...] = ()
-    """The language (or pair, as in en-sw) of the whole batch, or of each row; none said: any."""
+    """The language (or pair, as in en-sw) of the whole batch, or of each row; empty for unspecified."""
 
     def to(self, device: torch.device | str) -> Self:
         """Return the batch on a device."""
-        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        for name, value in values.items():
-            if isinstance(value, Tensor):
-                values[name] = value.to(device, non_blocking=True)
-        return replace(self, **values)
+        return to_device(self, device)
 
     def inputs(self) -> dict[str, Tensor]:
-        """Return what the forward function of an encoder, or of a model, is called with."""
+        """Return the keyword arguments of the model's forward function."""
         named = {
             "input_ids": self.subwords,
             "attention_mask": self.mask,
@@ -105,45 +107,38 @@ class Batch:
         return {name: value for name, value in named.items() if value is not None}
 
 
-def by_example(rows: Iterable[EncodedRow]) -> dict[int, list[EncodedRow]]:
-    """Group rows by the number of their example: windows of one text belong together."""
-    found: dict[int, list[EncodedRow]] = {}
-    for row in rows:
-        found.setdefault(row.example, []).append(row)
-    return found
-
-
 class Inputs(Protocol):
-    """What goes through an encoder in one pass."""
+    """The input of one forward pass."""
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The language of the whole batch, or of each row; none said: any."""
+        """The language of the whole batch, or of each row; empty for unspecified."""
         ...
 
     def inputs(self) -> dict[str, Tensor]:
-        """Return what the forward function is called with."""
+        """Return the keyword arguments of the forward function."""
         ...
 
 
-def forward(model: Any, batch: Inputs, **wanted: Any) -> Any:
-    """Run an encoder, or a model with a head, on a batch that is on its device, in the batch's languages."""
+def forward(model: "PreTrainedModel", batch: Inputs, **options: bool) -> "ModelOutput":
+    """Run an encoder, or a model with a head, on a batch on the same device, in the batch's languages."""
     if not batch.languages:
-        return model(**batch.inputs(), **wanted)
+        return model(**batch.inputs(), **options)
     with active_language(model, batch.languages):
-        return model(**batch.inputs(), **wanted)
+        return model(**batch.inputs(), **options)
 
 
 def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, ...] = ()) -> Batch:
-    """Pad rows to the longest with the subword ``padding``; ValueError when only some rows have labels.
+    """Pad rows to the longest with the subword id ``padding``.
 
-    Where some rows have probabilities for labels, gold labels become such.
+    If some rows have soft labels, the gold labels of the others become one-hot. ValueError when only some
+    rows have labels.
     """
     lengths = [len(row.subwords) for row in rows]
     longest = max(lengths)
-    places = [row.positions or (0,) for row in rows]
-    counts = torch.tensor([len(row_places) for row_places in places])
-    soft = _soft(rows)
+    positions = [row.positions or (0,) for row in rows]
+    counts = torch.tensor([len(one) for one in positions])
+    soft = _soft_labels(rows)
     gold = [label for row in rows for label in row.gold] if soft is None else []
     heads = [head for row in rows for head in row.heads]
     for what, given in (("labels", gold), ("heads", heads)):
@@ -151,13 +146,16 @@ def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, .
             raise ValueError(
                 f"{len(given)} {what} for {int(counts.sum())} places: a batch has all {what} or none."
             )
-    padded = [list(row.subwords) + [padding] * (longest - len(row.subwords)) for row in rows]
     return Batch(
-        subwords=torch.tensor(padded),
-        mask=_mask(torch.tensor(lengths), longest) if min(lengths) < longest else None,
-        segments=_segments(rows, longest),
+        subwords=pad_rows([row.subwords for row in rows], padding),
+        mask=padding_mask(lengths) if min(lengths) < longest else None,
+        segments=(
+            None
+            if all(row.segments is None for row in rows)
+            else pad_rows([row.segments or (0,) * len(row.subwords) for row in rows], 0)
+        ),
         rows=torch.repeat_interleave(torch.arange(len(rows)), counts),
-        columns=torch.tensor([place for row_places in places for place in row_places]),
+        columns=torch.tensor([place for one in positions for place in one]),
         gold=torch.tensor(gold, dtype=torch.long),
         heads=torch.tensor(heads, dtype=torch.long),
         examples=torch.tensor([row.example for row in rows]),
@@ -166,20 +164,38 @@ def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, .
     )
 
 
-def _soft(rows: Sequence[EncodedRow]) -> Tensor | None:
+def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
+    """Return rows of ids as one tensor [row subword], padded to the longest."""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
+
+
+def padding_mask(lengths: Sequence[int]) -> Tensor:
+    """Return [row subword]: 1 at real subwords, 0 at padding up to the longest row."""
+    return (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
+
+
+def to_device(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
+    """Return a dataclass with all its tensors on a device."""
+    moved = {
+        one.name: value.to(device, non_blocking=True)
+        for one in fields(batch)
+        if isinstance(value := getattr(batch, one.name), Tensor)
+    }
+    return replace(batch, **moved)
+
+
+def by_example(rows: Iterable[EncodedRow]) -> dict[int, list[EncodedRow]]:
+    """Group rows by example index, so that the windows of one text stay together."""
+    found: dict[int, list[EncodedRow]] = {}
+    for row in rows:
+        found.setdefault(row.example, []).append(row)
+    return found
+
+
+def _soft_labels(rows: Sequence[EncodedRow]) -> Tensor | None:
     classes = next((row.soft.size(1) for row in rows if row.soft is not None), 0)
     if not classes:
         return None
-    sure = (one_hot(torch.tensor(list(row.gold)), classes) if row.soft is None else row.soft for row in rows)
-    return torch.cat([one.float() for one in sure])
-
-
-def _mask(lengths: Tensor, longest: int) -> Tensor:
-    return (torch.arange(longest) < lengths.unsqueeze(1)).long()
-
-
-def _segments(rows: Sequence[EncodedRow], longest: int) -> Tensor | None:
-    if all(row.segments is None for row in rows):
-        return None
-    whole = [row.segments or (0,) * len(row.subwords) for row in rows]
-    return torch.tensor([list(segments) + [0] * (longest - len(segments)) for segments in whole])
+    hard = (one_hot(torch.tensor(list(row.gold)), classes) if row.soft is None else row.soft for row in rows)
+    return torch.cat([one.float() for one in hard])

@@ -1,13 +1,13 @@
-"""Masked language modelling, on one text or on a text beside its translation.
+"""Masked language modelling, on single texts (MLM) or on text pairs (TLM).
 
-Devlin et al. (2019), Section 3.1: 15 % of the subwords are predicted; of these 80 % are replaced by the
-mask, 10 % by a random subword, 10 % stay. Conneau & Lample (2019), Section 3.3: translation LM joins a
-sentence and its translation, positions counted anew for the second, so that a masked word can be found by
-looking at the other language.
+Devlin et al. (2019), Section 3.1: 15 % of the subwords are predicted; of these 80 % are replaced by the mask
+subword, 10 % by a random one, and 10 % are kept. Conneau & Lample (2019), Section 3.3: translation language
+modelling concatenates a sentence and its translation and resets positions for the second, so that a masked
+word can be predicted from the other language.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,18 @@ from torch import Tensor, nn
 from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
-from isogloss.tasks.batch import forward
+from isogloss.tasks.batch import forward, to_device
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 KEPT, RANDOM = 0.1, 0.1
-"""Shares of the predicted subwords that stay or become a random one."""
+"""Shares of the predicted subwords that are kept and replaced by random ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The numbers of a tokenizer's special subwords."""
+    """Size and special subword ids of a tokenizer."""
 
     size: int
     first: int
@@ -53,122 +53,119 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
-    """Text with some subwords hidden; ``places`` are their flat positions, ``gold`` what stood there."""
+    """Masked text [batch subword], with the predicted subwords' flat indices and original ids."""
 
     subwords: Tensor
+    """[batch subword], integer, after masking."""
     mask: Tensor | None
+    """[batch subword], 1 at real subwords; None without padding."""
     positions: Tensor | None
-    places: Tensor
+    """[batch subword], position ids of text pairs; None for single texts."""
+    masked: Tensor
+    """[label], indices of the predicted subwords in the flattened batch, ascending."""
     gold: Tensor
+    """[label], their original ids."""
     languages: tuple[str, ...] = ()
-    """The language of the whole batch, or of each row ("en+de" is a row in both); none said: any."""
+    """The language of the whole batch, or of each row ("en+de" is a row in both); empty for unspecified."""
 
     def to(self, device: torch.device) -> "MaskedBatch":
-        """Move to a device."""
-        return MaskedBatch(
-            subwords=self.subwords.to(device),
-            mask=None if self.mask is None else self.mask.to(device),
-            positions=None if self.positions is None else self.positions.to(device),
-            places=self.places.to(device),
-            gold=self.gold.to(device),
-            languages=self.languages,
-        )
+        """Return the batch on a device."""
+        return to_device(self, device)
 
     def inputs(self) -> dict[str, Tensor]:
-        """Return what the forward function of an encoder is called with."""
+        """Return the keyword arguments of an encoder's forward function."""
         named = {"input_ids": self.subwords, "attention_mask": self.mask, "position_ids": self.positions}
         return {name: value for name, value in named.items() if value is not None}
 
     def parts(self, count: int) -> list[tuple["MaskedBatch", float]]:
-        """Cut into batches of about as many rows each, at most ``count``; a share is that of the places."""
+        """Split into at most ``count`` batches of nearly equal rows, each with its share of predictions."""
         rows = len(self.subwords)
         count = min(count, rows)
-        ends = [rows * number // count for number in range(count + 1)]
-        found = [self._rows(first, last) for first, last in pairwise(ends)]
-        return [(part, len(part.places) / len(self.places)) for part in found]
+        parts = [self._rows(*edges) for edges in pairwise(rows * n // count for n in range(count + 1))]
+        return [(part, len(part.masked) / len(self.masked)) for part in parts]
 
     def _rows(self, first: int, last: int) -> "MaskedBatch":
         width = self.subwords.size(1)
-        here = (self.places >= first * width) & (self.places < last * width)
-        return MaskedBatch(
+        inside = (self.masked >= first * width) & (self.masked < last * width)
+        return replace(
+            self,
             subwords=self.subwords[first:last],
             mask=None if self.mask is None else self.mask[first:last],
             positions=None if self.positions is None else self.positions[first:last],
-            places=self.places[here] - first * width,
-            gold=self.gold[here],
+            masked=self.masked[inside] - first * width,
+            gold=self.gold[inside],
             languages=self.languages[first:last] if len(self.languages) > 1 else self.languages,
         )
 
 
-def masked_lm_loss(model: nn.Module, batch: MaskedBatch) -> Tensor:
-    """Return the mean cross entropy at the hidden places; the head runs on these alone.
+def masked_lm_loss(model: "PreTrainedModel", batch: MaskedBatch) -> Tensor:
+    """Return the mean cross entropy at the predicted subwords, or 0 if there are none.
 
-    Without a hidden place it is 0.
+    The head is computed at these subwords only.
     """
     states = forward(model.base_model, batch).last_hidden_state
-    hidden = states.flatten(0, 1)[batch.places]
-    scores = family_of(model).masked_lm_scores(model, hidden).float()
+    scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.masked]).float()
     return nn.functional.cross_entropy(scores, batch.gold) if len(batch.gold) else scores.sum()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Masking:
-    """From rows of subwords to batches with hidden places."""
+    """The masking of rows of subwords."""
 
     vocabulary: Vocabulary
     share: float = 0.15
+    """Share of the ordinary subwords that is predicted."""
     first_position: int = 0
-    """Number of the first position: 0 for BERT, 2 for XLM-R."""
+    """First position id: 0 for BERT, 2 for XLM-R."""
 
     def batch(
         self, rows: Sequence[Sequence[np.ndarray]], *, seed: int, languages: tuple[str, ...] = ()
     ) -> MaskedBatch:
-        """Join each row's texts (as [CLS] a [SEP] b [SEP]), pad, and hide a share of the subwords."""
+        """Concatenate each row's texts (as [CLS] a [SEP] b [SEP]), pad, and mask."""
         joined = [self._join(texts) for texts in rows]
         longest = max(len(subwords) for subwords, _ in joined)
         ids = np.full((len(joined), longest), self.vocabulary.padding, dtype=np.int64)
         positions = np.zeros_like(ids)
-        for row, (subwords, places) in enumerate(joined):
+        for row, (subwords, numbers) in enumerate(joined):
             ids[row, : len(subwords)] = subwords
-            positions[row, : len(places)] = places
+            positions[row, : len(numbers)] = numbers
         padded = ids == self.vocabulary.padding
-        hidden, places_hidden, gold = self._hide(ids, seed)
-        two = any(len(texts) > 1 for texts in rows)
+        shown, masked, gold = self._mask(ids, seed)
+        pairs = any(len(texts) > 1 for texts in rows)
         return MaskedBatch(
-            subwords=torch.from_numpy(hidden),
+            subwords=torch.from_numpy(shown),
             mask=torch.from_numpy((~padded).astype(np.int64)) if padded.any() else None,
-            positions=torch.from_numpy(positions) if two else None,
-            places=torch.from_numpy(places_hidden),
+            positions=torch.from_numpy(positions) if pairs else None,
+            masked=torch.from_numpy(masked),
             gold=torch.from_numpy(gold),
             languages=languages,
         )
 
     def _join(self, texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        parts, places = [], []
-        for number, text in enumerate(texts):
-            start = [self.vocabulary.first] if number == 0 else []
-            part = np.concatenate([start, text, [self.vocabulary.last]]).astype(np.int64)
-            parts.append(part)
-            places.append(np.arange(len(part)) + self.first_position)
-        return np.concatenate(parts), np.concatenate(places)
+        """Return the subword ids of a row and their position ids."""
+        closed = [np.concatenate([text, [self.vocabulary.last]]) for text in texts]
+        closed[0] = np.concatenate([[self.vocabulary.first], closed[0]])
+        positions = [np.arange(len(text)) + self.first_position for text in closed]
+        return np.concatenate(closed).astype(np.int64), np.concatenate(positions)
 
-    def _hide(self, ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _mask(self, ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the masked ids [batch subword], the flat indices of predicted subwords, and their ids."""
         rng = np.random.Generator(np.random.PCG64(derive(seed, "masks")))
         flat = ids.ravel().copy()
-        open_places = np.flatnonzero(~np.isin(flat, self.vocabulary.special))
-        if not len(open_places):
+        ordinary = np.flatnonzero(~np.isin(flat, self.vocabulary.special))
+        if not len(ordinary):
             raise DataError(
                 "masked LM: a batch has no subword that can be hidden, all are unknown or special. Is the "
                 "text in the script the vocabulary was trained on?"
             )
-        count = max(1, round(self.share * len(open_places)))
-        places = np.sort(rng.choice(open_places, size=count, replace=False))
-        gold = flat[places].copy()
+        count = max(1, round(self.share * len(ordinary)))
+        masked = np.sort(rng.choice(ordinary, size=count, replace=False))
+        gold = flat[masked].copy()
         draw = rng.random(count)
         replaced = rng.integers(self.vocabulary.size - len(self.vocabulary.special), size=count)
         for special in sorted(self.vocabulary.special):
-            replaced += replaced >= special  # Count on past each: no special subword stands in for a word.
-        flat[places[draw >= KEPT]] = self.vocabulary.mask
-        chosen = (draw >= KEPT) & (draw < KEPT + RANDOM)
-        flat[places[chosen]] = replaced[chosen]
-        return flat.reshape(ids.shape), places, gold
+            replaced += replaced >= special  # Skip special ids: none replaces an ordinary subword.
+        flat[masked[draw >= KEPT]] = self.vocabulary.mask
+        random = (draw >= KEPT) & (draw < KEPT + RANDOM)
+        flat[masked[random]] = replaced[random]
+        return flat.reshape(ids.shape), masked, gold

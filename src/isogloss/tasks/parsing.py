@@ -1,11 +1,12 @@
-"""Dependency parsing: a head and a relation for each word, read off the states of first subwords.
+"""Dependency parsing: a head and a relation for each word, predicted from states of first subwords.
 
-Deep biaffine attention (Dozat & Manning 2017, ``nn.biaffine``) scores arcs and relations, and the best tree
-with a single root is taken (``tasks.spanning_tree``). As in under-specified optimization (Appendix A), the
-first 128 words of a sentence are parsed and count, PUNCT and SYM do not, and relations have no subtypes.
+Deep biaffine attention (Dozat & Manning 2017, ``nn.biaffine``) scores arcs and relations; the best
+single-root tree is decoded (``tasks.spanning_tree``). As in under-specified optimization (Appendix A), the
+first 128 words of a sentence are parsed and scored, PUNCT and SYM are not scored, and relations have no
+subtypes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -15,37 +16,47 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from isogloss.core.contributions import ByMeasure
-from isogloss.core.errors import ConfigError
-from isogloss.encoders.own_head import load_with_own_head
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.data.examples import ParsedSentence, TaggedSentence
+from isogloss.encoders.loading import load_with_own_head
+from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.metrics.attachment import (
     Tree,
     attachment,
     attachment_contributions,
-    clas,
     content_contributions,
     universal,
 )
 from isogloss.nn.biaffine import BiaffineParser
 from isogloss.tasks.batch import Batch, EncodedRow, forward
-from isogloss.tasks.labels import most_frequent
-from isogloss.tasks.sentences import LIMIT, OVERLAP
-from isogloss.tasks.spanning_tree import best_tree
-from isogloss.tasks.task import LabelsAre
-from isogloss.tasks.trees import CUT_OFF, Sentence, gold_tree, tree_rows
+from isogloss.tasks.spanning_tree import best_tree, is_tree
+from isogloss.tasks.task import LIMIT, OVERLAP, SPECIAL, LabelsAre, label_ids, most_frequent
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 ROOT = "root"
-"""Relation of the word below the root, and of no other (universaldependencies.org/u/dep/root.html)."""
+"""Relation of the root's only child (universaldependencies.org/u/dep/root.html)."""
 
 UNSPECIFIED = "dep"
-"""Relation of words that were cut off, which hang on the word before."""
+"""Predicted relation of truncated words, whose predicted head is the preceding word."""
+
+OUTSIDE = -1
+"""Marks a head outside the row; such words are ignored in the loss."""
+
+VERSION_1 = {
+    "auxpass": "aux:pass", "csubjpass": "csubj:pass", "dobj": "obj", "foreign": "flat:foreign",
+    "mwe": "fixed", "name": "flat:name", "neg": "advmod", "nsubjpass": "nsubj:pass", "remnant": "orphan",
+}  # fmt: skip
+"""Relations found only in version 1 of Universal Dependencies, and their equivalents in version 2."""
+
+Sentence = ParsedSentence | TaggedSentence
+"""A sentence split into words; without heads it is unlabelled for this task."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parsing:
-    """A parsing task: its relations, how much of a sentence is parsed, and the sizes of its head."""
+    """A parsing task: its relations, the longest sentence, and the sizes of its head."""
 
     name: str
     metric: ClassVar[str] = "las"
@@ -55,23 +66,23 @@ class Parsing:
     scored_whole: ClassVar[bool] = True
 
     labels: tuple[str, ...]
-    """The relations; one with a subtype (nmod:poss) that is not among them is taken without (nmod)."""
+    """The relations; one with an unlisted subtype (nmod:poss) is reduced to its universal part (nmod)."""
 
     words: int = 128
-    """Words of a sentence that are parsed and count in scores, its first ones (the paper's Appendix A).
-    Besides, a row ends after ``limit`` subwords in training, and where the encoder ends when it is scored."""
+    """Most words of a sentence that are parsed and scored, from the first (the paper's Appendix A). Rows are
+    further truncated to ``limit`` subwords in training, and to the encoder's longest text in evaluation."""
 
     arc_dim: int = 512
-    """Width of what a word is as a dependent and as a head, for arcs (the paper's released code)."""
+    """Width of the dependent and head representations for arcs (the paper's released code)."""
 
     relation_dim: int = 128
-    """The same, for relations (the paper's released code)."""
+    """Width of those for relations (the paper's released code)."""
 
     dropout: float = 0.33
-    """Share of these features that is dropped, alike for all words of a row (Dozat & Manning, Table 1)."""
+    """Dropout rate of these representations, with one mask per row (Dozat & Manning, Table 1)."""
 
     def __post_init__(self) -> None:
-        """Refuse an inventory that no tree can be labelled with."""
+        """Raise ConfigError for an inventory without root."""
         if ROOT not in self.labels:
             raise ConfigError(f"{self.name}: the relations lack {ROOT!r}, which each tree has. Add it.")
 
@@ -83,49 +94,63 @@ class Parsing:
         limit: int = LIMIT,
         overlap: int = OVERLAP,
     ) -> list[EncodedRow]:
-        """Turn each sentence into one row of its first words that fit; ``overlap`` has no use here.
+        """Encode each sentence as one row: its first ``words`` words that start within ``limit`` subwords.
 
-        DataError at a relation outside the inventory, and at heads that are no tree.
+        ``overlap`` is unused. DataError for a relation not in the inventory and for heads that form no tree.
         """
         del overlap
-        return tree_rows(examples, self.labels, tokenizer, words=self.words, limit=limit)
+        if limit <= SPECIAL:
+            raise ValueError(f"rows of {limit} subwords hold no word: use a limit of at least {SPECIAL + 1}.")
+        frame, ids = special_subwords(tokenizer), label_ids(self.labels)
+        splits = split_words([example.words for example in examples], tokenizer)
+        labelled = [_labels(example, ids) for example in examples]
+        return [
+            _row(number, split, labels, frame=frame, most=(self.words, limit - SPECIAL))
+            for number, (split, labels) in enumerate(zip(splits, labelled, strict=True))
+            if split.words
+        ]
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
-        """Load an encoder and put the biaffine head on it; what is new depends on the seed alone."""
-        model = load_with_own_head(source, self._new_head, labels=self.labels, seed=seed, attention=attention)
+        """Load an encoder with the biaffine head; new weights depend on the seed alone."""
+
+        def new_head(dim: int) -> BiaffineParser:
+            sizes = {"arc_dim": self.arc_dim, "relation_dim": self.relation_dim}
+            return BiaffineParser(dim, len(self.labels), dropout=self.dropout, **sizes)
+
+        model = load_with_own_head(source, new_head, labels=self.labels, seed=seed, attention=attention)
         return cast("PreTrainedModel", model)
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return [label candidate 2]: the score of an arc, and the number of its best relation.
+        """Return [label candidate 2]: the score of each arc, and the id of its best relation.
 
-        Candidate 0 is the root, n the n-th word of the row; what cannot be a word's head has -inf. An arc
-        from the root has the relation root, and no other has.
+        Candidate 0 is the root, candidate n the n-th word of the row; impossible arcs have the score -inf.
+        Arcs from the root have the relation root, and no other arc has it.
         """
-        words, places = _words(model, batch)
+        words, indices = _words(model, batch)
         root = self.labels.index(ROOT)
         relations: Tensor = model.head.relations(words)
         relations[:, :, root, 1:] = -torch.inf
         best = relations.argmax(dim=2)
         best[:, :, 0] = root
-        return torch.stack([_arcs(model, batch, words, places), best[places].float()], dim=-1)
+        return torch.stack([_arcs(model, batch, words, indices), best[indices].float()], dim=-1)
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the mean cross entropy of heads and that of relations, added; cut-off heads do not count."""
-        words, places = _words(model, batch)
-        kept = batch.heads != CUT_OFF
-        arcs = _arcs(model, batch, words, places)
-        relations = model.head.relations_at(words, places, batch.heads.clamp(min=0)).float()
-        gold = batch.gold.masked_fill(~kept, CUT_OFF)
+        """Return the mean cross entropy of heads plus that of relations, over words with heads in the row."""
+        words, indices = _words(model, batch)
+        inside = batch.heads != OUTSIDE
+        arcs = _arcs(model, batch, words, indices)
+        relations = model.head.relations_at(words, indices, batch.heads.clamp(min=0)).float()
+        gold = batch.gold.masked_fill(~inside, OUTSIDE)
         summed = [
-            cross_entropy(scores, right, ignore_index=CUT_OFF, reduction="sum")
-            for scores, right in ((arcs, batch.heads), (relations, gold))
+            cross_entropy(scores, target, ignore_index=OUTSIDE, reduction="sum")
+            for scores, target in ((arcs, batch.heads), (relations, gold))
         ]
-        return (summed[0] + summed[1]) / kept.sum().clamp(min=1)
+        return (summed[0] + summed[1]) / inside.sum().clamp(min=1)
 
     def decode(
         self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tree]:
-        """Return the best tree of each sentence; words that were cut off hang on the word before."""
+        """Return the best tree of each sentence; truncated words are attached to the preceding word."""
         full = [number for number, example in enumerate(examples) if example.words]
         if sorted(row.example for row in rows) != full or len(rows) != len(scores):
             raise ValueError(
@@ -136,33 +161,19 @@ class Parsing:
         return [_completed(found.get(number, none), len(one.words)) for number, one in enumerate(examples)]
 
     def gold(self, examples: Sequence[Sentence]) -> list[Tree]:
-        """Return each sentence's tree and tags; empty where there are no labels."""
-        return [gold_tree(example) for example in examples]
+        """Return each sentence's tree and tags; empty trees for unlabelled sentences."""
+        return [_gold_tree(example) for example in examples]
 
     def score(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
-        """Return LAS over the first words of each sentence, PUNCT and SYM left out."""
+        """Return LAS over the first ``words`` words of each sentence, without PUNCT and SYM."""
         return attachment(gold, predicted, first=self.words).las
 
-    def measures(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> dict[str, float]:
-        """Return LAS and UAS of the first words, without and with PUNCT and SYM, then CoNLL 2018's.
-
-        These count every word of a sentence. Nothing here looks at subtypes.
-        """
-        without = attachment(gold, predicted, first=self.words)
-        together = attachment(gold, predicted, first=self.words, without=())
-        shared_task = attachment(gold, predicted, without=())
-        return {
-            self.metric: without.las,
-            "uas": without.uas,
-            "las_with_punctuation": together.las,
-            "uas_with_punctuation": together.uas,
-            "conll2018_las": shared_task.las,
-            "conll2018_uas": shared_task.uas,
-            "conll2018_clas": clas(gold, predicted),
-        }
-
     def contributions(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> ByMeasure:
-        """Return what each sentence adds to each of the measures."""
+        """Return each sentence's contributions: LAS and UAS of the first words, then those of CoNLL 2018.
+
+        The former are computed without and with PUNCT and SYM; the latter over all words of a sentence.
+        Subtypes are ignored.
+        """
         uas, las = attachment_contributions(gold, predicted, first=self.words)
         uas_together, las_together = attachment_contributions(gold, predicted, first=self.words, without=())
         conll_uas, conll_las = attachment_contributions(gold, predicted, without=())
@@ -177,9 +188,10 @@ class Parsing:
         }
 
     def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
-        """Score a chain: each word hangs on the one before it, or after, by the most frequent relation.
+        """Score chains: each word is attached to the one before or after by the most frequent relation.
 
-        Which of the two, the training examples decide; punct, which is not scored, is not looked at.
+        The direction that is better on the training examples is used. The relation is never punct, which is
+        not scored.
         """
         train, test = self.gold(train_examples), self.gold(test_examples)
         seen = (relation for tree in train for relation in tree.relations)
@@ -190,25 +202,81 @@ class Parsing:
         before, after = (self.score(train, chain) for chain in chains)
         return self.score(test, [_chain(tree, relation, -1 if before >= after else 1) for tree in test])
 
-    def _new_head(self, dim: int) -> BiaffineParser:
-        return BiaffineParser(
-            dim,
-            len(self.labels),
-            arc_dim=self.arc_dim,
-            relation_dim=self.relation_dim,
-            dropout=self.dropout,
-        )
-
     def _tree(self, scores: Tensor) -> Tree:
-        """Take the best tree among the scores [word candidate 2] of one row."""
+        """Decode the best tree from the scores [word candidate 2] of one row."""
         count = len(scores)
         heads = best_tree(scores[:, : count + 1, 0].numpy())
         numbers = scores[torch.arange(count), heads, 1].int().tolist()
         return Tree(tuple(heads), tuple([self.labels[number] for number in numbers]))
 
 
+def _gold_tree(example: Sentence) -> Tree:
+    """Return a sentence's tree, with the tags that decide what is scored; empty for unlabelled sentences."""
+    if isinstance(example, ParsedSentence) and (example.heads or example.relations):
+        return Tree(example.heads, example.relations, example.tags)
+    return Tree((), ())
+
+
+def _row(
+    example: int,
+    split: SplitWords,
+    labels: tuple[tuple[int, ...], tuple[int, ...]],
+    *,
+    frame: tuple[int, int],
+    most: tuple[int, int],
+) -> EncodedRow:
+    """Encode a sentence, truncated to ``most`` words and subwords; labels are heads and relation ids."""
+    first = split.first()
+    stop = min([most[1], *first[most[0] : most[0] + 1]])  # Start of the first word beyond the limit.
+    positions = [1 + index for index in first if index < stop]
+    heads, gold = (one[: len(positions)] for one in labels)
+    return EncodedRow(
+        example=example,
+        subwords=(frame[0], *split.subwords[:stop], frame[1]),
+        positions=tuple(positions),
+        words=range(len(positions)),
+        gold=gold,
+        heads=tuple(head if head <= len(positions) else OUTSIDE for head in heads),
+    )
+
+
+def _labels(example: Sentence, ids: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return heads and relation ids of a sentence; DataError unless they form a tree."""
+    tree = _gold_tree(example)
+    if not tree.heads and not tree.relations:
+        return (), ()
+    lengths = {len(example.words), len(tree.heads), len(tree.relations), len(tree.tags or example.words)}
+    if len(lengths) > 1:
+        raise DataError(
+            f"example {example.id!r}: {len(tree.heads)} heads, {len(tree.relations)} relations and "
+            f"{len(tree.tags)} tags for {len(example.words)} words. Give one of each for every word."
+        )
+    if not is_tree(tree.heads):
+        raise DataError(
+            f"example {example.id!r}: the heads {list(tree.heads)} are no tree: one word must have head 0, "
+            f"and every other lead there. Correct the heads, or leave the sentence out."
+        )
+    return tree.heads, tuple(
+        _relation_id(relation, ids, f"example {example.id!r}, word {number}")
+        for number, relation in enumerate(tree.relations, start=1)
+    )
+
+
+def _relation_id(relation: str, ids: Mapping[str, int], where: str) -> int:
+    name = relation if relation in ids else universal(relation)
+    if name in ids:
+        return ids[name]
+    advice = did_you_mean(name, ids)
+    if name in VERSION_1:
+        advice = (
+            f" It looks like Universal Dependencies version 1, where version 2 has {VERSION_1[name]!r}: take "
+            f"a later release of this treebank."
+        )
+    raise DataError(f"{where}: parsing has no relation {name!r}.{advice} Allowed: {', '.join(ids)}.")
+
+
 def _words(model: "PreTrainedModel", batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Return the states of words [batch word dim], and row and number of the word at each place."""
+    """Return word states [batch word dim], and row and word index of each scored position."""
     states = forward(model.base_model, batch).last_hidden_state
     counts = torch.bincount(batch.rows, minlength=len(states))
     before = counts.cumsum(dim=0) - counts
@@ -218,12 +286,12 @@ def _words(model: "PreTrainedModel", batch: Batch) -> tuple[Tensor, tuple[Tensor
     return words, (batch.rows, numbers)
 
 
-def _arcs(model: "PreTrainedModel", batch: Batch, words: Tensor, places: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the scores [label candidate] of arcs, -inf outside a word's own row and for the word itself."""
-    scores: Tensor = model.head.arcs(words)[places].float()
+def _arcs(model: "PreTrainedModel", batch: Batch, words: Tensor, indices: tuple[Tensor, Tensor]) -> Tensor:
+    """Return arc scores [label candidate]: -inf outside the word's row and for the word itself."""
+    scores: Tensor = model.head.arcs(words)[indices].float()
     candidates = torch.arange(scores.size(1), device=scores.device)
     counts = torch.bincount(batch.rows)[batch.rows]
-    possible = (candidates <= counts[:, None]) & (candidates != places[1][:, None] + 1)
+    possible = (candidates <= counts[:, None]) & (candidates != indices[1][:, None] + 1)
     return scores.masked_fill(~possible, -torch.inf)
 
 
@@ -233,9 +301,9 @@ def _completed(tree: Tree, length: int) -> Tree:
 
 
 def _chain(tree: Tree, relation: str, step: int) -> Tree:
-    """Hang each word of a sentence on the one ``step`` words further, the last of them on the root."""
+    """Attach each word of a sentence to the word at distance ``step``, or to the root if there is none."""
     length = len(tree.heads)
-    heads = [place + step if 0 < place + step <= length else 0 for place in range(1, length + 1)]
+    heads = [word + step if 0 < word + step <= length else 0 for word in range(1, length + 1)]
     return Tree(tuple(heads), tuple([relation if head else ROOT for head in heads]))
 
 

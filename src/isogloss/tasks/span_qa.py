@@ -1,17 +1,17 @@
-"""Span QA: the answer to a question is a piece of a passage, read off where it starts and where it ends.
+"""Extractive question answering: the answer is a span of a passage, predicted by its start and end.
 
 Devlin et al. (2019), Section 4.2: each subword of the passage is scored as the answer's first and as its
-last. A long passage becomes overlapping windows; a window without the answer is taught to point at the
-first subword of its row, and the best span of all windows is the answer.
+last. Long passages become overlapping windows; in windows without the answer the target is the first subword
+of the row, and the best span over all windows is predicted.
 """
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
@@ -21,19 +21,11 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Question
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.encoders.subwords import (
-    PairFrame,
-    SplitText,
-    Window,
-    pair_frame,
-    split_texts,
-    windows,
-)
+from isogloss.encoders.subwords import PairFrame, SplitText, Window, pair_frame, split_texts, windows
 from isogloss.metrics.question_answering import (
     GoldAnswers,
     answer_f1,
     answer_f1_contributions,
-    exact_match,
     exact_match_contributions,
 )
 from isogloss.tasks.batch import Batch, EncodedRow, forward
@@ -43,37 +35,36 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 LIMIT = 384
-"""Subwords of a row with the special ones (Devlin et al.'s code, and all after it)."""
+"""Subwords per row including special ones (Devlin et al.'s code and its successors)."""
 
 OVERLAP = 128
-"""Subwords that neighbouring windows share, as in later scripts; Devlin et al.'s code moves a
-window on by so many instead, which costs more rows."""
+"""Subwords shared by neighbouring windows, as in later scripts; in Devlin et al.'s code this is the stride,
+which gives more rows."""
 
 LONGEST_QUESTION = 64
-"""Subwords of a question; what is longer is cut (the same)."""
+"""Subwords of a question; longer ones are truncated (Devlin et al.'s code)."""
 
 LONGEST_ANSWER = 30
-"""Subwords of an answer (the same)."""
+"""Subwords of an answer (Devlin et al.'s code)."""
 
 NO_ANSWER = 0
-"""Place in a row that stands for "the answer is not in this window"."""
+"""Index in a row that stands for "the answer is not in this window"."""
 
-NOWHERE = array("I", (0, 0))
-"""The characters of that place."""
+NO_CHARACTERS = array("I", (0, 0))
+"""Character offsets of that position."""
 
-TOGETHER = 512
-"""Questions encoded at a time: enough to keep the tokenizer busy, few enough for any memory."""
-
+QUESTIONS_AT_ONCE = 512
+"""Questions per call of the tokenizer: enough to keep its threads busy, with little memory."""
 
 CONSTANT_WORDS = (1, 2, 3, 5, 10, 20, 40, 80)
-"""Words of the pieces tried as the one answer to everything: the floor any model must rise above."""
+"""Lengths, in words, of the constant answers tried as baseline."""
 
-ENOUGH = 2000
-"""Training questions that the choice is made on, taken evenly from all."""
+BASELINE_QUESTIONS = 2000
+"""Training questions on which the baseline is chosen, evenly spaced."""
 
 
 class Mark(IntEnum):
-    """What a place is in its row's answer; as bits, so that ``BOTH`` is a start and an end."""
+    """The role of a position in its row's answer, as bits: ``BOTH`` is start and end."""
 
     NONE = 0
     START = 1
@@ -83,7 +74,7 @@ class Mark(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A piece of a passage, from character ``begin`` to before ``end``, with the sum of its two scores."""
+    """The span of a passage from character ``begin`` up to ``end`` (excluded), with the sum of its scores."""
 
     text: str
     begin: int
@@ -93,13 +84,13 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanQA:
-    """Extractive question answering; F1 is its metric, exact match is reported beside it."""
+    """Extractive question answering, scored by F1; exact match is also reported."""
 
     name: str
     labels: tuple[str, ...] = ("start", "end")
-    """What each place has a score for."""
+    """The two scores of each position."""
     longest_answer: int = LONGEST_ANSWER
-    """Subwords."""
+    """In subwords."""
     metric: ClassVar[str] = "f1"
     labels_are: ClassVar[LabelsAre] = "span"
     limit: ClassVar[int] = LIMIT
@@ -114,47 +105,47 @@ class SpanQA:
         limit: int = LIMIT,
         overlap: int = OVERLAP,
     ) -> list[EncodedRow]:
-        """Turn each question into rows: its first subwords, then a window of the passage.
+        """Encode each question as rows: its first subwords, then a window of the passage.
 
-        A row's places are the first subword, for "no answer here", then each subword of the passage that
-        stands for any character. Gold is a ``Mark`` for each, from the first of a question's answers.
+        The scored positions of a row are its first subword, for "no answer here", and each subword of the
+        passage that covers any character. Gold has a ``Mark`` for each, of the question's first answer.
         """
-        fit = _Fit(pair_frame(tokenizer), limit, overlap)
+        layout = _Layout(pair_frame(tokenizer), limit, overlap)
         rows: list[EncodedRow] = []
-        for first in range(0, len(examples), TOGETHER):
-            some = examples[first : first + TOGETHER]
+        for first in range(0, len(examples), QUESTIONS_AT_ONCE):
+            some = examples[first : first + QUESTIONS_AT_ONCE]
             questions = _split([example.question for example in some], tokenizer)
             passages = _split([example.passage for example in some], tokenizer)
             for number, example in enumerate(some, start=first):
-                question = questions[example.question].subwords[: fit.question]
-                rows += _rows(number, example, question, passages[example.passage], fit)
+                question = questions[example.question].subwords[: layout.question]
+                rows += _rows(number, example, question, passages[example.passage], layout)
         return rows
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
-        """Load an encoder and put two scores per subword on it; what is new depends on the seed alone."""
+        """Load an encoder with a start and an end score per subword; new weights depend on the seed alone."""
         return load_with_new_head(
             source, "AutoModelForQuestionAnswering", labels=self.labels, seed=seed, attention=attention
         )
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the raw outputs [label 2] for start and end at the places of the batch."""
+        """Return the raw outputs [label 2] for start and end at the scored positions."""
         output = forward(model, batch)
         both = torch.stack((output.start_logits, output.end_logits), dim=-1)
         return both[batch.rows, batch.columns]
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the mean over rows and over start and end of the cross entropy among a row's places."""
+        """Return the mean over rows, and over start and end, of the cross entropy among a row's positions."""
         return self.loss_of(self.scores(model, batch), batch)
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss from the raw outputs."""
+        """Return the loss of raw outputs [label 2]."""
         start, end = scores.float().unbind(dim=1)
-        return (_choice_loss(start, batch, Mark.START) + _choice_loss(end, batch, Mark.END)) / 2
+        return (_position_loss(start, batch, Mark.START) + _position_loss(end, batch, Mark.END)) / 2
 
     def decode(
         self, examples: Sequence[Question], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[str]:
-        """Return the best answer to each question; empty where the passage has no subwords."""
+        """Return the best answer to each question; empty for passages without subwords."""
         found = self.best_answers(examples, rows, scores, count=1)
         return [answers[0].text if answers else "" for answers in found]
 
@@ -166,7 +157,7 @@ class SpanQA:
         *,
         count: int,
     ) -> list[list[Answer]]:
-        """Return the ``count`` best answers to each question over all its windows, the best first."""
+        """Return the ``count`` best answers to each question over all its windows, best first."""
         if {row.example for row in rows} != set(range(len(examples))):
             raise ValueError(
                 f"rows of {len({row.example for row in rows})} of {len(examples)} questions: decode all rows "
@@ -177,10 +168,14 @@ class SpanQA:
             spans = found[row.example]
             for begin, end, score in _spans(row, row_scores, self.longest_answer, count):
                 spans[begin, end] = max(score, spans.get((begin, end), score))
-        return [_best(example.passage, spans, count) for example, spans in zip(examples, found, strict=True)]
+        ranked = [sorted(spans, key=lambda span: (-spans[span], span))[:count] for spans in found]
+        return [
+            [Answer(example.passage[begin:end], begin, end, spans[begin, end]) for begin, end in best]
+            for example, spans, best in zip(examples, found, ranked, strict=True)
+        ]
 
     def gold(self, examples: Sequence[Question]) -> list[GoldAnswers]:
-        """Return all right answers to each question, with the language whose rules compare them."""
+        """Return all correct answers to each question, with the language whose rules normalise them."""
         return [
             GoldAnswers(tuple(text for _, text in example.answers), example.language) for example in examples
         ]
@@ -189,32 +184,30 @@ class SpanQA:
         """Return F1, in [0, 1]."""
         return answer_f1(gold, predicted)
 
-    def measures(self, gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> dict[str, float]:
-        """Return F1 and exact match."""
-        return {"f1": answer_f1(gold, predicted), "em": exact_match(gold, predicted)}
-
     def contributions(self, gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> ByMeasure:
-        """Return the F1 of each question, and whether its answer is right as a whole."""
+        """Return F1 and exact match of each question."""
         return {
             "f1": answer_f1_contributions(gold, predicted),
             "em": exact_match_contributions(gold, predicted),
         }
 
     def majority(self, train_examples: Sequence[Question], test_examples: Sequence[Question]) -> float:
-        """Score the constant piece of every passage (say, its first three words) that is best in training."""
-        piece = best_constant(
-            [example.passage for example in train_examples], self.gold(train_examples), self.score
-        )
-        return self.score(self.gold(test_examples), [piece.of(example.passage) for example in test_examples])
+        """Score the constant span of every passage (say, its first three words) that is best in training."""
+        some = train_examples[:: max(1, len(train_examples) // BASELINE_QUESTIONS)]
+
+        def score(span: ConstantSpan, examples: Sequence[Question]) -> float:
+            return self.score(self.gold(examples), [span.of(example.passage) for example in examples])
+
+        return score(max(CONSTANT_SPANS, key=lambda span: score(span, some)), test_examples)
 
 
 QA = SpanQA(name="qa")
-"""SQuAD, XQuAD, MLQA, TyDi QA's gold passages."""
+"""SQuAD, XQuAD, MLQA, and the gold passage task of TyDi QA."""
 
 
 @dataclass(frozen=True)
-class _Fit:
-    """How a question and a passage share a row of ``limit`` subwords."""
+class _Layout:
+    """The layout of a row of ``limit`` subwords: a question and a window of its passage."""
 
     frame: PairFrame
     limit: int
@@ -230,43 +223,43 @@ class _Fit:
 
     @property
     def question(self) -> int:
-        """Most subwords of a question: never more than half of a row's room."""
+        """Most subwords of a question: at most half of a row."""
         return min(LONGEST_QUESTION, (self.limit - self.frame.special) // 2)
 
     def windows(self, question: int, passage: int) -> list[Window]:
-        """Cover a passage beside a question; where there is little room, windows overlap by half at most."""
+        """Return the windows over a passage, from the lengths of both; they overlap by half at most."""
         room = self.limit - self.frame.special - question
         return windows(passage, limit=room, overlap=min(self.overlap, room // 2))
 
 
 def _split(texts: Sequence[str], tokenizer: "PreTrainedTokenizerFast") -> dict[str, SplitText]:
-    """Split each text once: neighbouring questions share their passage."""
+    """Split each distinct text once: neighbouring questions share their passage."""
     unique = list(dict.fromkeys(texts))
     return dict(zip(unique, split_texts(unique, tokenizer), strict=True))
 
 
 def _rows(
-    number: int, example: Question, question: Sequence[int], passage: SplitText, fit: _Fit
+    number: int, example: Question, question: Sequence[int], passage: SplitText, layout: _Layout
 ) -> Iterator[EncodedRow]:
-    """Give the rows of one question, already cut, and its passage."""
+    """Yield the rows of one truncated question and its passage."""
     answer = _answer(example, passage)
-    before = len(fit.frame.opening) + len(question) + len(fit.frame.between)
-    for window in fit.windows(len(question), len(passage.subwords)):
+    before = len(layout.frame.opening) + len(question) + len(layout.frame.between)
+    for window in layout.windows(len(question), len(passage.subwords)):
         shown = passage.subwords[window.start : window.stop]
-        first, stop = (bisect_left(passage.places, place) for place in (window.start, window.stop))
-        places = (before + place - window.start for place in passage.places[first:stop])
+        first, stop = (bisect_left(passage.places, edge) for edge in (window.start, window.stop))
+        positions = (before + index - window.start for index in passage.places[first:stop])
         yield EncodedRow(
             example=number,
-            subwords=fit.frame.subwords(question, shown),
-            segments=fit.frame.segments_of(len(question), len(shown)),
-            positions=array("I", (NO_ANSWER, *places)),
-            characters=NOWHERE + passage.characters[2 * first : 2 * stop],
+            subwords=layout.frame.subwords(question, shown),
+            segments=layout.frame.segments_of(len(question), len(shown)),
+            positions=array("I", (NO_ANSWER, *positions)),
+            characters=NO_CHARACTERS + passage.characters[2 * first : 2 * stop],
             gold=_marks(answer, first, stop) if example.answers else (),
         )
 
 
 def _answer(example: Question, passage: SplitText) -> range:
-    """Return the passage's places that the first answer has; DataError when it does not stand there."""
+    """Return the range of ``passage.places`` of the first answer; DataError for a wrong offset."""
     if not example.answers:
         return range(0)
     begin, text = example.answers[0]
@@ -280,7 +273,7 @@ def _answer(example: Question, passage: SplitText) -> range:
 
 
 def _marks(answer: range, first: int, stop: int) -> bytes:
-    """Mark an answer among a passage's places ``first`` to before ``stop``, or that it is not there."""
+    """Mark an answer among ``passage.places[first:stop]``, or mark ``NO_ANSWER`` if it is not inside."""
     marks = bytearray(1 + stop - first)
     inside = bool(answer) and first <= answer[0] and answer[-1] < stop
     marks[1 + answer[0] - first if inside else NO_ANSWER] |= Mark.START
@@ -288,75 +281,61 @@ def _marks(answer: range, first: int, stop: int) -> bytes:
     return bytes(marks)
 
 
-def _choice_loss(scores: Tensor, batch: Batch, mark: Mark) -> Tensor:
-    """Return the mean over rows of the cross entropy of the marked place among the row's own places."""
+def _position_loss(scores: Tensor, batch: Batch, mark: Mark) -> Tensor:
+    """Return the mean over rows of the cross entropy of the marked position among the row's positions."""
     among = scores.new_full(batch.subwords.shape, float("-inf"))
     among = among.index_put((batch.rows, batch.columns), scores)
-    right = torch.zeros_like(batch.examples)  # Each row has one such mark, so the sum is its column.
-    right = right.index_add(0, batch.rows, batch.columns * (batch.gold & mark).bool())
-    return cross_entropy(among, right)
+    target = torch.zeros_like(batch.examples)  # Each row has one such mark, so the sum is its column.
+    target = target.index_add(0, batch.rows, batch.columns * (batch.gold & mark).bool())
+    return cross_entropy(among, target)
 
 
 def _spans(row: EncodedRow, scores: Tensor, longest: int, count: int) -> Iterator[tuple[int, int, float]]:
-    """Give the best spans of a row, as characters, with the sum of their scores."""
+    """Yield the best spans of a row as character offsets, with the sum of their scores."""
     start, end = scores[1:].float().unbind(dim=1)
     for score, first, last in best_spans(start, end, longest=longest, count=count):
         yield row.characters[2 * (1 + first)], row.characters[2 * (1 + last) + 1], score
 
 
 def best_spans(start: Tensor, end: Tensor, *, longest: int, count: int) -> list[tuple[float, int, int]]:
-    """Return the best spans as (score, first, last), of at most ``longest`` places, the best first.
+    """Return the ``count`` best spans of at most ``longest`` positions as (score, first, last), best first.
 
-    ``start`` and ``end`` are [place]. Of equally good spans the one that begins first counts, then the
-    shortest.
+    ``start`` and ``end`` are scores [position]. Ties go to the span that starts first, then to the shortest.
     """
     if not len(start):
         return []
     ends = pad(end, (0, longest - 1), value=float("-inf")).unfold(0, longest, 1)
     sums = (start.unsqueeze(1) + ends).flatten()
-    # Of equal sums argmax gives the first; so does a stable sort, which takes twenty times as long.
+    # Both give the first of equal sums; argmax is twenty times faster than a stable sort.
     best = sums.argmax().unsqueeze(0) if count == 1 else sums.argsort(descending=True, stable=True)[:count]
     found = zip(sums[best].tolist(), best.tolist(), strict=True)
     return [
-        (score, place // longest, place // longest + place % longest)
-        for score, place in found
-        if place // longest + place % longest < len(end)
+        (score, index // longest, index // longest + index % longest)
+        for score, index in found
+        if index // longest + index % longest < len(end)
     ]
 
 
-def _best(passage: str, spans: dict[tuple[int, int], float], count: int) -> list[Answer]:
-    """Rank the spans of all windows of a question; of equally good ones the first in the passage counts."""
-    ranked = sorted(spans.items(), key=lambda item: (-item[1], item[0]))
-    return [Answer(passage[begin:end], begin, end, score) for (begin, end), score in ranked[:count]]
-
-
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """The first or the last words of a passage; all of it where it has no more."""
+class ConstantSpan:
+    """The first or the last ``words`` words of a passage, or all of a shorter one."""
 
     words: int
     from_end: bool = False
 
     def of(self, passage: str) -> str:
-        """Return the piece of a passage."""
+        """Return the span of a passage."""
         if self.from_end:
             return passage[len(passage) - len(_first_words(passage[::-1], self.words)) :]
         return _first_words(passage, self.words)
 
 
-PIECES = tuple(Piece(words, from_end) for words in CONSTANT_WORDS for from_end in (False, True))
-
-
-def best_constant(
-    passages: Sequence[str], gold: Sequence[Any], score: Callable[[Sequence[Any], Sequence[str]], float]
-) -> Piece:
-    """Return the piece that scores best on training questions, the shortest of equals."""
-    step = max(1, len(passages) // ENOUGH)
-    passages, gold = passages[::step], gold[::step]
-    return max(PIECES, key=lambda piece: score(gold, [piece.of(passage) for passage in passages]))
+CONSTANT_SPANS = tuple(
+    ConstantSpan(words, from_end) for words in CONSTANT_WORDS for from_end in (False, True)
+)
 
 
 def _first_words(text: str, words: int) -> str:
-    """Return a text up to the end of a word; what white space parts is a word."""
+    """Return a text up to the end of its ``words``-th whitespace-separated word."""
     rest = text.split(maxsplit=words)
     return text[: len(text) - len(rest[words])].rstrip() if len(rest) > words else text

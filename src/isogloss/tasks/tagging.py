@@ -1,9 +1,12 @@
-"""Tagging: one label per word, read off the state of the word's first subword.
+"""Tagging: one label per word, predicted from the state of the word's first subword.
 
-UPOS has the 17 universal part-of-speech tags and counts words; NER has BIO tags of three types and counts
-whole spans, predicted tags being repaired first (under-specified optimization, Section 3 and appendix).
+UPOS has the 17 universal part-of-speech tags and is scored by word. NER has BIO tags of three types and is
+scored by span, after predicted tags are repaired (under-specified optimization, Section 3 and appendix). Long
+sentences become windows that score each word once; windows are merged before tags are decoded, so that no
+entity is cut at a window's border.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -18,21 +21,18 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
+from isogloss.encoders.subwords import special_subwords, split_words, windows
 from isogloss.metrics.labels import (
     accuracy,
     chunk_contributions,
     label_contributions,
     repair,
-    seqeval_f1,
     span_contributions,
     span_f1,
     word_contributions,
-    word_f1,
 )
 from isogloss.tasks.batch import Batch, EncodedRow, forward
-from isogloss.tasks.labels import label_numbers, most_frequent, numbering
-from isogloss.tasks.sentences import LIMIT, OVERLAP, merge, sentence_rows
-from isogloss.tasks.task import LabelsAre
+from isogloss.tasks.task import LIMIT, OVERLAP, SPECIAL, LabelsAre, encode_labels, label_ids, most_frequent
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -41,11 +41,11 @@ Tags = tuple[str, ...]
 
 
 class Tagged(Protocol):
-    """A sentence in words; ``tags`` has one for each, or none at all where there are no labels."""
+    """A sentence split into words; ``tags`` has one tag per word, or none for unlabelled sentences."""
 
     @property
     def id(self) -> str:
-        """Name of the sentence in messages."""
+        """Identifier of the sentence in error messages."""
         ...
 
     @property
@@ -55,13 +55,13 @@ class Tagged(Protocol):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """A tag for each word."""
+        """One tag per word."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tagging:
-    """A tagging task: its inventory of tags and whether words or spans of words are scored."""
+    """A tagging task: its inventory of tags, and whether words or spans are scored."""
 
     name: str
     labels: tuple[str, ...]
@@ -79,22 +79,20 @@ class Tagging:
         limit: int = LIMIT,
         overlap: int = OVERLAP,
     ) -> list[EncodedRow]:
-        """Turn sentences into rows, long ones into windows; DataError at a tag outside the inventory."""
-        numbers = numbering(self.labels)
-        gold = [
-            label_numbers(_tags(example), numbers, task=self.name, example=example.id) for example in examples
-        ]
+        """Encode sentences as rows, long ones as windows; DataError for a tag not in the inventory."""
+        ids = label_ids(self.labels)
+        gold = [encode_labels(_tags(one), ids, task=self.name, example=one.id) for one in examples]
         words = [example.words for example in examples]
         return sentence_rows(words, gold, tokenizer, limit=limit, overlap=overlap)
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
-        """Load an encoder and put a linear layer on it; what is new depends on the seed alone."""
+        """Load an encoder with a linear layer on top; new weights depend on the seed alone."""
         return load_with_new_head(
             source, "AutoModelForTokenClassification", labels=self.labels, seed=seed, attention=attention
         )
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the raw outputs [label class], computed at the scored places only."""
+        """Return the raw outputs [label class], computed at the scored positions only."""
         states = forward(model.base_model, batch).last_hidden_state
         return family_of(model).tag_scores(model, states[batch.rows, batch.columns])
 
@@ -103,16 +101,16 @@ class Tagging:
         return self.loss_of(self.scores(model, batch), batch)
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss from the raw outputs; labels may be a teacher's probabilities."""
+        """Return the loss of raw outputs [label class], against hard or soft labels."""
         return cross_entropy(scores.float(), batch.gold if batch.soft is None else batch.soft)
 
     def decode(
         self, examples: Sequence[Tagged], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tags]:
-        """Return the best tag of each word; BIO tags are repaired once a sentence is whole again."""
+        """Return the best tag of each word; BIO tags are repaired after windows are merged."""
         best = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
         merged = merge([len(example.words) for example in examples], rows, best)
-        return [self._settle([self.labels[number] for number in numbers]) for numbers in merged]
+        return [self._valid([self.labels[number] for number in numbers]) for numbers in merged]
 
     def gold(self, examples: Sequence[Tagged]) -> list[Tags]:
         """Return the tags of each sentence."""
@@ -124,31 +122,24 @@ class Tagging:
             return span_f1(gold, predicted)
         return accuracy(list(chain.from_iterable(gold)), list(chain.from_iterable(predicted)))
 
-    def measures(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, float]:
-        """Return the metric by its name, and what others report in its place.
-
-        Beside accuracy that is XTREME's F1, beside span F1 cross-lingual adjustment's F1 over words.
-        """
-        found: dict[str, float] = {self.metric: self.score(gold, predicted)}
-        if self.metric == "span_f1":
-            return found | {"word_f1": word_f1(gold, predicted)}
-        return found | {"seqeval_f1": seqeval_f1(gold, predicted)}
-
     def contributions(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> ByMeasure:
-        """Return what each sentence adds to each of the measures."""
+        """Return each sentence's contribution to the metric and to what other papers report instead.
+
+        With accuracy that is XTREME's F1, with span F1 the word-level F1 of cross-lingual adjustment.
+        """
         if self.metric == "span_f1":
-            found = {"word_f1": word_contributions(gold, predicted)}
-            return {self.metric: span_contributions(gold, predicted), **found}
-        found = {"seqeval_f1": chunk_contributions(gold, predicted)}
-        return {self.metric: label_contributions(gold, predicted), **found}
+            word_f1 = word_contributions(gold, predicted)
+            return {self.metric: span_contributions(gold, predicted), "word_f1": word_f1}
+        seqeval_f1 = chunk_contributions(gold, predicted)
+        return {self.metric: label_contributions(gold, predicted), "seqeval_f1": seqeval_f1}
 
     def majority(self, train_examples: Sequence[Tagged], test_examples: Sequence[Tagged]) -> float:
-        """Score the training examples' most frequent tag on every word; 0 for NER, where that tag is O."""
+        """Score the most frequent training tag on every word; 0 for NER, where that tag is O."""
         tag = most_frequent(chain.from_iterable(self.gold(train_examples)), self.labels)
-        predicted = [self._settle([tag] * len(example.words)) for example in test_examples]
+        predicted = [self._valid([tag] * len(example.words)) for example in test_examples]
         return self.score(self.gold(test_examples), predicted)
 
-    def _settle(self, tags: Sequence[str]) -> Tags:
+    def _valid(self, tags: Sequence[str]) -> Tags:
         return repair(tags) if self.metric == "span_f1" else tuple(tags)
 
 
@@ -159,6 +150,65 @@ def _tags(example: Tagged) -> Tags:
             f"Give one tag per word, or none at all."
         )
     return example.tags
+
+
+def sentence_rows(
+    sentences: Sequence[Sequence[str]],
+    gold: Sequence[tuple[int, ...]],
+    tokenizer: "PreTrainedTokenizerFast",
+    *,
+    limit: int,
+    overlap: int,
+) -> list[EncodedRow]:
+    """Encode sentences with one label id per word, or with ``()`` for unlabelled ones.
+
+    Rows have at most ``limit`` subwords including special ones; neighbouring windows share ``overlap``. Rows
+    are ordered by sentence and word; sentences without words have none.
+    """
+    if not 0 <= overlap < limit - SPECIAL:
+        raise ValueError(
+            f"rows of {limit} subwords, {SPECIAL} of them special, cannot overlap by {overlap}: "
+            f"use an overlap of 0 to {limit - SPECIAL - 1}."
+        )
+    opening, closing = special_subwords(tokenizer)
+    rows: list[EncodedRow] = []
+    for example, (split, labels) in enumerate(zip(split_words(sentences, tokenizer), gold, strict=True)):
+        first = split.first()
+        for window in windows(len(split.subwords), limit=limit - SPECIAL, overlap=overlap):
+            start, stop = (bisect_left(first, edge) for edge in (window.own_start, window.own_stop))
+            if start == stop:
+                continue  # A window inside one very long word owns no first subword: nothing to score.
+            rows.append(
+                EncodedRow(
+                    example=example,
+                    subwords=(opening, *split.subwords[window.start : window.stop], closing),
+                    positions=tuple(1 + index - window.start for index in first[start:stop]),
+                    words=tuple(range(start, stop)),
+                    gold=labels[start:stop],
+                )
+            )
+    return rows
+
+
+def merge(lengths: Sequence[int], rows: Sequence[EncodedRow], values: Sequence[int]) -> list[list[int]]:
+    """Return, for each sentence of ``lengths`` words, one value per word from all its rows.
+
+    ``values`` has one entry per scored position, row after row. ValueError unless every word has exactly one.
+    """
+    missing = -1
+    merged = [[missing] * length for length in lengths]
+    flat = iter(values)
+    for row in rows:
+        words = merged[row.example]
+        for word in row.words:
+            words[word] = next(flat)
+    scored = sum(len(row.words) for row in rows)
+    if scored != len(values) or scored != sum(lengths) or any(missing in words for words in merged):
+        raise ValueError(
+            f"{len(values)} values at {scored} places for {sum(lengths)} words: decode all rows of all "
+            f"examples together, each once."
+        )
+    return merged
 
 
 UPOS = Tagging(

@@ -1,14 +1,15 @@
-"""What a task is: from examples to rows, a head, scores, a loss, decoded predictions and their score."""
+"""The interface of a task, and what tasks share: row lengths, label inventories, measures."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from torch import Tensor
 
-from isogloss.core.contributions import ByMeasure
+from isogloss.core.contributions import ByMeasure, total
+from isogloss.core.errors import DataError, did_you_mean
 from isogloss.tasks.batch import Batch, EncodedRow
-from isogloss.tasks.sentences import LIMIT, OVERLAP
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -18,13 +19,28 @@ if TYPE_CHECKING:
 else:  # The names under which floors above know the types of a library they do not import.
     Model = Tokenizer = Any
 
+LIMIT = 128
+"""Subwords per row including special ones (under-specified optimization, appendix)."""
+
+OVERLAP = 64
+"""Subwords shared by neighbouring windows (the paper's released code)."""
+
+SPECIAL = 2
+"""Special subwords of a single text: one opens it, one closes it."""
+
 LabelsAre = Literal["example", "word", "span", "tree"]
-"""What a task's labels are of: a whole example, each word, a piece of a passage, or words as a tree."""
+"""The unit that is labelled: a whole example, each word, a span of a passage, or the words as a tree."""
+
+Example: TypeAlias = Any
+"""An example of the task: the concrete class depends on the task (``data.examples``)."""
+
+Answer: TypeAlias = Any
+"""A gold or predicted answer: label, tags, tree or text, depending on the task."""
 
 
 @runtime_checkable
 class Task(Protocol):
-    """A task: each kind of examples has its own, and what it predicts per example is its own too."""
+    """A task: each has its own class of examples and of answers."""
 
     @property
     def name(self) -> str:
@@ -33,88 +49,114 @@ class Task(Protocol):
 
     @property
     def metric(self) -> str:
-        """Name of what ``score`` returns."""
+        """Name of the metric that ``score`` returns."""
         ...
 
     @property
     def labels_are(self) -> LabelsAre:
-        """What its labels are of; what else treats tasks differently asks this."""
+        """The unit that is labelled; code that treats tasks differently asks this."""
         ...
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The label inventory; a label's place is its number."""
+        """The label inventory; a label's id is its index."""
         ...
 
     @property
     def limit(self) -> int:
-        """Subwords of a row, special ones included, unless a recipe says otherwise."""
+        """Default number of subwords per row, special ones included."""
         ...
 
     @property
     def overlap(self) -> int:
-        """Subwords that neighbouring windows share, unless a recipe says otherwise."""
+        """Default number of subwords shared by neighbouring windows."""
         ...
 
     @property
     def scored_whole(self) -> bool:
-        """Whether rows that are scored may be as long as the encoder takes, whatever training takes."""
+        """Whether evaluation rows may be as long as the encoder allows, whatever the limit in training."""
         ...
 
     def encode(
         self,
-        examples: Sequence[Any],
+        examples: Sequence[Example],
         tokenizer: "PreTrainedTokenizerFast",
         *,
         limit: int = LIMIT,
         overlap: int = OVERLAP,
     ) -> list[EncodedRow]:
-        """Turn examples into rows of at most ``limit`` subwords; DataError at a label the task has not."""
+        """Encode examples as rows of at most ``limit`` subwords; DataError for unknown labels."""
         ...
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
-        """Load an encoder and put this task's head on it; what is new depends on the seed alone."""
+        """Load an encoder with this task's head; new weights depend on the seed alone."""
         ...
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the raw outputs [label class] at the places of the batch."""
+        """Return the raw outputs [label class] at the scored positions."""
         ...
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the mean loss over the places of the batch."""
+        """Return the mean loss over the scored positions."""
         ...
 
     def decode(
-        self, examples: Sequence[Any], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
-    ) -> list[Any]:
-        """Return what is predicted for each example, from each row's scores [label class], in any order."""
+        self, examples: Sequence[Example], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+    ) -> list[Answer]:
+        """Return the predicted answer to each example from the scores [label class] of rows in any order."""
         ...
 
-    def gold(self, examples: Sequence[Any]) -> list[Any]:
-        """Return each example's gold answer, in the form ``decode`` predicts it."""
+    def gold(self, examples: Sequence[Example]) -> list[Answer]:
+        """Return each example's gold answer."""
         ...
 
-    def score(self, gold: Sequence[Any], predicted: Sequence[Any]) -> float:
+    def score(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> float:
         """Return the task's metric, in [0, 1]."""
         ...
 
-    def measures(self, gold: Sequence[Any], predicted: Sequence[Any]) -> dict[str, float]:
-        """Return the metric, first, and what the field reports beside it, by name; each in [0, 1]."""
+    def contributions(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
+        """Return each example's contribution to each measure, the metric first."""
         ...
 
-    def contributions(self, gold: Sequence[Any], predicted: Sequence[Any]) -> ByMeasure:
-        """Return what each example adds to each measure; its ``total`` is the measure, to the bit."""
-        ...
-
-    def majority(self, train_examples: Sequence[Any], test_examples: Sequence[Any]) -> float:
-        """Score the baseline that always answers the most frequent label of the training examples."""
+    def majority(self, train_examples: Sequence[Example], test_examples: Sequence[Example]) -> float:
+        """Return the score of the baseline that always predicts the most frequent training label."""
         ...
 
 
 @runtime_checkable
 class ScoredTask(Task, Protocol):
-    """A task whose loss is computed from its scores, so that rows of two sides can run in one pass."""
+    """A task whose loss is a function of its scores, so that both sides of a pair can share one pass."""
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss from the raw outputs [label class] at the places of the batch."""
+        """Return the loss of raw outputs [label class] at the scored positions."""
         ...
+
+
+def all_measures(task: Task, gold: Sequence[Answer], predicted: Sequence[Answer]) -> dict[str, float]:
+    """Return all measures of a task by name, the metric first; each in [0, 1]."""
+    return {name: total(one) for name, one in task.contributions(gold, predicted).items()}
+
+
+def label_ids(labels: Iterable[str]) -> dict[str, int]:
+    """Return the id of each label of an inventory: its index."""
+    return {label: number for number, label in enumerate(labels)}
+
+
+def encode_labels(
+    given: Sequence[str], ids: Mapping[str, int], *, task: str, example: str
+) -> tuple[int, ...]:
+    """Return the label ids of one example; DataError for a label not in the inventory."""
+    try:
+        return tuple(ids[label] for label in given)
+    except KeyError:
+        index, label = next((index, label) for index, label in enumerate(given) if label not in ids)
+        where = f"example {example!r}" + (f", word {index + 1}" if len(given) > 1 else "")
+        raise DataError(
+            f"{where}: {task} has no label {label!r}.{did_you_mean(label, ids)} Allowed: {', '.join(ids)}."
+        ) from None
+
+
+def most_frequent(seen: Iterable[str], labels: Sequence[str]) -> str:
+    """Return the most frequent label; ties go to the first in the inventory."""
+    counts = Counter(seen)
+    return max(labels, key=lambda label: counts[label])

@@ -1,6 +1,6 @@
-"""Text as one long row of subwords per language, kept on disk and mapped into memory.
+"""Tokenized text on disk: one array of subword ids per language, memory-mapped.
 
-A corpus larger than memory streams through; a training that resumes finds its text tokenized already.
+Corpora may be larger than memory, and a resumed training does not tokenize again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 LINES_AT_ONCE = 2000
-"""Lines tokenized in one call: enough to keep the tokenizer busy, little memory."""
+"""Lines per call of the tokenizer: enough to keep its threads busy, with little memory."""
 
 
 @dataclass(frozen=True)
 class TextStream:
-    """Subwords of a text, each line closed by the separator, and the places where reading may start."""
+    """Subword ids of a text, with a separator after each line, and the offsets where a block may start."""
 
     subwords: np.ndarray
     starts: np.ndarray
@@ -31,19 +31,19 @@ class TextStream:
     def __len__(self) -> int:
         return len(self.subwords)
 
-    def block(self, place: int, length: int) -> np.ndarray:
-        """Give ``length`` subwords from the start with number ``place`` on; the last ones where text ends."""
-        start = min(int(self.starts[place]), max(0, len(self.subwords) - length))
+    def block(self, index: int, length: int) -> np.ndarray:
+        """Return ``length`` subwords from start ``index`` on, or the last ones near the end of the text."""
+        start = min(int(self.starts[index]), max(0, len(self.subwords) - length))
         return np.asarray(self.subwords[start : start + length])
 
 
 def write_stream(
     lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast", folder: Path, *, longest: int
 ) -> TextStream:
-    """Tokenize lines into ``folder`` (under temporary names, renamed when whole); return the stream.
+    """Tokenize lines into ``folder`` (temporary files, renamed when complete); return the stream.
 
-    Reading may start at each line and, in long ones, after every ``longest`` subwords. DataError when there
-    is nothing to read.
+    Blocks may start at each line and, within long lines, after every ``longest`` subwords. DataError for
+    empty text.
     """
     subwords, starts = folder / ".subwords.tmp", folder / ".starts.tmp"
     total = 0
@@ -51,11 +51,11 @@ def write_stream(
         folder.mkdir(parents=True, exist_ok=True)
         subwords.write_bytes(b"")
         starts.write_bytes(b"")
-    for ids in _in_groups(lines, tokenizer):
-        flat, first = _joined([line for line in ids if line], tokenizer.sep_token_id, longest)
-        with writing(folder), subwords.open("ab") as file, starts.open("ab") as places:
+    for ids in _tokenized(lines, tokenizer):
+        flat, first = _join([line for line in ids if line], tokenizer.sep_token_id, longest)
+        with writing(folder), subwords.open("ab") as file, starts.open("ab") as offsets:
             file.write(flat.tobytes())
-            places.write((first + total).tobytes())
+            offsets.write((first + total).tobytes())
         total += len(flat)
     if not total:
         raise DataError(f"{folder.name}: the text of this language is empty. Leave the language out.")
@@ -65,8 +65,8 @@ def write_stream(
     return open_stream(folder)
 
 
-def _joined(lines: list[list[int]], separator: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Join lines, each closed by the separator; return them and the places where reading may start."""
+def _join(lines: list[list[int]], separator: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of all lines, with a separator after each, and the offsets where a block may start."""
     lengths = np.array([len(line) for line in lines], dtype=np.int64)
     ends = np.cumsum(lengths + 1)
     flat = np.empty(int(lengths.sum()) + len(lines), dtype=np.int32)
@@ -80,22 +80,22 @@ def _joined(lines: list[list[int]], separator: int, longest: int) -> tuple[np.nd
 
 
 def is_stream(folder: Path) -> bool:
-    """Tell whether a whole stream is there."""
+    """Return whether a folder holds a complete stream."""
     return (folder / "subwords.bin").exists()
 
 
 def open_stream(folder: Path) -> TextStream:
-    """Map a stream that was written."""
+    """Memory-map a stream."""
     subwords = np.memmap(folder / "subwords.bin", dtype=np.int32, mode="r")
     return TextStream(subwords, np.fromfile(folder / "starts.bin", dtype=np.int64))
 
 
 def subwords_of(lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast") -> Iterator[list[int]]:
-    """Tokenize lines in groups, without special subwords."""
-    return chain.from_iterable(_in_groups(lines, tokenizer))
+    """Yield the subword ids of each line, without special subwords; lines are tokenized in groups."""
+    return chain.from_iterable(_tokenized(lines, tokenizer))
 
 
-def _in_groups(lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast") -> Iterator[list[list[int]]]:
+def _tokenized(lines: Iterable[str], tokenizer: "PreTrainedTokenizerFast") -> Iterator[list[list[int]]]:
     rest, backend = iter(lines), tokenizer.backend_tokenizer
     while group := list(islice(rest, LINES_AT_ONCE)):
         yield [one.ids for one in backend.encode_batch_fast(group, add_special_tokens=False)]

@@ -1,22 +1,28 @@
-"""Training to translate: pairs of texts as padded batches, and their loss.
+"""Training to translate: padded batches of text pairs, and their loss.
 
-Vaswani et al. (2017), Section 5: cross-entropy of each subword of the translation, labels smoothed.
+Vaswani et al. (2017), Section 5: cross entropy of each subword of the translation, with label smoothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
+from isogloss.tasks.batch import pad_rows, padding_mask, to_device
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
 
 class TranslationRow(NamedTuple):
-    """A text and its translation in subwords: the text with its language before it, both with their end."""
+    """The subword ids of a text, after its language code, and of its translation; both end in </s>."""
 
-    text: Any
-    translation: Any
+    text: np.ndarray
+    translation: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,50 +34,36 @@ class TranslationBatch:
     mask: Tensor
     """[batch subword], 1 at real subwords of the text."""
     before: Tensor
-    """[batch subword], integer: what is known when a subword of the translation is to be written."""
+    """[batch subword], integer: the decoder's input, which is the translation shifted right by one."""
     gold: Tensor
-    """[batch subword], integer: the translation, padded."""
+    """[batch subword], integer: the translation."""
 
     def to(self, device: torch.device) -> "TranslationBatch":
         """Return the batch on a device."""
-        return TranslationBatch(
-            text=self.text.to(device),
-            mask=self.mask.to(device),
-            before=self.before.to(device),
-            gold=self.gold.to(device),
-        )
+        return to_device(self, device)
 
 
 def collate_translations(rows: Sequence[TranslationRow], *, padding: int) -> TranslationBatch:
-    """Pad texts and translations; ``padding`` is also what every translation starts from."""
-    text = _padded([row.text for row in rows], padding)
-    gold = _padded([row.translation for row in rows], padding)
-    lengths = torch.tensor([len(row.text) for row in rows])
+    """Pad texts and translations; ``padding`` is also the decoder's start subword."""
+    gold = pad_rows([row.translation.tolist() for row in rows], padding)
     return TranslationBatch(
-        text=text,
-        mask=(torch.arange(text.size(1)) < lengths.unsqueeze(1)).long(),
+        text=pad_rows([row.text.tolist() for row in rows], padding),
+        mask=padding_mask([len(row.text) for row in rows]),
         before=torch.cat([torch.full_like(gold[:, :1], padding), gold[:, :-1]], dim=1),
         gold=gold,
     )
 
 
-def translation_loss(model: Any, batch: TranslationBatch, *, smoothing: float = 0.0) -> Tensor:
-    """Return the mean loss over real subwords of the translations.
+def translation_loss(model: "PreTrainedModel", batch: TranslationBatch, *, smoothing: float = 0.0) -> Tensor:
+    """Return the mean loss over the real subwords of the translations.
 
-    Padding, the last subword of the vocabulary, is never predicted and gets no gradient: it stays at zero.
+    Padding, the last id of the vocabulary, is never predicted and gets no gradient: its embedding stays zero.
     """
     padding = model.config.pad_token_id
     states = model.model(
         input_ids=batch.text, attention_mask=batch.mask, decoder_input_ids=batch.before
     ).last_hidden_state
     real = batch.gold != padding
-    # The vocabulary is cut in the weights, not in the scores: those are by far the largest of all tensors.
+    # Cutting the vocabulary in the weights avoids a copy of the scores, by far the largest tensor.
     scores = linear(states[real], model.lm_head.weight[:padding], model.final_logits_bias[0, :padding])
     return cross_entropy(scores.float(), batch.gold[real], label_smoothing=smoothing)
-
-
-def _padded(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
-    padded = torch.full((len(rows), max(map(len, rows))), padding)
-    for place, row in enumerate(rows):
-        padded[place, : len(row)] = torch.as_tensor(row)
-    return padded

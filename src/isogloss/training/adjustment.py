@@ -14,8 +14,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
 from isogloss.core.seeds import derive
-from isogloss.encoders import load_tokenizer, load_whole
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
 from isogloss.encoders.language_context import (
     LanguageMaps,
     check_languages,

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
-from isogloss.encoders.mixup import Mixup, Noted, mixing
-from isogloss.tasks import Task
+from isogloss.encoders.mixup import MixingTrace, Mixup, mixing
+from isogloss.tasks import Task, all_measures
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.training.batching import by_length
 from isogloss.training.mixup_tasks import mixup_task
@@ -73,7 +73,7 @@ class Evaluation:
 
     def measures(self, model: Any) -> dict[str, float]:
         """Return the task's metric, first, and what the field reports beside it."""
-        return self.task.measures(self.gold, self.predict(model))
+        return all_measures(self.task, self.gold, self.predict(model))
 
     def predict(self, model: Any) -> list[Any]:
         """Return what a model predicts for each example, in their order."""
@@ -109,7 +109,7 @@ class Evaluation:
 
     def _passes(
         self, model: Any, batches: Sequence[ScoredBatch]
-    ) -> Iterator[tuple[ScoredBatch, Tensor, Noted]]:
+    ) -> Iterator[tuple[ScoredBatch, Tensor, MixingTrace]]:
         """Run a model on batches; give each with its scores and what the layer that mixes noted."""
         model.eval()
         with scoring(model, self.precision) as device:
@@ -123,10 +123,10 @@ class Evaluation:
 
 def mixing_translations(
     model: Any, mixup: Mixup, each: ScoredBatch, batch: Batch
-) -> AbstractContextManager[Noted]:
+) -> AbstractContextManager[MixingTrace]:
     """Let a model mix while it runs on a batch, on its device; nothing is mixed without translations."""
     if not each.before:
-        return nullcontext(Noted())
+        return nullcontext(MixingTrace())
     mixup.ratio.to(batch.subwords.device)
     return mixing(model, mixup, batch.mask, batch.languages)
 

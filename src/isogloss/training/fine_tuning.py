@@ -17,8 +17,7 @@ from isogloss.core.run_parts import Optimization
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.data.shots import Per, shots
-from isogloss.encoders import load_tokenizer
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
 from isogloss.training.batching import Batches, Bucketed, Epochs

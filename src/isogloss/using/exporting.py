@@ -26,8 +26,7 @@ from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
 from isogloss.data import CORPORA
 from isogloss.encoders import family_of, save_model
-from isogloss.encoders.language_context import language_maps_of
-from isogloss.encoders.language_files import MAPS_FILE, MODULES_FILE
+from isogloss.encoders.language_context import MAPS_FILE, MODULES_FILE, language_maps_of
 from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces

@@ -14,8 +14,7 @@ from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.encoders import load_tokenizer
-from isogloss.encoders.attention import fastest_attention
+from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import TASKS, Task

@@ -14,6 +14,7 @@ from isogloss.core.records import Row, Value
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources, Treebanks
+from isogloss.tasks import all_measures
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.inputs import (
     ORIGINAL_INPUTS,
@@ -67,7 +68,7 @@ def evaluate(
         on_progress(Progress(f"scoring {model.provenance.run}", done, len(options.languages), language))
         prepared, warnings = _prepared(model, options, sources, language)
         examples, predicted = prepared.examples, prepared.predict(model.network)
-        row = _row(model, options, language, model.task.measures(prepared.gold, predicted))
+        row = _row(model, options, language, all_measures(model.task, prepared.gold, predicted))
         baseline = _baseline(model, options, sources, language, examples)
         rows.append(row | {"baseline": baseline, "examples": len(examples)})
         for warning in warnings:

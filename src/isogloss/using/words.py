@@ -14,8 +14,8 @@ from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
-from isogloss.tasks.labels import numbering
-from isogloss.tasks.sentences import merge
+from isogloss.tasks.tagging import merge
+from isogloss.tasks.task import label_ids
 from isogloss.using.formats import (
     Answered,
     Entry,
@@ -220,7 +220,7 @@ def _probabilities(
         return [[] for _ in answers]
     probabilities = torch.cat(list(scores)).softmax(dim=-1)
     places = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
-    numbers = numbering(task.labels)
+    numbers = label_ids(task.labels)
     return [
         [float(probabilities[place, numbers[label]]) for place, label in zip(of, labels, strict=True)]
         for of, labels in zip(places, answers, strict=True)

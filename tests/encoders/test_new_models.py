@@ -1,7 +1,13 @@
+"""New encoders of every family; how translation models are told languages."""
+
+from functools import cache
+
 import pytest
 import torch
+from networks import same
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.languages import NAMES
 from isogloss.core.run_parts import Architecture
 from isogloss.encoders import (
     FAMILIES,
@@ -12,6 +18,7 @@ from isogloss.encoders import (
     set_dropout,
     train_tokenizer,
 )
+from isogloss.encoders.seq2seq import FLORES, MBART, Direction, direction_between
 from made_up import TEXT
 
 SMALL = {
@@ -32,12 +39,12 @@ def architecture(request):
 
 @pytest.fixture
 def tokenizer(architecture):
-    return train_tokenizer([TEXT] * 4, family=architecture.family, size=architecture.vocabulary)
+    return trained(architecture.family)
 
 
-def equal(one, other):
-    one, other = one.state_dict(), other.state_dict()
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+@cache
+def trained(family):
+    return train_tokenizer([TEXT] * 4, family=family, size=SMALL["vocabulary"])
 
 
 def test_the_encoder_has_the_shape_asked_for(architecture, tokenizer):
@@ -54,14 +61,10 @@ def test_the_encoder_has_the_shape_asked_for(architecture, tokenizer):
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(architecture, tokenizer):
-    one, same, other = (new_encoder(architecture, tokenizer, seed=seed) for seed in (0, 0, 1))
-    assert equal(one, same)
-    assert not equal(one, other)
-
-
-def test_no_random_number_of_the_process_is_drawn(architecture, tokenizer):
     before = torch.get_rng_state()
-    new_encoder(architecture, tokenizer, seed=0)
+    one, again, other = (new_encoder(architecture, tokenizer, seed=seed) for seed in (0, 0, 1))
+    assert same(one, again)
+    assert not same(one, other)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -116,11 +119,54 @@ def test_heads_must_divide_the_width(tokenizer, architecture):
 
 def test_heads_of_modernbert_must_be_even():
     odd = Architecture(**{**SMALL, "family": "modernbert", "dim": 36})
-    tokenizer = train_tokenizer([TEXT], family="modernbert", size=400)
     with pytest.raises(ConfigError, match="are 9 wide, and modernbert rotates pairs of numbers"):
-        new_encoder(odd, tokenizer, seed=0)
+        new_encoder(odd, trained("modernbert"), seed=0)
 
 
-def test_an_unknown_family_is_an_error_with_the_nearest(tokenizer):
+def test_an_unknown_family_is_an_error_with_the_nearest():
     with pytest.raises(ConfigError, match=r"no encoder family 'brt'. Did you mean 'bert'"):
-        new_encoder(Architecture(**{**SMALL, "family": "brt"}), tokenizer, seed=0)
+        new_encoder(Architecture(**{**SMALL, "family": "brt"}), trained("bert"), seed=0)
+
+
+# Codes of languages
+
+
+def between(vocabulary: list[str], source: str = "en", target: str = "sw") -> Direction:
+    return direction_between({piece: n for n, piece in enumerate(vocabulary)}, source, target, "a model")
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "direction"),
+    [
+        (["x", "eng_Latn", "swh_Latn"], Direction((1,), 2)),
+        (["x", "__en__", "__sw__"], Direction((1,), 2)),
+        (["x", "en_XX", "sw_KE"], Direction((1,), 2)),
+        (["x", ">>sw<<", ">>fr<<"], Direction((1,))),
+        (["x", ">>swh<<"], Direction((1,))),
+        (["x", "y"], Direction()),
+    ],
+)
+def test_each_kind_of_vocabulary_is_told_in_its_own_way(vocabulary, direction) -> None:
+    assert between(vocabulary) == direction
+
+
+def test_a_language_can_be_written_as_the_model_writes_it() -> None:
+    assert between(["eng_Latn", "ace_Arab"], "en", "ace_Arab") == Direction((0,), 1)
+
+
+@pytest.mark.parametrize("vocabulary", [["eng_Latn", "fra_Latn"], ["__en__", "__fr__"], [">>fr<<"]])
+def test_a_language_the_model_does_not_know_is_refused(vocabulary) -> None:
+    with pytest.raises(ModelError, match=r"a model: this model knows no language 'sw' \(looked for"):
+        between(vocabulary)
+
+
+def test_every_language_with_a_name_here_has_nllbs_code() -> None:
+    assert NAMES.keys() <= FLORES.keys()
+
+
+def test_the_codes_are_those_of_transformers() -> None:
+    from transformers.models.mbart50.tokenization_mbart50 import FAIRSEQ_LANGUAGE_CODES as MBART_CODES
+    from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES
+
+    assert set(FLORES.values()) <= set(FAIRSEQ_LANGUAGE_CODES)
+    assert {f"{language}_{place}" for language, place in MBART.items()} <= set(MBART_CODES)

@@ -1,0 +1,65 @@
+"""What the tests of encoders share: loading with heads, comparing weights, language modules that differ."""
+
+import pytest
+import torch
+from torch import nn
+
+from isogloss.core.errors import ModelError
+from isogloss.core.run_parts import Modules
+from isogloss.encoders import load_model, load_whole, load_with_new_head
+from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
+from isogloss.encoders.loading import load_with_own_head
+
+LABELS = ("O", "B-PER", "I-PER")
+LANGUAGES = ("en", "sw", "to")
+"""``to`` is Tongan, and a function of every torch module."""
+
+IDS = torch.tensor([[2, 7, 9, 11, 3]])
+
+
+def tagger(folder, *, seed=0, labels=LABELS, **options):
+    return load_with_new_head(folder, "AutoModelForTokenClassification", labels=labels, seed=seed, **options)
+
+
+def with_own_head(folder, *, seed=0, labels=LABELS, out=3):
+    return load_with_own_head(folder, lambda dim: nn.Linear(dim, out), labels=labels, seed=seed)
+
+
+LOADS = {"encoder": load_model, "whole": load_whole, "head": tagger, "own head": with_own_head}
+
+
+def same(one, other):
+    """Compare two models, or two dictionaries of weights, to the bit."""
+    ours, theirs = (m if isinstance(m, dict) else m.state_dict() for m in (one, other))
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def weights(model):
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def hooks(model):
+    return sum(len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules())
+
+
+def refusal(load, *args, error=ModelError):
+    """Give the error's message, which is one line."""
+    with pytest.raises(error) as caught:
+        load(*args)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def modular(model, kind, languages=LANGUAGES, **fields):
+    add_modules(model, Modules(kind=kind, **fields), languages, seed=0)
+    return model
+
+
+def stirred(model, *, seed=1, size=0.1):
+    """Let the modules of all languages differ."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for language in modules_of(model).languages:
+            for weight in own_parameters(model, language).values():
+                weight.add_(torch.empty_like(weight).normal_(0, size, generator=generator))
+    return model

@@ -1,0 +1,273 @@
+"""Folders and hub names that cannot be used, and what is said; the hub's client is replaced: no network."""
+
+import errno
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError
+from networks import refusal, same, tagger
+
+from isogloss.core.errors import StorageError
+from isogloss.encoders import load_encoder_config, load_masked_lm, load_model, load_tokenizer, save_model
+
+
+@pytest.fixture
+def folder(bert_folder, tmp_path):
+    """A copy of the BERT folder that a test may break."""
+    return Path(shutil.copytree(bert_folder, tmp_path / "encoder"))
+
+
+def changed_config(folder, **fields):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **fields}))
+
+
+def test_missing_folders_are_named_with_the_nearest(folder):
+    for source in (folder.with_name("encodr"), str(folder.with_name("encodr"))):
+        text = refusal(load_model, source)
+        assert text.startswith(f"{source}: no such folder. Did you mean 'encoder'?")
+        assert "Give a folder with config.json and model.safetensors" in text
+
+
+def test_files_and_empty_folders_are_no_model_folders(folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "(it is empty)" in refusal(load_model, tmp_path / "empty")
+    assert "this is a file, not a model folder" in refusal(load_model, folder / "config.json")
+
+
+@pytest.mark.parametrize("load", [load_model, load_tokenizer, load_encoder_config])
+def test_folders_without_config_say_what_was_found(folder, load):
+    (folder / "config.json").unlink()
+    text = refusal(load, folder)
+    assert (
+        f"{folder}: no config.json, so this is no model folder (found: model.safetensors, tokenizer" in text
+    )
+    assert "Give a folder written by isogloss or by save_pretrained" in text
+
+
+@pytest.mark.parametrize(("content", "what"), [("{", "this is no JSON"), ("[]", "a JSON object is expected")])
+def test_damaged_configs_are_named(folder, content, what):
+    (folder / "config.json").write_text(content)
+    text = refusal(load_encoder_config, folder)
+    assert text.startswith(f"{folder / 'config.json'}: {what}")
+
+
+def test_impossible_configs_are_refused_in_one_line(folder):
+    changed_config(folder, hidden_size="large")
+    text = refusal(load_model, folder)
+    assert "transformers cannot load this folder with AutoConfig" in text
+
+
+@pytest.mark.parametrize("load", [load_model, load_encoder_config])
+def test_unknown_architectures_are_refused_with_the_supported_ones(folder, load):
+    changed_config(folder, model_type="gpt2")
+    text = refusal(load, folder)
+    assert "the architecture 'gpt2' is not supported." in text
+    assert text.endswith(
+        " Supported: bert, camembert, deberta-v2, distilbert, modernbert, roberta, xlm-roberta."
+    )
+
+
+def test_folders_without_tokenizer_say_how_to_add_one(folder):
+    (folder / "tokenizer.json").unlink()
+    text = refusal(load_tokenizer, folder)
+    assert "no tokenizer (tokenizer.json, vocab.txt, vocab.json, sentencepiece.bpe.model, spm.model)" in text
+    assert f"AutoTokenizer.from_pretrained(NAME).save_pretrained('{folder}')" in text
+
+
+def test_damaged_tokenizers_are_refused_in_one_line(folder):
+    (folder / "tokenizer.json").write_text("{")
+    assert "transformers cannot load this folder with AutoTokenizer" in refusal(load_tokenizer, folder)
+
+
+def test_tokenizers_without_padding_are_refused(folder):
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "pad_token": None}))
+    assert "this tokenizer cannot be used: it has no pad_token" in refusal(load_tokenizer, folder)
+
+
+def test_folders_without_weights_say_so(folder):
+    (folder / "model.safetensors").unlink()
+    assert f"{folder}: no model.safetensors (found: config.json" in refusal(load_model, folder)
+
+
+def test_pickled_weights_are_refused_with_the_way_to_convert_them(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    text = refusal(load_masked_lm, folder)
+    assert "the weights are only there as pickle (pytorch_model.bin)" in text
+    assert f"AutoModelForMaskedLM.from_pretrained('{folder}').save_pretrained('{folder}')" in text
+
+
+@pytest.mark.parametrize("kept", [0, 4, 2000])
+def test_damaged_weights_are_named(folder, kept):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:kept])
+    text = refusal(load_model, folder)
+    assert text.startswith(f"{path}: these weights are damaged (")
+    assert "Copy or download the file again" in text
+
+
+def test_missing_shards_are_named(folder):
+    model = load_masked_lm(folder)
+    (folder / "model.safetensors").unlink()
+    model.save_pretrained(folder, max_shard_size="20KB")
+    assert same(load_masked_lm(folder), model)
+    shard = sorted(folder.glob("model-*.safetensors"))[1]
+    shard.unlink()
+    assert refusal(load_model, folder).startswith(f"{shard}: this part of the weights is missing.")
+
+
+def test_weights_without_the_whole_encoder_are_refused(folder):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    part = {name: value for name, value in weights.items() if ".layer.2." not in name}
+    save_file(part, folder / "model.safetensors", metadata={"format": "pt"})
+    assert "this is no AutoModel: the weights have no encoder.layer.2." in refusal(load_model, folder)
+    text = refusal(tagger, folder)
+    assert "this is no whole encoder: the weights have no bert.encoder.layer.2." in text
+
+
+def test_weights_of_another_shape_are_refused(folder):
+    changed_config(folder, vocab_size=load_encoder_config(folder).vocab_size + 1)
+    for load in (load_masked_lm, load_model, tagger):
+        assert "config.json and the weights do not belong together: " in refusal(load, folder)
+
+
+def test_encoders_without_masked_lm_head_are_no_masked_lm(encoder_folder, tmp_path):
+    save_model(load_model(encoder_folder), load_tokenizer(encoder_folder), tmp_path / "encoder")
+    assert "this is no AutoModelForMaskedLM: the weights have no " in refusal(
+        load_masked_lm, tmp_path / "encoder"
+    )
+
+
+def test_code_that_comes_with_a_model_is_not_run(folder):
+    changed_config(folder, auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Model"})
+    (folder / "evil.py").write_text("raise SystemExit('ran')")
+    assert load_model(folder).config.model_type == "bert"
+
+
+def test_sentencepiece_that_is_not_installed_is_named(deberta_v2_folder, tmp_path, monkeypatch):
+    shutil.copytree(deberta_v2_folder, tmp_path / "encoder")
+    model = tmp_path / "encoder" / "spm.model"
+    (tmp_path / "encoder" / "tokenizer.json").rename(model)
+    monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
+    assert refusal(load_tokenizer, tmp_path / "encoder") == (
+        f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are not both "
+        f"installed. Install them (pip install sentencepiece protobuf), or save the tokenizer as "
+        f"tokenizer.json where they are."
+    )
+
+
+# The hub
+
+
+class Hub:
+    """Stands for ``snapshot_download``: a cache, and what asking the network gives."""
+
+    def __init__(self, cached=None, online=None):
+        self.cached, self.online, self.asked = cached, online, []
+
+    def __call__(self, name, *, allow_patterns, ignore_patterns=None, local_files_only=False):
+        self.asked.append((name, local_files_only))
+        found = self.cached if local_files_only else self.online
+        if found is None:
+            raise LocalEntryNotFoundError("not there")
+        if isinstance(found, Exception):
+            raise found
+        return str(found)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    def make(**given):
+        made = Hub(**given)
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", made)
+        return made
+
+    return make
+
+
+def refused(kind):
+    error = kind.__new__(kind)  # Its constructor wants a whole HTTP response.
+    Exception.__init__(error, "refused")
+    return error
+
+
+def test_what_is_in_the_cache_is_used_without_the_network(hub, bert_folder):
+    asked = hub(cached=bert_folder).asked
+    for load in (load_model, load_tokenizer, load_encoder_config):
+        load("some/encoder")
+    assert asked == [("some/encoder", True)] * 3
+
+
+def test_what_is_not_in_the_cache_is_downloaded(hub, bert_folder):
+    asked = hub(online=bert_folder).asked
+    assert load_model("encoder").config.model_type == "bert"
+    assert asked == [("encoder", True), ("encoder", False)]
+
+
+def test_half_a_download_is_taken_up_again(hub, bert_folder, tmp_path):
+    (tmp_path / "config.json").write_bytes((bert_folder / "config.json").read_bytes())
+    hub(cached=tmp_path, online=bert_folder)
+    assert load_model("some/encoder").config.model_type == "bert"
+
+
+def test_weights_the_hub_has_only_as_pickle_are_answered_with_the_way_to_convert_them(
+    hub, bert_folder, tmp_path
+):
+    """As of mDeBERTa-v3: its folder comes without model.safetensors, since pickle is not downloaded."""
+    (tmp_path / "config.json").write_bytes((bert_folder / "config.json").read_bytes())
+    (tmp_path / "spm.model").write_bytes(b"")
+    hub(online=tmp_path)
+    text = refusal(load_model, "some/encoder")
+    assert "the Hugging Face hub has config.json, spm.model, which is not enough." in text
+    assert "AutoModel.from_pretrained('some/encoder').save_pretrained('FOLDER')" in text
+    assert text.endswith("Then give FOLDER.")
+
+
+def test_unreachable_hubs_are_answered_with_the_way_round(hub):
+    hub()
+    assert refusal(load_model, "some/encoder") == (
+        "some/encoder: not found locally, and the Hugging Face hub cannot be reached. "
+        "On a connected machine: hf download some/encoder --local-dir FOLDER; "
+        "then give that folder instead of the name."
+    )
+
+
+def test_unknown_names_are_told_from_unreachable_hubs(hub):
+    hub(online=refused(RepositoryNotFoundError))
+    assert "some/encoder: neither a folder here nor a model on the Hugging Face hub" in refusal(
+        load_model, "some/encoder"
+    )
+
+
+def test_interrupted_downloads_resume(hub):
+    hub(online=ConnectionResetError("peer\nwent away"))
+    text = refusal(load_model, "some/encoder")
+    assert "the download was interrupted (ConnectionResetError: peer went away)" in text
+    assert "Run the same command again: it resumes." in text
+
+
+def test_a_disk_that_fills_up_is_a_storage_error(hub):
+    hub(online=OSError(errno.ENOSPC, "No space left on device"))
+    assert "No space left on device" in refusal(load_model, "some/encoder", error=StorageError)
+
+
+@pytest.mark.parametrize("source", ["/nowhere/encoder", "./nowhere", "a/b/c", Path("some/encoder"), "sp ace"])
+def test_paths_are_never_asked_of_the_hub(hub, source):
+    asked = hub().asked
+    assert "no such folder" in refusal(load_model, source)
+    assert asked == []
+
+
+def test_a_name_beside_other_folders_is_a_path(hub, tmp_path, monkeypatch):
+    asked = hub().asked
+    (tmp_path / "runs" / "encoder").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert "runs/encodr: no such folder. Did you mean 'encoder'?" in refusal(load_model, "runs/encodr")
+    assert asked == []

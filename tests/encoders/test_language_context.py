@@ -1,0 +1,289 @@
+"""Language modules and maps on disk, to the bit, or refused; maps after the last layer."""
+
+from shutil import copyfile, copytree
+
+import pytest
+import torch
+import transformers
+from networks import IDS, LANGUAGES, LOADS, hooks, modular, refusal, tagger
+from safetensors.torch import load_file, save_file
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.encoders import (
+    family_of,
+    load_masked_lm,
+    load_model,
+    load_tokenizer,
+    load_with_new_head,
+    save_model,
+)
+from isogloss.encoders.language_context import (
+    MAPS_FILE,
+    MODULES_FILE,
+    LanguageMaps,
+    active_language,
+    check_languages,
+    language_maps_of,
+    left_out,
+    mapped,
+    read_about,
+    read_language_maps,
+    write_language_maps,
+)
+from isogloss.encoders.language_modules import KINDS, modules_of, own_parameters
+from isogloss.nn.language_map import LanguageMap
+
+FAMILIES = ("xlm-roberta", "distilbert", "deberta-v2", "modernbert")
+
+
+def made(folder, kind, fallback=""):
+    model = modular(load_masked_lm(folder), kind, fallback=fallback, reduction=8)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.empty_like(weight).normal_(0, 0.05, generator=generator))
+    return model
+
+
+def states(model, language="sw"):
+    with torch.no_grad(), active_language(model, language):
+        return model.base_model(IDS).last_hidden_state
+
+
+@pytest.mark.parametrize(
+    ("load", "name"), [*((load, "bert") for load in LOADS), *(("whole", name) for name in FAMILIES)]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_modules_come_back_to_the_bit_with_and_without_a_head(load, name, kind, request, tmp_path):
+    """Save a model, load it, save what was loaded, load it again: all three give the same."""
+    folder = request.getfixturevalue(f"{name.replace('-', '_')}_folder")
+    model = made(folder, kind, fallback="" if kind == "shared-adapter" else "to")
+    save_model(model, load_tokenizer(folder), tmp_path / "saved")
+    found = LOADS[load](tmp_path / "saved")
+    assert modules_of(found) == modules_of(model) == read_about(tmp_path / "saved", 32)
+    save_model(found, load_tokenizer(folder), tmp_path / "again")
+    again = LOADS[load](tmp_path / "again")
+    for language in LANGUAGES:
+        assert torch.equal(states(found, language), states(model, language))
+        assert torch.equal(states(again, language), states(model, language))
+        own, theirs = (list(own_parameters(one, language).values()) for one in (model, again))
+        assert all(torch.equal(x, y) for x, y in zip(own, theirs, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transformers_reads_the_first_languages_model_or_the_encoder_without_adapters(
+    kind, encoder_folder, tmp_path
+):
+    model = made(encoder_folder, kind)
+    save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")
+    plain, info = transformers.AutoModelForMaskedLM.from_pretrained(
+        tmp_path / "saved", attn_implementation="eager", output_loading_info=True
+    )
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    if "adapter" in kind:
+        with torch.no_grad():
+            for language in LANGUAGES:
+                for name, weight in own_parameters(model, language).items():
+                    if ".up." in name:
+                        weight.zero_()
+            for name, weight in model.named_parameters():
+                if ".of_shared-adapter." in name and ".up." in name:
+                    weight.zero_()
+    with torch.no_grad():
+        found = plain.eval().base_model(IDS).last_hidden_state
+    torch.testing.assert_close(found, states(model, "en"))
+    if "adapter" not in kind:
+        assert not torch.allclose(found, states(model, "sw"), atol=1e-3)
+
+
+def test_modules_left_out_for_a_while_come_back(bert_folder):
+    assert read_about(bert_folder, 32) is None
+    model = made(bert_folder, "adapter")
+    names = {name for name, _ in model.named_parameters()}
+    with left_out(model):
+        assert modules_of(model) is None
+        assert not any("language_modules" in name for name in model.state_dict())
+    assert {name for name, _ in model.named_parameters()} == names
+
+
+@pytest.fixture
+def saved(bert_folder, tmp_path):
+    save_model(made(bert_folder, "adapter"), load_tokenizer(bert_folder), tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def broken(saved, change):
+    """Write the file again after a change of its weights and of what it says of them."""
+    from safetensors import safe_open
+
+    with safe_open(saved / MODULES_FILE, framework="pt") as file:
+        metadata = file.metadata()
+    weights = load_file(saved / MODULES_FILE)
+    change(weights, metadata)
+    save_file(weights, saved / MODULES_FILE, metadata=metadata)
+
+
+def message(saved):
+    found = refusal(load_model, saved)
+    assert str(saved / MODULES_FILE) in found
+    return found
+
+
+def test_a_file_that_is_none_is_damaged(saved):
+    (saved / MODULES_FILE).write_bytes(b"\0" * 20)
+    found = message(saved)
+    assert "these language modules are damaged" in found and "Copy the file again" in found
+    save_file({"en/x": torch.ones(1)}, saved / MODULES_FILE)
+    assert "damaged (KeyError: 'kind')" in message(saved)
+
+
+CHANGES = {
+    "kind": ("kind", "ffn", "no kind of module 'ffn'"),
+    "languages": ("languages", "", "is no language code"),
+    "reduction": ("reduction", "four", "invalid literal"),
+    "fallback": ("fallback", "fr", "'fr' has no modules itself"),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "said"), CHANGES.values(), ids=CHANGES)
+def test_what_a_file_says_of_itself_is_checked(saved, name, value, said):
+    broken(saved, lambda _, metadata: metadata.update({name: value}))
+    assert said in message(saved)
+
+
+def test_weights_of_another_shape_or_missing_or_too_many_are_anothers(saved):
+    def other(weights, _):
+        name = min(weights)
+        weights[name] = torch.zeros(3)
+
+    broken(saved, other)
+    assert "these modules are another encoder's: en/encoder.layer.0" in message(saved)
+    broken(saved, lambda weights, _: weights.pop(min(weights)))
+    assert "has the shape None, and" in message(saved)
+
+
+def test_a_file_of_another_encoder_is_refused(saved, distilbert_folder, tmp_path):
+    copytree(distilbert_folder, tmp_path / "other")
+    copyfile(saved / MODULES_FILE, tmp_path / "other" / MODULES_FILE)
+    assert "these modules are another encoder's" in message(tmp_path / "other")
+
+
+# Maps
+
+
+@pytest.fixture
+def maps():
+    torch.manual_seed(0)
+    return LanguageMaps("en", {"xx": LanguageMap(torch.randn(32, 32), torch.randn(32))})
+
+
+def test_the_last_states_are_mapped_and_the_others_are_not(encoder_folder, maps):
+    model = load_model(encoder_folder)
+    with torch.no_grad():
+        plain = model(IDS, output_hidden_states=True)
+        with mapped(model, maps, ("xx",)):
+            found = model(IDS, output_hidden_states=True)
+        after = model(IDS, output_hidden_states=True)
+    expected = maps.maps["xx"](plain.last_hidden_state)
+    torch.testing.assert_close(found.last_hidden_state, expected)
+    torch.testing.assert_close(found.hidden_states[-1], expected)
+    for one, other in zip(found.hidden_states[:-1], plain.hidden_states[:-1], strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(after.last_hidden_state, plain.last_hidden_state)
+    assert not model._forward_hooks
+
+
+def test_heads_see_mapped_states(encoder_folder, maps):
+    model = tagger(encoder_folder)
+    with torch.no_grad(), mapped(model, maps, ("xx",)):
+        found = model(IDS).logits
+        states = model.base_model(IDS).last_hidden_state
+    torch.testing.assert_close(family_of(model).tag_scores(model, states), found)
+
+
+def test_the_first_state_is_pooled_after_the_map(bert_folder, maps):
+    model = load_with_new_head(bert_folder, "AutoModelForSequenceClassification", labels=("a", "b"), seed=0)
+    with torch.no_grad(), mapped(model, maps, ("xx",)):
+        found = model.base_model(IDS)
+    torch.testing.assert_close(found.pooler_output, model.base_model.pooler(found.last_hidden_state))
+
+
+def test_the_source_stays_as_it_is_to_the_bit(bert_folder, maps):
+    model = load_model(bert_folder)
+    with pytest.raises(KeyError), mapped(model, maps, ("xx",)):
+        raise KeyError
+    with torch.no_grad(), mapped(model, maps, ("en",)):
+        assert hooks(model) == 0
+        found = model(IDS).last_hidden_state
+    assert torch.equal(found, model(IDS).last_hidden_state)
+
+
+def test_a_language_without_a_map_is_refused(bert_folder, maps):
+    with pytest.raises(ConfigError, match=r"no map for 'xy'. Did you mean 'xx'\? Known: en, xx. Adjust it"):
+        maps.of("xy")
+
+
+def test_the_file_gives_back_the_maps_and_says_when_it_is_damaged(maps, tmp_path):
+    assert read_language_maps(tmp_path, 32) is None
+    write_language_maps(maps, tmp_path)
+    found = read_language_maps(tmp_path, 32)
+    assert found.source == "en" and found.maps.keys() == {"xx"}
+    assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
+    (tmp_path / MAPS_FILE).write_bytes(b"\0" * 20)
+    with pytest.raises(ModelError, match="these language maps are damaged"):
+        read_language_maps(tmp_path, 32)
+
+
+def test_a_pair_of_languages_is_read_as_the_one_translated_into(maps):
+    assert maps.of("en-xx") is maps.of("xx")
+    assert maps.of("xx-en") is None
+
+
+def test_a_language_not_said_and_two_at_once_are_refused(maps):
+    with pytest.raises(ConfigError, match=r"not said which language it reads. Known: en, xx. Name it"):
+        maps.of("")
+    with pytest.raises(ConfigError, match=r"xx\+en is two languages in one input. Known: en, xx."):
+        maps.of("xx+en")
+
+
+@pytest.fixture
+def mapped_folder(bert_folder, maps, tmp_path):
+    copytree(bert_folder, tmp_path / "mapped")
+    write_language_maps(maps, tmp_path / "mapped")
+    return tmp_path / "mapped"
+
+
+@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
+def test_a_model_carries_its_maps_through_saving(load, mapped_folder, maps, tmp_path):
+    model = load(mapped_folder)
+    save_model(model, load_tokenizer(mapped_folder), tmp_path / "again")
+    found = language_maps_of(load(tmp_path / "again"))
+    assert found.source == maps.source
+    assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
+    assert torch.equal(found.maps["xx"].shift, maps.maps["xx"].shift)
+    with torch.no_grad(), active_language(model, "xx"):
+        states = model.base_model(IDS).last_hidden_state
+    with torch.no_grad(), active_language(model, "en"):
+        assert torch.equal(maps.maps["xx"](model.base_model(IDS).last_hidden_state), states)
+
+
+def test_a_model_without_maps_reads_every_language_as_it_is(bert_folder):
+    model = load_model(bert_folder)
+    check_languages(model, ("", "xx", "xx+en"))
+    with torch.no_grad(), active_language(model, "xx"):
+        assert hooks(model) == 0
+
+
+def test_maps_of_another_encoder_are_refused(maps, bert_folder, tmp_path):
+    copytree(bert_folder, tmp_path / "mapped")
+    narrow = LanguageMaps("en", {"xx": LanguageMap(torch.eye(8), torch.zeros(8))})
+    write_language_maps(narrow, tmp_path / "mapped")
+    with pytest.raises(ModelError, match=r"map of xx has the shape \(8, 8\), and the encoder is 32 wide"):
+        load_model(tmp_path / "mapped")
+
+
+def test_states_are_mapped_in_their_own_precision(maps):
+    states = torch.randn(3, 32)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = maps.maps["xx"](states)
+    assert torch.equal(found, maps.maps["xx"](states))

@@ -1,0 +1,102 @@
+"""Examples of every task, and scores from which each task decodes exactly its gold answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
+from isogloss.metrics.labels import repair
+from isogloss.tasks import TASKS
+from isogloss.tasks.parsing import PARSING
+from isogloss.tasks.span_qa import Mark
+from isogloss.tasks.tagging import UPOS
+
+SMALL = replace(PARSING, arc_dim=16, relation_dim=8)
+"""As PARSING, fast to learn."""
+
+SMALL_TASKS = {**TASKS, "parsing": SMALL}
+WORDS = ("the", "cat", "happened", "unbelievable", "xyz", "Anna", "slowly", "casings", "\u200b")
+RELATIONS = tuple(label for label in PARSING.labels if label != "root")
+TEXTS = ("the cat sat on the mat", "a dog ran over hills", "Anna saw Rome", "things happened slowly")
+PASSAGE = "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy ."
+ANSWERS = ("Anna Lee", "the mat", "a dog", "Rome Italy", "sat", "hills", "Rome", "the cat")
+
+
+def tagged(words, tags=(), number=0):
+    return TaggedSentence(id=f"s{number}", words=tuple(words), tags=tuple(tags))
+
+
+def parsed(words, heads=(), relations=(), *, number=0, tags=()):
+    return ParsedSentence(
+        id=f"s{number}", words=tuple(words), tags=tuple(tags), heads=tuple(heads), relations=tuple(relations)
+    )
+
+
+def pair(first, second, label="", number=0):
+    return SentencePair(id=f"p{number}", first=first, second=second, label=label)
+
+
+def question(answer="", *, passage=PASSAGE, asked="what happened", number=0):
+    answers = ((passage.index(answer), answer),) if answer else ()
+    return Question(id=f"q{number}", passage=passage, question=asked, answers=answers)
+
+
+def random_tree(size, rng):
+    """Attach each word, in random order, to one attached before."""
+    order = (rng.permutation(size) + 1).tolist()
+    heads = {word: order[rng.integers(n)] if n else 0 for n, word in enumerate(order)}
+    relations = ["root" if heads[word] == 0 else str(rng.choice(RELATIONS)) for word in range(1, size + 1)]
+    return [heads[word] for word in range(1, size + 1)], relations
+
+
+def random_parsed(size, *, seed=0, number=0):
+    rng = np.random.default_rng([seed, number, size])
+    words, tags = ([str(one) for one in rng.choice(some, size)] for some in (WORDS, UPOS.labels))
+    return parsed(words, *random_tree(size, rng), number=number, tags=tags)
+
+
+def random_tagged(task, size, *, number=0):
+    rng = np.random.default_rng([number, size])
+    words, tags = ([str(one) for one in rng.choice(some, size)] for some in (WORDS, task.labels))
+    return tagged(words, repair(tags) if task.name == "ner" else tags, number)
+
+
+def examples_of(name, *, size=6):
+    """Give eight examples of a task."""
+    task = TASKS[name]
+    if name in ("upos", "ner"):
+        return [random_tagged(task, size, number=n) for n in range(8)]
+    if name == "parsing":
+        return [random_parsed(size, seed=1, number=n) for n in range(8)]
+    if name == "qa":
+        return [question(a, asked=f"saw {a.lower()} there", number=n) for n, a in enumerate(ANSWERS)]
+    return [
+        pair(TEXTS[n % 4], TEXTS[(3 * n + n // 4) % 4], task.labels[n % len(task.labels)], n)
+        for n in range(8)
+    ]
+
+
+def perfect(task, rows, examples):
+    """Give the scores of each row whose best answers are the gold ones."""
+    if task.labels_are == "tree":
+        return [_tree_scores(task, row, examples[row.example]) for row in rows]
+    if task.labels_are == "span":
+        return [span_scores(row) for row in rows]
+    return [torch.eye(len(task.labels))[list(row.gold)] for row in rows]
+
+
+def span_scores(row):
+    marks = torch.tensor(list(row.gold))
+    return torch.stack((marks & Mark.START, (marks & Mark.END) // 2), dim=1) * 10.0
+
+
+def _tree_scores(task, row, example):
+    """Score arcs as far as the row goes, with some impossible candidates more, as in a longer batch."""
+    count = len(row.words)
+    scores = torch.zeros(count, count + 3, 2)
+    scores[:, count + 1 :, 0] = -torch.inf
+    for word, head, relation in zip(row.words, example.heads, example.relations, strict=False):
+        if head <= count:
+            scores[word, head] = torch.tensor([9.0, task.labels.index(relation)])
+    return scores

@@ -1,0 +1,293 @@
+"""The laws of every task in ``TASKS``."""
+
+import ast
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from task_examples import SMALL_TASKS, examples_of, pair, parsed, perfect, question, tagged
+
+import isogloss.encoders
+import isogloss.tasks
+from isogloss.core.contributions import Contributions, total
+from isogloss.core.errors import DataError
+from isogloss.metrics.attachment import Tree
+from isogloss.metrics.question_answering import GoldAnswers
+from isogloss.tasks import TASKS, all_measures
+from isogloss.tasks.batch import collate
+
+UNLABELLED = {
+    "upos": tagged(["a", "cat"]),
+    "ner": tagged(["a", "cat"]),
+    "parsing": parsed(["a", "cat"]),
+    "nli": pair("a", "cat"),
+    "paraphrase": pair("a", "cat"),
+    "qa": question(),
+}
+every_task = pytest.mark.parametrize("task", SMALL_TASKS.values(), ids=SMALL_TASKS)
+
+
+def scores_of(task, model, rows, tokenizer):
+    """Give each row's scores, as evaluation splits them."""
+    batch = collate(rows, padding=tokenizer.pad_token_id)
+    with torch.no_grad():
+        return task.scores(model, batch).split(torch.bincount(batch.rows).tolist())
+
+
+# The table
+
+
+def test_tasks_are_listed_under_their_name_with_the_unit_they_label():
+    assert {name: (task.name, task.labels_are, task.metric) for name, task in TASKS.items()} == {
+        "upos": ("upos", "word", "accuracy"),
+        "ner": ("ner", "word", "span_f1"),
+        "parsing": ("parsing", "tree", "las"),
+        "nli": ("nli", "example", "accuracy"),
+        "paraphrase": ("paraphrase", "example", "accuracy"),
+        "qa": ("qa", "span", "f1"),
+    }
+
+
+@every_task
+def test_labels_are_unique_and_windows_can_overlap(task):
+    assert len(set(task.labels)) == len(task.labels)
+    assert 0 < task.overlap < task.limit
+
+
+def test_transformers_is_imported_inside_functions_only():
+    paths = [
+        path
+        for package in (isogloss.tasks, isogloss.encoders)
+        for path in Path(package.__file__).parent.glob("*.py")
+    ]
+    assert len(paths) > 20
+    for path in paths:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = {alias.name for alias in getattr(node, "names", ()) if isinstance(node, ast.Import)}
+            names |= {node.module} if isinstance(node, ast.ImportFrom) else set()
+            assert "transformers" not in names, path
+
+
+# Rows and decoding
+
+
+@every_task
+@pytest.mark.parametrize(("limit", "overlap"), [(384, 64), (26, 8)])
+def test_perfect_scores_decode_to_the_gold_answers_in_any_order(task, tokenizer, limit, overlap):
+    examples = examples_of(task.name)
+    rows = task.encode(examples, tokenizer, limit=limit, overlap=overlap)
+    random.Random(0).shuffle(rows)
+    assert max(len(row.subwords) for row in rows) <= limit
+    assert {row.example for row in rows} == set(range(8))
+    kept = [max(sum(len(r.words) for r in rows if r.example == n), 1) for n in range(8)]
+    found, gold = task.decode(examples, rows, perfect(task, rows, examples)), task.gold(examples)
+    if task.labels_are == "tree":  # Sentences are truncated, not split.
+        found = [(one.heads[:n], one.relations[:n]) for one, n in zip(found, kept, strict=True)]
+        gold = [(one.heads[:n], one.relations[:n]) for one, n in zip(gold, kept, strict=True)]
+        whole = [n for n, one in enumerate(gold) if max(one[0]) <= kept[n]]
+        found, gold = ([one[n] for n in whole] for one in (found, gold))
+        assert len(whole) >= (8 if limit > 100 else 1)
+    if task.labels_are == "span":
+        gold = [one.texts[0] for one in gold]
+    assert found == gold
+
+
+@every_task
+def test_unlabelled_examples_have_rows_without_labels_and_no_examples_no_rows(task, tokenizer):
+    (row,) = task.encode([UNLABELLED[task.name]], tokenizer)
+    assert (tuple(row.gold), row.heads) == ((), ())
+    assert task.encode([], tokenizer) == task.decode([], [], []) == []
+
+
+@every_task
+def test_decoding_some_of_the_rows_or_some_twice_is_refused(task, tokenizer):
+    examples = examples_of(task.name)
+    rows = task.encode(examples, tokenizer)
+    scores = perfect(task, rows, examples)
+    with pytest.raises(ValueError, match=r"decode all rows (of all examples )?together"):
+        task.decode(examples, rows[1:], scores[1:])
+    if task.labels_are != "span":  # A question's windows may come in any number.
+        for twice in ([*range(7), 0], [*range(8), 0]):
+            with pytest.raises(ValueError, match=r"decode all rows (of all examples )?together, each once"):
+                task.decode(examples, [rows[n] for n in twice], [scores[n] for n in twice])
+
+
+@pytest.mark.parametrize(
+    ("name", "example", "message"),
+    [
+        (
+            "ner",
+            tagged(["a", "cat"], ["O", "B-PERS"], 7),
+            "example 's7', word 2: ner has no label 'B-PERS'. Did you mean 'B-PER'? "
+            "Allowed: O, B-PER, I-PER, B-ORG, I-ORG, B-LOC, I-LOC.",
+        ),
+        (
+            "nli",
+            pair("a", "b", "entailed", 3),
+            "example 'p3': nli has no label 'entailed'. Did you mean 'entailment'? "
+            "Allowed: entailment, neutral, contradiction.",
+        ),
+    ],
+)
+def test_labels_outside_the_inventory_are_named(tokenizer, name, example, message):
+    with pytest.raises(DataError) as caught:
+        TASKS[name].encode([example], tokenizer)
+    assert str(caught.value) == message
+
+
+# Head, scores, loss
+
+
+@every_task
+def test_heads_follow_their_seed_and_carry_the_labels(task, folder):
+    models = [task.head(folder, seed=seed) for seed in (1, 1, 2)]
+    one, again, other = (dict(model.named_parameters()) for model in models)
+    assert all(torch.equal(weight, again[name]) for name, weight in one.items())
+    prefix = f"{models[0].base_model_prefix}."
+    changed = {name for name, weight in one.items() if not torch.equal(weight, other[name])}
+    assert changed and not any(name.startswith(prefix) and ".pooler." not in name for name in changed)
+    assert models[0].config.id2label == dict(enumerate(task.labels))
+
+
+@every_task
+def test_padding_and_other_rows_change_no_score(task, folder, tokenizer):
+    model = task.head(folder, seed=0)
+    rows = task.encode([*examples_of(task.name, size=9)[:2], *examples_of(task.name)[2:4]], tokenizer)
+    together = scores_of(task, model, rows, tokenizer)
+    assert len(together) == 4
+    for row, found in zip(rows, together, strict=True):
+        (alone,) = scores_of(task, model, [row], tokenizer)
+        torch.testing.assert_close(found[:, : alone.size(1)], alone, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("name", ["upos", "ner", "nli", "paraphrase", "qa"])
+def test_scores_are_the_logits_of_hugging_face(name, folder, tokenizer, attention):
+    task = TASKS[name]
+    model = task.head(folder, seed=0, attention=attention)
+    batch = collate(task.encode(examples_of(name), tokenizer), padding=tokenizer.pad_token_id)
+    with torch.no_grad():
+        output, found = model(**batch.inputs()), task.scores(model, batch)
+    if name == "qa":
+        expected = torch.stack((output.start_logits, output.end_logits), dim=-1)[batch.rows, batch.columns]
+    else:
+        expected = (
+            output.logits if name in ("nli", "paraphrase") else output.logits[batch.rows, batch.columns]
+        )
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", ["upos", "ner", "nli", "paraphrase"])
+def test_the_loss_is_that_of_hugging_face(name, folder, tokenizer):
+    task = TASKS[name]
+    model = task.head(folder, seed=0)
+    batch = collate(task.encode(examples_of(name), tokenizer), padding=tokenizer.pad_token_id)
+    labels = batch.gold
+    if task.labels_are == "word":
+        labels = torch.full_like(batch.subwords, -100)
+        labels[batch.rows, batch.columns] = batch.gold
+    with torch.no_grad():
+        torch.testing.assert_close(task.loss(model, batch), model(**batch.inputs(), labels=labels).loss)
+
+
+@every_task
+def test_eight_examples_are_learned_by_heart(task, folder, tokenizer):
+    examples = examples_of(task.name)
+    rows = task.encode(examples, tokenizer)
+    batch = collate(rows, padding=tokenizer.pad_token_id)
+    model = task.head(folder, seed=0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    gold, found = task.gold(examples), {"": 0.0}
+    for step in range(120):
+        optimizer.zero_grad()
+        task.loss(model, batch).backward()
+        optimizer.step()
+        if step % 10 == 9:
+            predicted = task.decode(examples, rows, scores_of(task, model, rows, tokenizer))
+            found = all_measures(task, gold, predicted)
+            if set(found.values()) == {1.0}:
+                return
+    pytest.fail(f"{task.name}: {found} after 120 steps")
+
+
+# Measures
+
+TEXTS = st.text("ab 12.", max_size=8)
+
+
+@st.composite
+def tags(draw, task):
+    """A sentence's tags, gold and predicted."""
+    length = draw(st.integers(0, 6))
+    one = st.lists(st.sampled_from(task.labels), min_size=length, max_size=length).map(tuple)
+    return draw(one), draw(one)
+
+
+@st.composite
+def trees(draw, task):
+    length = draw(st.integers(1, 5))
+    heads = st.lists(st.integers(0, length), min_size=length, max_size=length).map(tuple)
+    names = st.lists(st.sampled_from(task.labels), min_size=length, max_size=length).map(tuple)
+    upos = draw(st.lists(st.sampled_from(["NOUN", "PUNCT", "SYM"]), min_size=length, max_size=length))
+    return Tree(draw(heads), draw(names), tuple(upos)), Tree(draw(heads), draw(names))
+
+
+def label_pairs(task):
+    return st.tuples(st.sampled_from(task.labels), st.sampled_from(task.labels))
+
+
+def answers(_):
+    gold = st.lists(TEXTS, min_size=1, max_size=3).map(lambda texts: GoldAnswers(tuple(texts)))
+    return st.tuples(gold, TEXTS)
+
+
+DRAWN = {
+    "upos": tags,
+    "ner": tags,
+    "parsing": trees,
+    "nli": label_pairs,
+    "paraphrase": label_pairs,
+    "qa": answers,
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_the_metric_comes_first_and_is_the_score_to_the_bit(name, data):
+    task = TASKS[name]
+    drawn = data.draw(st.lists(DRAWN[name](task), max_size=6))
+    gold, predicted = ([one[side] for one in drawn] for side in (0, 1))
+    measures, contributions = all_measures(task, gold, predicted), task.contributions(gold, predicted)
+    assert next(iter(measures.items())) == (task.metric, task.score(gold, predicted))
+    assert all(0 <= value <= 1 for value in measures.values())
+    assert list(contributions) == list(measures)
+    assert {len(numbers) for one in contributions.values() for numbers in one} == {len(drawn)}
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name != "upos"])  # Its chunks may join examples.
+@settings(max_examples=40)
+@given(data=st.data())
+def test_an_example_contributes_the_same_among_any_others(name, data):
+    task = TASKS[name]
+    drawn = data.draw(st.lists(DRAWN[name](task), min_size=1, max_size=5))
+    gold, predicted = ([one[side] for one in drawn] for side in (0, 1))
+    together = task.contributions(gold, predicted)
+    for n in range(len(drawn)):
+        alone = task.contributions(gold[n : n + 1], predicted[n : n + 1])
+        assert {measure: [numbers[n] for numbers in one] for measure, one in together.items()} == {
+            measure: [numbers[0] for numbers in one] for measure, one in alone.items()
+        }
+
+
+def test_nothing_adds_up_to_nothing():
+    assert total(Contributions([], [])) == 0
+    assert total(Contributions([0.0], [0.0])) == 0
+
+
+def test_a_pair_without_a_label_cannot_be_scored():
+    with pytest.raises(DataError, match="1 of 2 pairs have no label"):
+        TASKS["nli"].contributions(["neutral", ""], ["neutral", "neutral"])
