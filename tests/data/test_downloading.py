@@ -9,14 +9,14 @@ from types import SimpleNamespace
 
 import httpx2
 import pytest
+from fake_downloads import Behaviour, Server, chunked, drip, drop, hang, refuse, running, send
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from lying_server import Behaviour, Server, chunked, drip, drop, hang, refuse, running, send
 
 from isogloss.core.errors import DataError, InputError, StorageError
 from isogloss.core.progress import Progress
 from isogloss.data import downloading
-from isogloss.data.downloading import Downloaded, Link, Patience, download
+from isogloss.data.downloading import Downloaded, Link, RetryPolicy, download
 
 BODY = bytes(range(256)) * 4000
 SUM = sha256(BODY).hexdigest()
@@ -59,8 +59,8 @@ def get(server: Server, tmp_path: Path, waits: Waits):
         *behaviours: Behaviour, body: bytes = BODY, name: str = "a.zip", on_progress=lambda _: None, **known
     ):
         url = server.put(name, body, *behaviours)
-        patience = Patience(timeout=known.pop("timeout", 5.0), sleep=waits)
-        return download(Link(url=url, **known), tmp_path / name, patience=patience, on_progress=on_progress)
+        retry = RetryPolicy(timeout=known.pop("timeout", 5.0), sleep=waits)
+        return download(Link(url=url, **known), tmp_path / name, retry=retry, on_progress=on_progress)
 
     return get
 
@@ -115,12 +115,12 @@ def test_a_trouble_that_passes_leaves_the_right_file(get, tmp_path, waits, troub
 
 
 @given(cuts=some.lists(some.integers(0, 2000), max_size=4), ranges=some.booleans())
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_any_series_of_breaks_leaves_the_right_file(_running, tmp_path_factory, cuts, ranges):
     body = BODY[:3000]
     url = _running.put("b", body, *(send(cut=cut, ranges=ranges) for cut in cuts), send(ranges=ranges))
     path = tmp_path_factory.mktemp("cuts") / "b"
-    download(Link(url=url), path, patience=Patience(sleep=lambda _: None))
+    download(Link(url=url), path, retry=RetryPolicy(sleep=lambda _: None))
     assert path.read_bytes() == body
 
 
@@ -182,11 +182,11 @@ def test_an_interrupted_download_keeps_its_part(get, server, tmp_path):
 @pytest.mark.parametrize("known", [{}, {"sha256": SUM}])
 def test_a_file_that_changed_between_attempts_is_begun_anew(server, tmp_path, waits, known):
     url = server.put("a.zip", OTHER, send(cut=100_000, etag='"old"'), refuse(404))
-    patience = Patience(sleep=waits)
+    retry = RetryPolicy(sleep=waits)
     with pytest.raises(DataError):
-        download(Link(url=url), tmp_path / "a.zip", patience=patience)
+        download(Link(url=url), tmp_path / "a.zip", retry=retry)
     server.put("a.zip", BODY, send(etag='"new"'))
-    right(download(Link(url=url, **known), tmp_path / "a.zip", patience=patience), tmp_path / "a.zip")
+    right(download(Link(url=url, **known), tmp_path / "a.zip", retry=retry), tmp_path / "a.zip")
 
 
 def test_a_server_that_goes_on_in_another_version_is_found_out(server, tmp_path, waits):
@@ -196,18 +196,18 @@ def test_a_server_that_goes_on_in_another_version_is_found_out(server, tmp_path,
 
     url = server.put("a.zip", OTHER, send(cut=100_000, etag='"old"'), refuse(404))
     with pytest.raises(DataError):
-        download(Link(url=url), tmp_path / "a.zip", patience=Patience(sleep=waits))
+        download(Link(url=url), tmp_path / "a.zip", retry=RetryPolicy(sleep=waits))
     server.put("a.zip", BODY, careless)
-    right(download(Link(url=url), tmp_path / "a.zip", patience=Patience(sleep=waits)), tmp_path / "a.zip")
+    right(download(Link(url=url), tmp_path / "a.zip", retry=RetryPolicy(sleep=waits)), tmp_path / "a.zip")
 
 
 def test_halves_of_two_versions_never_pass_for_a_file(server, tmp_path, waits):
     url = server.put("a.zip", OTHER, send(cut=100_000, etag=""), refuse(404))
     link = Link(url=url, sha256=SUM)
     with pytest.raises(DataError):
-        download(link, tmp_path / "a.zip", patience=Patience(sleep=waits))
+        download(link, tmp_path / "a.zip", retry=RetryPolicy(sleep=waits))
     server.put("a.zip", BODY, send(etag=""))
-    right(download(link, tmp_path / "a.zip", patience=Patience(sleep=waits)), tmp_path / "a.zip")
+    right(download(link, tmp_path / "a.zip", retry=RetryPolicy(sleep=waits)), tmp_path / "a.zip")
 
 
 def test_a_range_from_the_wrong_byte_is_not_believed(get, server, tmp_path):
@@ -289,18 +289,6 @@ def test_packing_nobody_asked_for_is_undone(get, tmp_path):
     right(get(behaviour, size=len(BODY), sha256=SUM), tmp_path / "a.zip")
 
 
-def test_packing_that_breaks_off_is_begun_anew(get, tmp_path):
-    packed = gzip.compress(BODY)
-
-    def half(handler, body):
-        send(headers={"Content-Encoding": "gzip"}, cut=len(packed) // 2)(handler, packed)
-
-    def whole(handler, body):
-        send(headers={"Content-Encoding": "gzip"})(handler, packed)
-
-    right(get(half, whole, sha256=SUM), tmp_path / "a.zip")
-
-
 def test_a_packed_file_labelled_as_packing_stays_packed(get, server, tmp_path):
     found = get(send(headers={"Content-Encoding": "gzip"}), name="a.tar.gz")
     assert (tmp_path / "a.tar.gz").read_bytes() == BODY
@@ -329,24 +317,9 @@ def test_a_redirect_to_a_less_safe_place_is_refused(there):
         downloading._check_redirect(answer)
 
 
-@pytest.mark.parametrize("there", ["file:///etc/passwd", "ftp://elsewhere/a"])
-def test_a_redirect_to_what_is_no_http_is_refused(refused, there):
-    assert "refused" in refused(refuse(302, Location=there))
-
-
-def test_redirects_in_a_circle_end(refused, server):
-    assert "cannot be had (Exceeded maximum allowed redirects" in refused(refuse(302, Location="/a.zip"))
-    assert len(server.requests) < 30
-
-
 def test_only_http_is_fetched(tmp_path):
     with pytest.raises(DataError, match="only http and https"):
         download(Link(url="file:///etc/passwd"), tmp_path / "a.zip")
-
-
-def test_a_host_that_is_not_there_is_said(tmp_path, waits):
-    with pytest.raises(DataError, match=r"no answer \(.*refused.*\); given up after 6 attempts"):
-        download(Link(url="http://127.0.0.1:9/a"), tmp_path / "a", patience=Patience(sleep=waits))
 
 
 def test_a_full_disk_is_said_before_the_first_byte(get, monkeypatch, tmp_path):

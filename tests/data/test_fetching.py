@@ -1,6 +1,7 @@
-"""What is fetched is what the corpus's reader finds; what is there is kept; two at once do no harm."""
+"""Official files arrive where readers look; existing files are kept; the tables are well formed."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -9,22 +10,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from archives import tarred, zipped
-from lying_server import Server, drop, refuse, running, send
+from fake_downloads import Server, drop, refuse, running, send, tarred, zipped
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
 from isogloss.data.catalogue import MLQA
-from isogloss.data.downloading import Patience
-from isogloss.data.fetching import fetch, is_there
+from isogloss.data.conllu import Ud
+from isogloss.data.downloading import RetryPolicy
+from isogloss.data.fetching import Release, chosen, existing, fetch, fetchable, releases
 from isogloss.data.files import DiskFolder
-from isogloss.data.releases import Release, releases
-from isogloss.data.ud import Ud
 
 FIXTURES = Path(__file__).parent / "fixtures"
-PATIENT = Patience(sleep=lambda _: None)
+PATIENT = RetryPolicy(sleep=lambda _: None)
 
 
 def fixture(path: str) -> bytes:
@@ -149,7 +150,7 @@ def served(server: Server):
 
 
 def fetched(wanted: list[Release], folder: Path, **how):
-    return list(fetch(wanted, folder, patience=PATIENT, **how))
+    return list(fetch(wanted, folder, retry=PATIENT, **how))
 
 
 @pytest.mark.parametrize("checked", [True, False])
@@ -219,7 +220,7 @@ def test_a_file_that_was_changed_is_neither_trusted_nor_overwritten(served, tmp_
     fetched([release], tmp_path)
     changed = tmp_path / (release.to or "xnli/xnli.dev.tsv")
     changed.write_text("changed")
-    for ask in (lambda: is_there(release, tmp_path), lambda: fetched([release], tmp_path)):
+    for ask in (lambda: existing(release, tmp_path), lambda: fetched([release], tmp_path)):
         with pytest.raises(DataError, match=r"not the official one .*Nothing is overwritten: move it away"):
             ask()
     assert changed.read_text() == "changed"
@@ -265,8 +266,8 @@ def test_what_came_before_a_failure_is_kept(served, tmp_path):
     good, bad = served("xquad/xquad.ru.json"), served("squad/dev-v1.1.json", b"x", drop)
     with pytest.raises(DataError, match="given up after 6 attempts"):
         fetched([good, bad], tmp_path)
-    assert is_there(good, tmp_path)
-    assert not is_there(bad, tmp_path)
+    assert existing(good, tmp_path)
+    assert not existing(bad, tmp_path)
 
 
 def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
@@ -276,10 +277,10 @@ def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
 
     wanted = [served("xnli/xnli.{split}.tsv", None, slowly), served("squad/dev-v1.1.json", None, slowly)]
     told: list[str] = []
-    patience = Patience(sleep=lambda _: time.sleep(0.01))
+    retry = RetryPolicy(sleep=lambda _: time.sleep(0.01))
 
     def work() -> None:
-        list(fetch(wanted, tmp_path, patience=patience, on_progress=lambda one: told.append(one.remark)))
+        list(fetch(wanted, tmp_path, retry=retry, on_progress=lambda one: told.append(one.remark)))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
@@ -294,3 +295,78 @@ def test_fetching_imports_nothing_heavy():
     code = "import sys, isogloss.data.fetching; print(*sys.modules)"
     there = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
     assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & there
+
+
+EVERY = [file for name in fetchable() for file in releases(name).files]
+
+
+def test_every_corpus_has_a_table_and_every_table_a_corpus():
+    assert set(fetchable()) == set(CORPORA)
+
+
+@pytest.mark.parametrize("name", fetchable())
+def test_a_table_has_files_or_says_what_to_do(name):
+    table = releases(name)
+    assert table.files or table.by_hand
+    assert set(table.default) <= set(table.parts)
+    for text in (table.by_hand, *table.parts_by_hand.values()):
+        assert not text or text.endswith(".")
+
+
+@pytest.mark.parametrize("file", EVERY, ids=lambda file: file.place)
+def test_an_entry_is_well_formed(file):
+    assert urlsplit(file.url).scheme == "https"
+    assert re.fullmatch("[0-9a-f]{64}|", file.sha256)
+    assert file.size is None or file.size > 0
+    assert bool(file.to) != bool(file.take)
+    assert all(check_language(language, file.place) for language in file.languages)
+    assert not file.place.startswith("/")
+    assert ".." not in file.place
+    assert file.sha256 or "UniversalDependencies" in file.url
+
+
+def test_no_two_files_have_one_place_or_one_address():
+    assert len({file.place for file in EVERY}) == len({file.url for file in EVERY}) == len(EVERY)
+
+
+def test_holes_of_a_place_are_holes_of_its_member():
+    for file in EVERY:
+        for member, place in file.take:
+            assert set(re.findall(r"\{(\w+)\}", place)) <= set(re.findall(r"\{(\w+)\}", member))
+
+
+def test_a_corpus_stands_for_its_default_parts_and_a_part_for_itself():
+    assert {file.part for file in chosen(["xnli"])} == {"test", "train"}
+    assert {file.part for file in chosen(["xnli:test", "squad:xquad"])} == {"test", "xquad"}
+    assert chosen(["xnli", "xnli:test", "xnli"]) == chosen(["xnli"])
+
+
+def test_languages_leave_other_files_out():
+    assert {file.to for file in chosen(["squad"], ["ru"])} == {"xquad/xquad.ru.json"}
+    assert {file.languages for file in chosen(["ud:pud"], ["ru", "en"])} == {("ru",), ("en",)}
+
+
+@pytest.mark.parametrize(
+    ("names", "languages", "said"),
+    [
+        (["xnly"], [], "no corpus 'xnly'. Did you mean 'xnli'? Known: bible"),
+        (["xnli:tset"], [], "no part 'tset'. Did you mean 'test'? Known: test, train, translate-train."),
+        (
+            ["pawsx"],
+            ["dee"],
+            "--language dee: nothing of pawsx is in it. Did you mean 'de'? There is: de",
+        ),
+        (["xnli", "ud"], ["sw"], "--language sw: nothing of ud is in it."),
+        (["xnli", "ud"], ["sw", "vi", "ta"], "--language ta: nothing of xnli, ud is in it."),
+    ],
+)
+def test_what_is_not_there_is_said_with_the_nearest(names, languages, said):
+    with pytest.raises(ConfigError) as caught:
+        chosen(names, languages)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["udpos", "bible", "rawtext", "bitext:tico19", "bitext:word-alignment"])
+def test_what_cannot_be_fetched_says_what_to_do(name):
+    with pytest.raises(DataError, match=f"{name}: it cannot be fetched. .*data folder"):
+        chosen([name])

@@ -8,7 +8,7 @@ import torch
 from networks import IDS, weights
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.data.tensor_file import write_tensors
+from isogloss.data.result_files import write_tensors
 from isogloss.encoders import family_of, load_masked_lm, load_model, load_tokenizer, load_whole
 from isogloss.encoders.gates import (
     OF_ATTENTION,

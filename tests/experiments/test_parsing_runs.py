@@ -5,7 +5,7 @@ import torch
 
 import isogloss
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInLanguages
+from isogloss.data.sources import BuiltInLanguages
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune
 from isogloss.tasks import TASKS

@@ -11,8 +11,8 @@ import torch
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.records import RECORD
+from isogloss.data.result_files import read_tensors
 from isogloss.data.sources import Sources
-from isogloss.data.tensor_file import read_tensors
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.encoder_runs import Pretrained

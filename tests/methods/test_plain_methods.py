@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from isogloss.data.shots import shots
+from isogloss.data.examples import shots
 from isogloss.encoders import save_model
 from isogloss.methods import METHODS
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora import SPLITS, Source, Split, cell, not_writable, only, some_at_least
+from isogloss.data.corpora import SPLITS, Source, Split, cannot_write, cell, nonempty, only, some
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
-from isogloss.data.layouts import some
 from isogloss.data.parallel_text import (
     LEAST_MARGIN,
     LINKS,
@@ -32,7 +31,7 @@ WHOLES: dict[str, Whole] = {
 
 
 ALSO: dict[Split, tuple[str, ...]] = {"train": ("train", "all"), "dev": ("dev", "valid"), "test": ("test",)}
-"""What files call the splits, after isogloss's own name for it: XLM and fairseq say valid."""
+"""Names of the splits in file names; XLM and fairseq use valid."""
 
 PUD = "pud"
 """The collection of the Parallel UD treebanks; they are test sets."""
@@ -61,13 +60,13 @@ class Bitext:
     parallel treebanks of Universal Dependencies."""
 
     whole: Whole = ""
-    """What a collection is whose files name no split; empty: test for known test sets, else train."""
+    """Split of a collection whose files name none; empty: test for known test sets, else train."""
 
     margin: float = LEAST_MARGIN
     """Mined pairs (WikiMatrix) with a lower margin score are left out."""
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place of a table of the two languages."""
+        """Return the path of a table of the two languages."""
         return f"{self.collection}/{language}.{split}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
@@ -86,7 +85,7 @@ class Bitext:
         return files
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         two_languages(language)
         return source.files(self, language, split)
 
@@ -96,19 +95,19 @@ class Bitext:
         pairs = read_texts(files, *two_languages(language), least=self.margin)
         if self._whole() == "by-verse" and not any(_names_a_split(file) for file in files):
             pairs = (pair for pair in pairs if verse_split(pair.id) == split)
-        return some_at_least(pairs, files[0].name)
+        return nonempty(pairs, files[0].name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
-        """Give the lines of a table of the two languages and their links."""
+        """Yield the lines of a table of the two languages and their links."""
         first, second = two_languages(language)
         yield f"id\t{first}\t{second}\t{LINKS}"
         seen: set[str] = set()
         for pair in only(Translation, examples, self.name):
             texts = [cell(text, self.name, pair.id) for text in (pair.id, pair.first, pair.second)]
             if not all(text.strip() for text in texts):
-                raise not_writable(self.name, repr(pair.id), "a text is empty. Leave it out")
+                raise cannot_write(self.name, repr(pair.id), "a text is empty. Leave it out")
             if pair.id in seen:
-                raise not_writable(self.name, repr(pair.id), "this id a second time; expected one of its own")
+                raise cannot_write(self.name, repr(pair.id), "this id a second time; expected one of its own")
             seen.add(pair.id)
             yield "\t".join([*texts, format_links(pair, self.name)])
 
@@ -158,7 +157,7 @@ class Bitext:
 
 
 def two_languages(pair: str) -> tuple[str, str]:
-    """Take ``en-fr`` apart; ConfigError for anything else."""
+    """Split a pair such as ``en-fr``; ConfigError for anything else."""
     first, hyphen, second = pair.partition("-")
     if not (first and hyphen and second) or "-" in second or first == second:
         raise ConfigError(
@@ -168,6 +167,6 @@ def two_languages(pair: str) -> tuple[str, str]:
 
 
 def _names_a_split(file: File) -> bool:
-    """Tell whether a file's name says which split it is: en-fr.dev.tsv, valid.en-fr.en."""
+    """Return whether a file's name contains a split: en-fr.dev.tsv, valid.en-fr.en."""
     parts = file.plain_name.replace("\\", "/").rpartition("/")[2].split(".")
     return any(name in parts for names in (*ALSO.values(), SPLITS) for name in names)

@@ -1,31 +1,45 @@
-"""CoNLL-U, the format of Universal Dependencies: ten columns a word, an empty line after each sentence.
+"""Treebanks of Universal Dependencies: the format CoNLL-U, and the choice of a language's treebank.
 
-https://universaldependencies.org/format.html. What is not read (lemmas, features, multi-word ranges, empty
-nodes, enhanced graphs, comments) stays in a sentence's ``lines`` and is written back untouched.
+https://universaldependencies.org/format.html: ten columns a word, an empty line after each sentence. What is
+not read (lemmas, features, multi-word ranges, empty nodes, enhanced graphs, comments) stays in a sentence's
+``lines`` and is written back unchanged.
 
-A file that is to be labelled may have nothing in its columns but words: ``read_blocks`` gives its sentences
-with every line as it stood, further empty lines too, and ``with_columns`` fills columns in.
+A file to be labelled may have nothing but words in its columns: ``read_blocks`` returns its sentences with
+every line, empty ones too, and ``with_columns`` fills columns in.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from isogloss.core.errors import DataError
-from isogloss.data.corpora import cell, not_writable, own_id
-from isogloss.data.examples import ParsedSentence
-from isogloss.data.files import File, is_unicode
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.languages import is_built_in, language_name
+from isogloss.data.corpora import (
+    SPLITS,
+    TREEBANKS,
+    Source,
+    Split,
+    cannot_write,
+    cell,
+    nonempty,
+    only,
+    some,
+    unique_id,
+)
+from isogloss.data.examples import Example, ParsedSentence
+from isogloss.data.files import File, Folder, is_unicode
 
 UPOS = frozenset((
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
     "SCONJ", "SYM", "VERB", "X",
 ))  # fmt: skip
 OLD_UPOS = frozenset({"CONJ"})
-"""Of UD version 1; kept as found where a treebank of that version is named."""
+"""Tags of UD version 1, kept where such a treebank is named."""
 
 COLUMNS = 10
 FORM, TAG, HEAD, RELATION, MISC = 1, 3, 6, 7, 9
-"""Columns that are read or filled in, counted from 0; the last is of everything else: ``SpaceAfter=No|…``."""
+"""Columns that are read or filled in, counted from 0; the last holds ``SpaceAfter=No|…``."""
 
 NOTHING = "_"
 
@@ -35,12 +49,12 @@ _RANGE_OR_EMPTY = re.compile(r"[1-9][0-9]*-[1-9][0-9]*|[0-9]+\.[1-9][0-9]*")
 
 
 Row = tuple[int, list[str]]
-"""The number of a word's line, and its columns."""
+"""Line number and columns of a word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Lines as they stood and the words in them: a sentence, or the empty line after one."""
+    """Unchanged lines and their words: a sentence, or the empty line after one."""
 
     number: int
     """Number of the first line."""
@@ -49,17 +63,17 @@ class Block:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words; none where there are only comments."""
+        """The words; none in a block of comments."""
         return tuple(columns[FORM] for _, columns in self.rows)
 
     @property
     def sent_id(self) -> str:
-        """The sentence's name; empty without."""
+        """The sentence's name; empty for none."""
         return _comment(self.lines, "sent_id")
 
 
 def read_blocks(file: File) -> Iterator[Block]:
-    """Give every line of a file, sentence by sentence; DataError at a line that is none of the format."""
+    """Yield every line of a file, sentence by sentence; DataError at a malformed line."""
     first, lines, rows = 1, list[str](), list[Row]()
     for number, line in file.lines():
         if not line.strip():
@@ -76,7 +90,7 @@ def read_blocks(file: File) -> Iterator[Block]:
 
 
 def read_conllu(file: File) -> Iterator[ParsedSentence]:
-    """Read the sentences. Further empty lines between two sentences are not kept.
+    """Read the sentences. Additional empty lines are dropped.
 
     The id is the sent_id, else the sentence's number; a sent_id that comes again gets ``#2``, ``#3`` ….
     """
@@ -92,7 +106,7 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
             _check_row(file, row)
         _check_tree(file, block.rows)
         yield ParsedSentence(
-            id=own_id(block.sent_id or str(count), seen),
+            id=unique_id(block.sent_id or str(count), seen),
             words=block.words,
             tags=tuple(columns[TAG] for _, columns in block.rows),
             heads=tuple(int(columns[HEAD]) for _, columns in block.rows),
@@ -102,27 +116,27 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
 
 
 def text_comment(sentence: ParsedSentence) -> str:
-    """Return the sentence as it stood in running text, by its comment ``# text``; empty where it has none."""
+    """Return the sentence's text by its comment ``# text``; empty for none."""
     return _comment(sentence.lines, "text")
 
 
 def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """Give a sentence's lines with columns, counted from 0, filled in: one value for each word."""
+    """Yield a sentence's lines with columns (by number, from 0) filled in, one value a word."""
     values = zip(*columns.values(), strict=True)
     for line in lines:
         cells = line.split("\t")
-        if _is_word(line, cells):
+        if _WORD.fullmatch(cells[0]):
             for column, value in zip(columns, next(values), strict=True):
                 cells[column] = value
         yield "\t".join(cells)
 
 
 def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator[str]:
-    """Give a sentence's lines with ``key=value`` in the last column, for each word; other keys are kept."""
+    """Yield a sentence's lines with ``key=value`` in the last column of each word, beside other keys."""
     given = iter(values)
     for line in lines:
         cells = line.split("\t")
-        if _is_word(line, cells):
+        if _WORD.fullmatch(cells[0]):
             kept = [part for part in cells[MISC].split("|") if part.partition("=")[0] != key]
             kept = [part for part in kept if part not in ("", NOTHING)]
             cells[MISC] = "|".join([*kept, f"{key}={next(given)}"])
@@ -147,7 +161,7 @@ def with_tree(
 
 
 def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:
-    """Give the lines of a file. Where a sentence differs from its ``lines``, the sentence counts."""
+    """Yield the lines of a file. Where a sentence differs from its ``lines``, the sentence counts."""
     for sentence in sentences:
         lines = list((_own_lines if sentence.lines else _new_lines)(sentence, corpus))
         _check_reads_back(lines, sentence, corpus)
@@ -210,10 +224,10 @@ def _check_tree(file: File, rows: Sequence[Row]) -> None:
 
 
 def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -> None:
-    """Check that a reader finds the very sentence in its lines; DataError where the format cannot hold it."""
+    """Check that the lines read back as the sentence; DataError where the format cannot hold it."""
     text = "\n".join(lines)
     if not is_unicode(text):
-        raise not_writable(corpus, sentence.id, "half a surrogate pair in it. Take it out")
+        raise cannot_write(corpus, sentence.id, "half a surrogate pair in it. Take it out")
     file = File(f"{corpus}: cannot write example {sentence.id}", lambda: iter(text.split("\n")), str)
     read = list(read_conllu(file))
     same = len(read) == 1 and read[0].lines == tuple(lines)
@@ -229,7 +243,7 @@ def _own_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
         HEAD: list(map(str, sentence.heads)),
         RELATION: sentence.relations,
     }
-    rows = [row for line in sentence.lines if _is_word(line, row := line.split("\t"))]
+    rows = [row for line in sentence.lines if _WORD.fullmatch((row := line.split("\t"))[0])]
     if {len(rows)} != set(map(len, columns.values())) or any(len(row) != COLUMNS for row in rows):
         raise _not_its_lines(sentence, corpus)
     return with_columns(sentence.lines, columns)
@@ -239,7 +253,7 @@ def _new_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
     yield f"# sent_id = {cell(sentence.id, corpus, sentence.id)}"
     yield f"# text = {cell(' '.join(sentence.words), corpus, sentence.id)}"
     if len({*map(len, (sentence.words, sentence.tags, sentence.heads, sentence.relations))}) != 1:
-        raise not_writable(corpus, sentence.id, "words, tags, heads and relations are not as many")
+        raise cannot_write(corpus, sentence.id, "words, tags, heads and relations are not as many")
     columns = zip(sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True)
     for position, (word, tag, head, relation) in enumerate(columns, start=1):
         yield f"{position}\t{cell(word, corpus, sentence.id)}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_"
@@ -252,5 +266,132 @@ def _not_its_lines(sentence: ParsedSentence, corpus: str) -> DataError:
     )
 
 
-def _is_word(line: str, columns: Sequence[str]) -> bool:
-    return not line.startswith("#") and bool(_WORD.fullmatch(columns[0]))
+DEFAULTS = {
+    "ar": "PADT", "de": "GSD", "en": "EWT", "es": "GSD", "fr": "GSD",
+    "hi": "HDTB", "ru": "GSD", "vi": "VTB", "zh": "GSD",
+}  # fmt: skip
+"""The nine treebanks of the interpolation paper (its Table 1)."""
+
+BUILT_IN = "BuiltIn"
+"""Treebank name of the built-in languages."""
+
+_TREEBANK = re.compile(r"[\w.][\w./-]*")
+_FILE = re.compile(r"[a-z]+_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ud:
+    """Universal Dependencies: treebanks with universal tags and trees.
+
+    Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, and they differ in
+    text and guidelines, so which one is read is always said: by ``treebanks``, else by ``DEFAULTS``, else it
+    is the only one of the language that is there. Treebanks are never mixed, not even to fill in a missing
+    split.
+    """
+
+    name: ClassVar[str] = "ud"
+    tasks: ClassVar[tuple[str, ...]] = ("upos", "parsing")
+    about: ClassVar[str] = __doc__
+    url: ClassVar[str] = "https://universaldependencies.org"
+    licence: ClassVar[str] = "that of each treebank (mostly CC BY-SA or CC BY-NC-SA)"
+    after_colon: ClassVar[str] = ""
+
+    treebanks: tuple[tuple[str, str], ...] = ()
+    """Language and treebank, as in ``(("fr", "Sequoia"),)``; a name with a slash is a folder below the data
+    folder, as in ``(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),)``."""
+
+    def __post_init__(self) -> None:
+        for language, treebank in self.treebanks:
+            if not _TREEBANK.fullmatch(treebank) or ".." in treebank:
+                raise ConfigError(
+                    f"corpus ud, treebanks: {treebank!r} for {language!r} is no treebank name. Use the part "
+                    f"after the hyphen (Sequoia of UD_French-Sequoia) or a folder below the data folder."
+                )
+
+    def path(self, language: str, split: Split) -> str:
+        """Return the path in the treebank that is read for the language."""
+        treebank = self.named(language) or BUILT_IN
+        if "/" in treebank:
+            return f"{treebank}/{language}-ud-{split}.conllu"
+        name = language_name(language).replace(" ", "_")
+        return f"ud/UD_{name}-{treebank}/{language}_{treebank.lower()}-ud-{split}.conllu"
+
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the one file of a split in the language's treebank."""
+        treebank = self.named(language) or _only_one(folder, language)
+        found = folder.find(_patterns(treebank, language, split))
+        if not found:
+            raise _missing(folder, language, split, treebank)
+        return found
+
+    def files(self, source: Source, language: str, split: Split) -> list[File]:
+        """Return the files of one split."""
+        return source.files(self, language, split)
+
+    def read(self, source: Source, language: str, split: Split) -> Iterator[ParsedSentence]:
+        """Read the sentences with their lines."""
+        file = self.files(source, language, split)[0]
+        return nonempty(read_conllu(file), file.name)
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Yield the lines of a CoNLL-U file."""
+        return write_conllu(only(ParsedSentence, examples, self.name), self.name)
+
+    def named(self, language: str) -> str:
+        """Return the treebank that is read for a language; empty for the only one that exists."""
+        if is_built_in(language.partition("-")[0]):  # A pair such as qaa-qab is there in translation.
+            return BUILT_IN
+        return dict(self.treebanks).get(language) or DEFAULTS.get(language, "")
+
+
+def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
+    """Return the names, in lower case as in file names, of the language's treebanks that have the split."""
+    found: set[str] = set()
+    for place in TREEBANKS:
+        for file in folder.find([f"{place}UD_*/{language}_*-ud-{split}.conllu"]):
+            match = _FILE.fullmatch(file.plain_name.replace("\\", "/").rpartition("/")[2])
+            if match:
+                found.add(match[1])
+    return sorted(found)
+
+
+def _patterns(treebank: str, language: str, split: Split) -> list[str]:
+    if "/" in treebank:
+        return [f"{treebank}/{language}*-ud-{split}.conllu"]
+    return [f"{place}UD_*/{language}_{treebank.lower()}-ud-{split}.conllu" for place in TREEBANKS]
+
+
+def _only_one(folder: Folder, language: str) -> str:
+    found = sorted({name for split in SPLITS for name in treebanks_there(folder, language, split)})
+    if len(found) > 1:
+        raise DataError(
+            f"{folder.name}: corpus ud has several treebanks for language {language!r}: {some(found)}; "
+            f'expected one, or one that is named. Name it: treebanks = {{ {language} = "{found[0]}" }}.'
+        )
+    return found[0] if found else ""
+
+
+def _missing(folder: Folder, language: str, split: Split, treebank: str) -> DataError:
+    others = treebanks_there(folder, language, split)
+    splits = [other for other in SPLITS if treebank and folder.find(_patterns(treebank, language, other))]
+    of_it = f"treebank {treebank!r} of language {language!r}" if treebank else f"language {language!r}"
+    facts = [
+        f"{folder.name}: no {split} split of corpus 'ud' for {of_it}."
+        f"{did_you_mean(treebank.lower(), others)}",
+        f"That treebank has: {', '.join(splits)}." if splits else "",
+        f"Treebanks of {language!r} with {split}: {some(others)}. Name one, as in treebanks = "
+        f'{{ {language} = "{others[0]}" }}; then all splits come from it.'
+        if others
+        else f"No treebank of {language!r} there has {split}. {_languages(folder, split)} Fetch it from "
+        f"{Ud.url}, or choose another language or split.",
+    ]
+    return DataError(" ".join(fact for fact in facts if fact))
+
+
+def _languages(folder: Folder, split: Split) -> str:
+    files = [file for place in TREEBANKS for file in folder.find([f"{place}UD_*/*-ud-{split}.conllu"])]
+    codes = {file.name.replace("\\", "/").rpartition("/")[2].partition("_")[0] for file in files}
+    if codes:
+        plain = {code for code in codes if "-" not in code} or codes
+        return f"Languages with {split}: {some(sorted(plain))}."
+    return f"The folder holds: {some(folder.inside())}."

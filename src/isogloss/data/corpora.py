@@ -1,11 +1,23 @@
-"""What a corpus is: a name, the task it has labels for, and a reader from files to examples."""
+"""What a corpus is, where its files lie below a data folder, and the errors for missing files.
 
-from collections.abc import Collection, Iterable, Iterator
+A layout is a path with ``{language}`` in it; each split has a tuple of them, official folder names first. The
+first layout that exists is read.
+
+The language of a labelled corpus in translation is a pair: ``en-sw`` was written in English and translated
+into Swahili (a training split: translate-train), ``sw-en`` the reverse (a test split: translate-test), and
+``en-sw-en`` was translated back into English. Layouts of translations name the whole pair, ``{language}``, or
+the one language that is not English: ``{into}``, ``{from}``, or ``{back}`` for there and back. A layout
+of English files ends in ``{en}``; ``{name}`` is the English name of the language in lower case.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, Protocol, TypeVar
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.languages import canonical_language, language_name
 from isogloss.data.examples import Example, SentencePair
-from isogloss.data.files import File, FilePlace, Folder, is_unicode
+from isogloss.data.files import File, FilePlace, Folder, is_unicode, short
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -30,7 +42,7 @@ class Corpus(Protocol):
 
     @property
     def about(self) -> str:
-        """What it is, whose, and in which forms it is read."""
+        """Description: contents, authors, and the layouts that are read."""
         ...
 
     @property
@@ -40,24 +52,24 @@ class Corpus(Protocol):
 
     @property
     def url(self) -> str:
-        """Where it comes from."""
+        """Home page."""
         ...
 
     @property
     def licence(self) -> str:
-        """What its files may be used for."""
+        """Licence of the files."""
         ...
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place, below a data folder, of a file that ``write`` makes and ``read`` finds."""
+        """Return the path, below a data folder, of a file that ``write`` makes and ``read`` finds."""
         ...
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the files of one split on disk; DataError with what is there when there are none."""
+        """Find the files of one split on disk; DataError, naming what exists, for none."""
         ...
 
     def files(self, source: "Source", language: str, split: Split) -> list[File]:
-        """Give the files of one split, wherever they come from; DataError when there are none."""
+        """Return the files of one split from any source; DataError for none."""
         ...
 
     def read(self, source: "Source", language: str, split: Split) -> Iterator[Example]:
@@ -65,7 +77,7 @@ class Corpus(Protocol):
         ...
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
-        """Give the lines (without line ends) of a file in the corpus's native format."""
+        """Yield the lines (without line ends) of a file in the corpus's native format."""
         ...
 
 
@@ -73,12 +85,12 @@ class Source(FilePlace, Protocol):
     """Where corpora come from: a folder on disk, the built-in languages, Hugging Face datasets."""
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Give the files of one split in the corpus's format; DataError with what is there when none are."""
+        """Return the files of one split in the corpus's format; DataError, naming what exists, for none."""
         ...
 
 
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:
-    """Give the examples on, each checked to be of the kind that the corpus holds."""
+    """Yield the examples; DataError at one that is not of the corpus's kind."""
     for example in examples:
         if not isinstance(example, kind):
             raise DataError(
@@ -88,16 +100,16 @@ def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator
 
 
 def labelled(labels: Collection[str], pairs: Iterable[SentencePair], corpus: str) -> Iterator[SentencePair]:
-    """Give the pairs on, each checked to have one of the labels."""
+    """Yield the pairs; DataError at one that has none of the labels."""
     for pair in pairs:
         if pair.label not in labels:
             known = ", ".join(labels)
-            raise not_writable(corpus, pair.id, f"label {pair.label!r}; expected one of {known}")
+            raise cannot_write(corpus, pair.id, f"label {pair.label!r}; expected one of {known}")
         yield pair
 
 
-def own_id(name: str, seen: dict[str, int]) -> str:
-    """Give the name, or, if an example has it already, the first free one of ``name#2``, ``name#3`` …."""
+def unique_id(name: str, seen: dict[str, int]) -> str:
+    """Return the name, or the first free one of ``name#2``, ``name#3`` … if it is taken."""
     new = name
     while new in seen:
         seen[name] += 1
@@ -106,8 +118,8 @@ def own_id(name: str, seen: dict[str, int]) -> str:
     return new
 
 
-def some_at_least(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
-    """Give the examples on; DataError if there are none."""
+def nonempty(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
+    """Yield the examples; DataError if there are none."""
     empty = True
     for example in examples:
         empty = False
@@ -120,27 +132,164 @@ def some_at_least(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
 
 
 def cell(text: str, corpus: str, example: str) -> str:
-    """Return a text that may stand between tabs on a line of its own; DataError for any other."""
+    """Return a text that fits into a tab-separated cell; DataError for any other."""
     if "\t" in text or "\n" in text or "\r" in text:
-        raise not_writable(
+        raise cannot_write(
             corpus,
             example,
             f"{text[:40]!r} has a tab or line end in it; expected text of one line. Replace it by a space",
         )
     if not is_unicode(text):
-        raise not_writable(corpus, example, f"{text[:40]!r} has half a surrogate pair in it. Take it out")
+        raise cannot_write(corpus, example, f"{text[:40]!r} has half a surrogate pair in it. Take it out")
     return text
 
 
-def not_writable(corpus: str, example: str, reason: str) -> DataError:
+def cannot_write(corpus: str, example: str, reason: str) -> DataError:
     """Build the error for an example that the corpus's format cannot hold."""
     return DataError(f"{corpus}: cannot write example {example}: {reason}.")
 
 
-def with_mark(lines: Iterable[str]) -> Iterator[str]:
-    """Give the lines on; if the first begins with a byte order mark, with a second one before it.
+def with_byte_order_mark(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines, with a second byte order mark before a first line that begins with one.
 
-    Readers take one off, here as elsewhere; so a text that begins with U+FEFF keeps its own.
+    Readers remove one mark, so a text that begins with U+FEFF keeps its own.
     """
     for number, line in enumerate(lines):
         yield MARK + line if number == 0 and line.startswith(MARK) else line
+
+
+Layouts = Mapping[Split, tuple[str, ...]]
+
+ENGLISH = "{en}"
+"""End of a layout of English files without a language in the name."""
+
+TREEBANKS = ("ud/", "ud-extra/", "ud-pud/", "ud-treebanks-*/", "")
+"""Parents of treebank folders such as UD_English-EWT; the official release is ud-treebanks-vN.N."""
+
+MANY = 12
+"""Longest list of names that a message shows in full."""
+
+
+def every_split(*layouts: str) -> Layouts:
+    """Return the layouts of each split, with its name for ``{split}``."""
+    return {split: tuple(layout.replace("{split}", split) for layout in layouts) for split in SPLITS}
+
+
+def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
+    """Return the paths to search, without those that need a language which the pair lacks.
+
+    A script or region is searched in both spellings: ``zh_Hant``, then ``zh-Hant``.
+    """
+    spellings = dict.fromkeys((language, language.replace("_", "-")))
+    filled = (
+        _filled(layout, language, spelled) for layout in layouts.get(split, ()) for spelled in spellings
+    )
+    return [path for path in filled if "{" not in path]
+
+
+def is_translation(language: str) -> bool:
+    """Return whether a language is a pair such as en-sw: text of one in translation."""
+    return "-" in language
+
+
+def _filled(layout: str, language: str, spelled: str) -> str:
+    match language.split("-"):
+        case ["en"]:
+            layout = layout.replace(ENGLISH, "")
+        case ["en", other]:
+            layout = layout.replace("{into}", other)
+        case [other, "en"]:
+            layout = layout.replace("{from}", other)
+        case ["en", other, "en"]:
+            layout = layout.replace("{back}", other)
+    return layout.replace("{language}", spelled).replace("{name}", language_name(language).lower())
+
+
+def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> list[File]:
+    """Find the files of one split; DataError, naming what exists, for none."""
+    found = folder.find(paths(layouts, language, split))
+    if not found:
+        raise missing(folder, corpus, layouts, language, split)
+    return found
+
+
+def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
+    """Build the error for an English corpus, whose files in other languages are the user's own."""
+    english = {
+        split: tuple(one for one in named if one.endswith(ENGLISH)) for split, named in layouts.items()
+    }
+    official = {name: paths(english, "en", name) for name in SPLITS}
+    there = [other for other in SPLITS if folder.find(official[other])]
+    if there and language != "en":
+        return DataError(
+            f"{folder.name}: corpus {corpus!r} is English; found language {language!r}. "
+            f"Choose en, or add a file {paths(layouts, language, split)[0]}."
+        )
+    if there:
+        return DataError(
+            f"{folder.name}: no {split} split of corpus {corpus!r}; it has {', '.join(there)}. "
+            f"Looked for {some(official[split])} (also .gz, .xz). "
+            f"Put the file there, or train on what there is: {corpus}[{','.join(there)}]."
+        )
+    return missing(folder, corpus, layouts, language, split)
+
+
+def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]:
+    """Return the languages that have files, sorted."""
+    found: set[str] = set()
+    for layout in layouts.get(split, ()):
+        if "{language}" not in layout:
+            continue
+        code = re.escape(layout).replace(re.escape("{language}"), "(?P<language>[A-Za-z_-]+)", 1)
+        code = code.replace(re.escape("{language}"), "(?P=language)").replace(re.escape("*"), "[^/]*")
+        for file in folder.find([layout.replace("{language}", "*")]):
+            match = re.search(code + "$", file.plain_name.replace("\\", "/"))
+            if match:
+                found.add(canonical_language(match["language"]))
+    return sorted(found)
+
+
+def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
+    """Build the error for a split that is not on disk: paths searched, what exists, what to do."""
+    looked = paths(layouts, language, split)
+    return not_there(
+        folder,
+        corpus,
+        language,
+        split,
+        there={one: languages_there(folder, layouts, one) for one in SPLITS},
+        looked=f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
+    )
+
+
+def not_there(
+    source: FilePlace,
+    corpus: str,
+    language: str,
+    split: Split,
+    *,
+    there: Mapping[Split, list[str]],
+    looked: str = "",
+) -> DataError:
+    """Build the error for a missing split, from the languages that the source has of each split."""
+    # Pairs such as en-sw where a pair was requested, single languages where one was.
+    codes = [code for code in there[split] if ("-" in code) == ("-" in language)] or there[split]
+    splits = [other for other in SPLITS if language in there[other]]
+    facts = [
+        f"{source.name}: no {split} split of corpus {corpus!r} for language {language!r}.",
+        f"{corpus} has {split} for: {some(codes)}.{did_you_mean(language, codes)}" if codes else "",
+        f"For {language!r} it has: {', '.join(splits)}." if splits else "",
+        looked,
+        "" if codes or splits else f"{'The folder' if looked else 'It'} holds: {some(source.inside())}.",
+        "Put the file there, or choose a language and split that are."
+        if looked
+        else "Choose a language and split that are there.",
+    ]
+    return DataError(" ".join(fact for fact in facts if fact))
+
+
+def some(names: Iterable[str]) -> str:
+    """Join names for a message, with the number of those not shown."""
+    names = list(names)
+    rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return (short(", ".join(names[:MANY])) or "nothing") + rest

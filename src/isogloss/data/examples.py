@@ -1,21 +1,28 @@
-"""What corpora give: examples, frozen and free of any file format.
+"""Examples as corpora return them, frozen and independent of any file format; and choices among them.
 
-Every example carries an ``id`` that is unique within its corpus, language and split, and can be found
-again in the file (UD's sent_id, a running number where the format has none).
+Every example has an ``id`` that is unique within its corpus, language and split and identifies it in the
+file (UD's sent_id, or a running number where the format has none).
 
-Kept examples are JSON lines: one object an example, its ``kind`` first; what is read is what was written.
-Nothing is in such a file but texts and numbers, so that anyone can read it and nobody has to trust it.
+Stored examples are JSON lines: one object an example, its ``kind`` first. Reading returns what was written.
+
+Few-shot examples are the first k by a rank drawn from the seed and the example's id: the order of the files
+does not matter, the shots of k = 5 are among those of k = 10, and parallel corpora (equal ids in all
+languages) have the same shots in every language.
 """
 
+import heapq
 import json
+import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from isogloss.core.atomic_files import atomic_file
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import ConfigError, DataError, StorageError
+from isogloss.core.seeds import derive
 from isogloss.data.files import is_unicode
 
 
@@ -33,7 +40,7 @@ class ParsedSentence:
     """A sentence of a treebank: words, universal tags and a tree.
 
     ``heads`` are 1-based word numbers, 0 for the root; ``relations`` are UD relations with their subtypes.
-    ``lines`` are the sentence's lines as they stood, so that multi-word ranges, empty nodes, enhanced
+    ``lines`` are the original lines, so that multi-word ranges, empty nodes, enhanced
     graphs and comments can be written back untouched.
     """
 
@@ -68,8 +75,8 @@ class TextLine:
 class Translation:
     """A text in two languages; ``links`` are 0-based word pairs (first, second) where gold ones exist.
 
-    Words are what spaces (U+0020) and tabs part.
-    ``possible`` are further links that an aligner may give but need not.
+    ``possible`` are further links that an aligner may give but need not. ``words`` are those of both texts
+    where they are given, by a treebank or by gold links; ``word_links.pair_words`` tokenizes all others.
     """
 
     id: str
@@ -77,6 +84,7 @@ class Translation:
     second: str
     links: tuple[tuple[int, int], ...] | None = None
     possible: tuple[tuple[int, int], ...] = ()
+    words: tuple[tuple[str, ...], tuple[str, ...]] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +114,7 @@ KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Examp
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
-    """Write a file of examples, whole or not at all."""
+    """Write a file of examples atomically."""
     with atomic_file(path) as file:
         file.writelines(f"{line}\n" for line in map(example_line, examples))
 
@@ -122,7 +130,7 @@ def read_examples(path: Path) -> Iterator[Example]:
 
 
 def example_line(example: Example) -> str:
-    """Return an example as one line of JSON; fields that say nothing are left out."""
+    """Return an example as one line of JSON, without fields at their default."""
     said = {one.name: getattr(example, one.name) for one in fields(example)}
     body = {one.name: said[one.name] for one in fields(example) if said[one.name] != _default(one)}
     line = json.dumps({"kind": type(example).__name__, **body}, ensure_ascii=False)
@@ -150,7 +158,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _fits(value: object, kind: Any) -> bool:
-    """Tell whether a value is of a field's type: a text, a number, or tuples of such."""
+    """Return whether a value is of a field's type: a text, a number, or tuples of such."""
     parts = get_args(kind)
     if get_origin(kind) is UnionType:
         return any(_fits(value, part) for part in parts)
@@ -171,3 +179,62 @@ def _damaged(path: Path, what: str) -> StorageError:
     return StorageError(
         f"{path}: {what}. Delete the record.json beside it and run again; only this run is repeated."
     )
+
+
+Kind = TypeVar("Kind", bound=Example)
+Per = Literal["all", "label"]
+
+
+def shots(examples: Iterable[Kind], count: int, *, seed: int, per: Per = "all") -> list[Kind]:
+    """Choose ``count`` examples of all, or of each label, first in rank first; DataError if there are fewer.
+
+    With ``per="label"`` every label that occurs counts, and examples must have one label each (pairs).
+    """
+    if count < 0:
+        raise ConfigError(f"shots: {count} examples; expected 0 or more. Give how many to choose.")
+    ranked = sorted(examples, key=lambda example: (derive(seed, "shots", example.id), example.id))
+    if per == "all":
+        if len(ranked) < count:
+            raise _too_few(count, len(ranked), "there are")
+        return ranked[:count]
+    labels = [_label(example) for example in ranked]
+    for label, there in sorted(Counter(labels).items()):
+        if there < count:
+            raise _too_few(count, there, f"label {label!r} has")
+    taken: Counter[str] = Counter()
+    chosen = []
+    for example, label in zip(ranked, labels, strict=True):
+        if taken[label] < count:
+            taken[label] += 1
+            chosen.append(example)
+    return chosen
+
+
+def _label(example: Example) -> str:
+    if isinstance(example, SentencePair) and example.label:
+        return example.label
+    raise DataError(
+        f"shots: example {example.id!r} ({type(example).__name__}) has no label of its own; expected pairs "
+        f"with labels. Choose shots of all examples instead of each label (per = 'all')."
+    )
+
+
+def _too_few(wanted: int, there: int, where: str) -> DataError:
+    return DataError(f"shots: {wanted} examples wanted, but {where} {there}. Choose at most {there}.")
+
+
+def subsample(lines: Iterable[str], count: int, *, seed: int) -> list[str]:
+    """Return ``count`` (1 or more) lines at random (all where there are fewer), in their order.
+
+    Every line draws a random number, and the smallest are chosen: with one seed, a smaller choice is part of
+    a larger one.
+    """
+    draw = random.Random(seed)
+    kept: list[tuple[float, int, str]] = []
+    for number, line in enumerate(lines):
+        one = (-draw.random(), number, line)
+        if len(kept) < count:
+            heapq.heappush(kept, one)
+        elif one > kept[0]:
+            heapq.heapreplace(kept, one)
+    return [line for _, _, line in sorted(kept, key=lambda one: one[1])]

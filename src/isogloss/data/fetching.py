@@ -1,24 +1,192 @@
-"""Fetch corpora: the official files, each to the place where the corpus's reader finds it.
+"""Fetch the official files of corpora to where their readers look, as one table a corpus says.
 
-What is there and right is left alone; what is there and is another file is never overwritten. A record of
-each fetched file (``.fetched/…json``: where from, size, checksum) lets a later call tell the two apart, also
-where nobody published a checksum.
+Tables are ``official/xnli.toml`` and others. A file either goes where the reader looks (``to``), or it is an
+archive of which some members do (``take``). Sizes and checksums are the published ones, or those of the file
+at a pinned commit; without a checksum, none has been published.
+
+Files that exist and are right are left alone; a file with other content is never overwritten. A record of
+each fetched file (``.fetched/…json``: address, size, checksum) lets a later call compare, also where no
+checksum is published.
 """
 
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
+from isogloss.core.errors import ConfigError, DataError, did_you_mean, unknown_name
 from isogloss.core.locking import locked
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.data.downloading import Link, Patience, checksum, download, storing
-from isogloss.data.releases import Release
-from isogloss.data.unpacking import not_ours, unpack
+from isogloss.data.downloading import Link, RetryPolicy, checksum, download, storing
+from isogloss.data.unpacking import unofficial_file, unpack
+
+DOWNLOADS = "downloads"
+"""Folder, below the data folder, of archives; they may be deleted once their members are taken."""
+
+HOLES = {"language": "[a-z]{2,3}", "split": "train|dev|test"}
+"""What a named hole of a member pattern may be; any other hole is anything without a slash."""
+
+_HOLE = re.compile(r"\{([a-z]+)\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """One official file."""
+
+    corpus: str
+    part: str
+    """Name of the part, as in ``xnli:train``."""
+    url: str
+    size: int | None = None
+    """Bytes, where published."""
+    sha256: str = ""
+    """Empty where no checksum is published."""
+    languages: tuple[str, ...] = ()
+    """The languages of its text; empty where unknown."""
+    licence: str = ""
+    """Where it differs from the corpus's."""
+    to: str = ""
+    """Target path below the data folder; empty for an archive."""
+    take: tuple[tuple[str, str], ...] = ()
+    """Which members of an archive go where, with holes such as ``{language}`` in both names."""
+
+    @property
+    def place(self) -> str:
+        """Path of the downloaded file below the data folder."""
+        return self.to or f"{DOWNLOADS}/{PurePosixPath(urlsplit(self.url).path).name}"
+
+    def places(self, member: str, languages: Sequence[str] = ()) -> list[tuple[int, str]]:
+        """Give, for a member of the archive, the number of each pattern it matches and where it goes.
+
+        With languages, members of others are left out.
+        """
+        found = []
+        for number, (pattern, place) in enumerate(self.take):
+            match = _pattern(pattern).fullmatch(member)
+            if match and (not languages or match.groupdict().get("language", languages[0]) in languages):
+                found.append((number, _HOLE.sub(lambda hole, match=match: str(match[hole[1]]), place)))  # type: ignore[misc]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Releases:
+    """The official files of one corpus."""
+
+    corpus: str
+    files: tuple[Release, ...] = ()
+    default: tuple[str, ...] = ()
+    """Parts fetched where none is named."""
+    by_hand: str = ""
+    """Advice for what cannot be fetched."""
+    parts_by_hand: Mapping[str, str] = field(default_factory=dict)
+    """The same by part."""
+
+    @property
+    def parts(self) -> list[str]:
+        """All parts, in the order of the table."""
+        return list(dict.fromkeys(file.part for file in self.files))
+
+    def chosen(self, part: str) -> list[Release]:
+        """Return the files of one part, or of the default parts; an error lists the parts."""
+        if part in self.parts_by_hand:
+            raise DataError(f"{self.corpus}:{part}: it cannot be fetched. {self.parts_by_hand[part]}")
+        if not self.files:
+            raise DataError(f"{self.corpus}: it cannot be fetched. {self.by_hand}")
+        if part and part not in self.parts:
+            raise unknown_name(self.corpus, "part", part, [*self.parts, *self.parts_by_hand])
+        return [file for file in self.files if file.part in ([part] if part else self.default)]
+
+
+def releases(corpus: str) -> Releases:
+    """Read a corpus's table; ConfigError, with the nearest name, where there is none."""
+    known = fetchable()
+    if corpus not in known:
+        raise unknown_name("fetch", "corpus", corpus, known)
+    return _read(corpus)
+
+
+def fetchable() -> list[str]:
+    """Return the names of the corpora that have a table, sorted."""
+    folder = files("isogloss.data") / "official"
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
+    )
+
+
+def chosen(names: Iterable[str], languages: Sequence[str] = ()) -> list[Release]:
+    """Return the files of corpora or parts (``xnli``, ``xnli:train``), those of some languages only.
+
+    ConfigError for a language that none of them has, and for a corpus that has none of the languages.
+    """
+    names = list(dict.fromkeys(names))
+    found = {name: releases(name.partition(":")[0]).chosen(name.partition(":")[2]) for name in names}
+    every = [file for its in found.values() for file in its]
+    for language in languages:
+        if not any(_has(file, [language]) for file in every):
+            raise _nothing_in(language, names, every)
+    for name, its in found.items():
+        if languages and not any(_has(file, languages) for file in its):
+            raise _nothing_in(" ".join(languages), [name], its)
+    return [file for file in dict.fromkeys(every) if not languages or _has(file, languages)]
+
+
+def _has(file: Release, languages: Sequence[str]) -> bool:
+    return not file.languages or not set(languages).isdisjoint(file.languages)
+
+
+def _nothing_in(language: str, names: Sequence[str], found: Sequence[Release]) -> ConfigError:
+    there = sorted({language for file in found for language in file.languages})
+    return ConfigError(
+        f"--language {language}: nothing of {', '.join(names)} is in it.{did_you_mean(language, there)} "
+        f"There is: {', '.join(there)}."
+    )
+
+
+@lru_cache(maxsize=64)
+def _read(corpus: str) -> Releases:
+    table = tomllib.loads(
+        (files("isogloss.data") / "official" / f"{corpus}.toml").read_text(encoding="utf-8")
+    )
+    default = tuple(table.get("default", ()))
+    found = tuple(_release(corpus, row) for row in table.get("file", ()))
+    return Releases(
+        corpus=corpus,
+        files=found,
+        default=default or tuple(dict.fromkeys(file.part for file in found)),
+        by_hand=table.get("by_hand", ""),
+        parts_by_hand=table.get("parts_by_hand", {}),
+    )
+
+
+def _release(corpus: str, row: Mapping[str, Any]) -> Release:
+    lists = {"languages": tuple(row.get("languages", ())), "take": tuple(row.get("take", {}).items())}
+    return Release(**{"corpus": corpus, **row, **lists})
+
+
+@lru_cache(maxsize=64)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    """Turn a pattern with holes into an expression; a hole that comes again is the same text again."""
+    seen: set[str] = set()
+    expression = ""
+    for number, piece in enumerate(_HOLE.split(pattern)):
+        if number % 2 == 0:
+            expression += re.escape(piece)
+        elif piece in seen:
+            expression += f"(?P={piece})"
+        else:
+            seen.add(piece)
+            expression += f"(?P<{piece}>{HOLES.get(piece, '[^/]+?')})"
+    return re.compile(expression)
+
 
 RECORDS = ".fetched"
 LOCK = f"{RECORDS}/lock"
@@ -28,40 +196,40 @@ WAIT = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """What is known about a file that was fetched: the record beside it."""
+    """The record of a fetched file."""
 
     url: str
     size: int
     sha256: str
     published: bool
-    """Whether the checksum was published; else it is that of the first download."""
+    """Whether the checksum is the published one, not that of the first download."""
     languages: tuple[str, ...] = ()
-    """The languages whose members were taken; empty: all."""
+    """The languages whose members were extracted; empty for all."""
     files: dict[str, str] = field(default_factory=dict)
-    """The checksum of each file, by its place."""
+    """Checksums by path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What became of one release."""
+    """The outcome for one release."""
 
     release: Release
     fetched: Fetched
     was_there: bool
 
 
-def is_there(release: Release, folder: Path, languages: Sequence[str] = ()) -> Fetched | None:
-    """Tell what is known of a release that is there; DataError where another file is in its place."""
+def existing(release: Release, folder: Path, languages: Sequence[str] = ()) -> Fetched | None:
+    """Return the record of a release that exists, else None; DataError for a file with other content."""
     record = _record(release, folder)
     if release.to:
-        return _plain_there(release, folder, record)
-    if record is None or not _covers(record.languages, languages):
+        return _found_here(release, folder / release.to, record)
+    if record is None or (record.languages and not (languages and {*languages} <= {*record.languages})):
         return None
     for place, digest in record.files.items():
         if not (folder / place).is_file():
             return None
         if checksum(folder / place) != digest:
-            raise not_ours(folder / place, digest)
+            raise unofficial_file(folder / place, digest)
     return record
 
 
@@ -70,58 +238,48 @@ def fetch(
     folder: Path,
     *,
     languages: Sequence[str] = (),
-    patience: Patience | None = None,
+    retry: RetryPolicy | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Iterator[Result]:
-    """Fetch what is not there yet and give each release when it is; archives stay in ``downloads``.
+    """Fetch the releases that are missing, and yield each once it exists; archives stay in ``downloads``.
 
-    With languages, only their members are taken out of archives. Only one process fetches into a folder at a
-    time; another waits.
+    With languages, only their members are extracted from archives. One process at a time fetches into a
+    folder; others wait.
     """
-    patience = patience or Patience()
-    with _alone(folder, patience.sleep, on_progress):
+    retry = retry or RetryPolicy()
+    with _alone(folder, retry.sleep, on_progress):
         for release in releases:
-            there = is_there(release, folder, languages)
-            fetched = there or _fetch(release, folder, languages, patience, on_progress)
+            there = existing(release, folder, languages)
+            fetched = there or _fetch(release, folder, languages, retry, on_progress)
             if _record(release, folder) != fetched:
                 _write_record(release, folder, fetched)
             yield Result(release=release, fetched=fetched, was_there=there is not None)
 
 
 def _fetch(
-    release: Release, folder: Path, languages: Sequence[str], patience: Patience, on_progress: OnProgress
+    release: Release, folder: Path, languages: Sequence[str], retry: RetryPolicy, on_progress: OnProgress
 ) -> Fetched:
     path = folder / release.place
     known = _record(release, folder)
     got = _found_here(release, path, known)
     if got is None:
-        arrived = download(_link(release, known), path, patience=patience, on_progress=on_progress)
+        arrived = download(_link(release, known), path, retry=retry, on_progress=on_progress)
         got = _fetched(release, arrived.size, arrived.sha256)
     if release.take:
         on_progress(Progress(path.name, got.size, got.size, "taking the files out"))
         got = _unpacked(release, got, folder, _wider(known, languages))
-    else:
-        got = replace(got, files={release.to: got.sha256})
     return got
 
 
 def _found_here(release: Release, path: Path, known: Fetched | None) -> Fetched | None:
-    """Take an archive that lies there already, put there by hand or by an earlier call."""
+    """Return the record of a file that was put there by hand or by an earlier call."""
     if not path.is_file():
         return None
     digest = checksum(path)
     expected = release.sha256 or (known.sha256 if known else "")
     if expected and digest != expected:
-        raise not_ours(path, expected)
+        raise unofficial_file(path, expected)
     return _fetched(release, path.stat().st_size, digest)
-
-
-def _plain_there(release: Release, folder: Path, record: Fetched | None) -> Fetched | None:
-    path = folder / release.to
-    if not path.is_file():
-        return None
-    got = _found_here(release, path, record)
-    return replace(got, files={release.to: got.sha256}) if got else None
 
 
 def _unpacked(release: Release, got: Fetched, folder: Path, languages: tuple[str, ...]) -> Fetched:
@@ -135,7 +293,8 @@ def _unpacked(release: Release, got: Fetched, folder: Path, languages: tuple[str
 
 
 def _fetched(release: Release, size: int, digest: str) -> Fetched:
-    return Fetched(url=release.url, size=size, sha256=digest, published=bool(release.sha256))
+    files = {release.to: digest} if release.to else {}
+    return Fetched(url=release.url, size=size, sha256=digest, published=bool(release.sha256), files=files)
 
 
 def _link(release: Release, known: Fetched | None) -> Link:
@@ -152,12 +311,8 @@ def _link(release: Release, known: Fetched | None) -> Link:
 _FIRST = f"that of the first download ({RECORDS}/{{}}.json; delete it to trust the new one)"
 
 
-def _covers(there: Sequence[str], wanted: Sequence[str]) -> bool:
-    return not there or (bool(wanted) and set(wanted) <= set(there))
-
-
 def _wider(known: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]:
-    """Give the languages to take: those of now and of before, so that the record covers both."""
+    """Return the languages to extract: the requested ones and those of the record."""
     if not languages or (known and known.files and not known.languages):
         return ()
     return tuple(sorted({*languages, *(known.languages if known else ())}))

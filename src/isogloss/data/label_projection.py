@@ -1,25 +1,17 @@
-"""Examples in translation, with their labels: classes stay, answers are found again, tags are left behind.
+"""Translated examples with their labels: classes stay, answers are located again, tags are dropped.
 
-What an example is made of decides what is translated; a question whose answer is lost is left out and named.
+An answer is located in the translation of its passage by markers around it, by word links, or by its own
+translation; each function returns None where its position is ambiguous. Questions without an answer are left
+out and reported.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee
 from typing import Any, Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.data.answer_projection import (
-    MARKS,
-    Answer,
-    FindLinks,
-    Mark,
-    by_links,
-    by_text,
-    marked,
-    place_links,
-    unmarked,
-)
 from isogloss.data.conllu import text_comment
 from isogloss.data.examples import (
     Example,
@@ -30,29 +22,152 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.tokenization import detokenize, tokenize
-from isogloss.data.translated_text import Translated, TranslateTexts
+from isogloss.data.tokenization import detokenize, tokenize, word_offsets
+
+Span = tuple[int, int]
+"""Start and end of a word in a text, in characters."""
+
+SpanLink = tuple[Span, Span]
+"""A word of the text and its counterpart in the translation."""
+
+
+class Translated(NamedTuple):
+    """The translation of one text."""
+
+    text: str
+    """In one line; empty for an empty text."""
+    cuts: int = 0
+    """Number of cuts in a text too long for the model."""
+    words: tuple[str, ...] | None = None
+    """The words of the translation, where the translator knows them; else ``tokenize`` finds them."""
+    links: tuple[SpanLink, ...] | None = None
+    """Word links, where the translator knows them."""
+
+
+TranslateTexts = Callable[[Iterable[str]], Iterable[Translated]]
+"""One translation for each text, in order."""
+
+
+Answer = tuple[int, str]
+"""Character offset in the passage, and text."""
+
+FindLinks = Callable[[Sequence[tuple[str, str]]], Iterable[Iterable[tuple[int, int]]]]
+"""From texts and their translations to the 0-based links between their words (those of ``tokenize``)."""
+
+
+class Mark(NamedTuple):
+    """Markers around an answer, and regular expressions of their translations."""
+
+    left: str
+    right: str
+    lefts: str
+    """Regular expression of the left one's translations."""
+    rights: str
+
+
+MARKS = (
+    Mark("[", "]", r"[\[［【]", r"[\]］】]"),
+    Mark("<b>", "</b>", r"<\s*[bB]\s*>", r"<\s*/\s*[bB]\s*>"),
+    Mark("“", "”", r"[\"“„«»”「『]", r"[\"“”»«」』]"),
+)
+"""Brackets and tags survive translation best (Chen et al. 2023, "EasyProject", Section 4); then quotes."""
+
+_NO_SPACE_BEFORE = re.compile(r"[,.;:!?…)\]}»”%、。，！？：；]")
+
+
+def marked(passage: str, answer: Answer, mark: Mark) -> str | None:
+    """Write marks around an answer; None where the passage contains such marks itself."""
+    if re.search(f"{mark.lefts}|{mark.rights}", passage):
+        return None
+    start, text = answer
+    stop = start + len(text)
+    return passage[:start] + mark.left + passage[start:stop] + mark.right + passage[stop:]
+
+
+def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
+    """Remove the marks from a translation; return it and the answer between them."""
+    lefts = list(re.finditer(mark.lefts, translation))
+    first = lefts[0] if lefts else None
+    rights = [one for one in re.finditer(mark.rights, translation) if first and one.start() >= first.end()]
+    every = {one.span() for one in (*lefts, *re.finditer(mark.rights, translation))}
+    if first is None or len(rights) != 1 or len(every) != 2:
+        return None
+    before, after = translation[: first.start()], translation[rights[0].end() :]
+    inner = translation[first.end() : rights[0].start()]
+    answer = inner.strip()
+    if not answer:
+        return None
+    start = before.rstrip() + _gap(before, inner)
+    spaced = _gap(inner, after)
+    if _NO_SPACE_BEFORE.match(after.lstrip()) and not after[:1].isspace():
+        spaced = ""  # The space was the mark's.
+    return start + answer + spaced + after.lstrip(), (len(start), answer)
+
+
+def _gap(left: str, right: str) -> str:
+    """Return a space if either part had one at the joint, else nothing."""
+    inside = bool(left.strip() and right.strip())
+    return " " if inside and (left[-1].isspace() or right[0].isspace()) else ""
+
+
+def by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Answer | None:
+    """Return the span from the first to the last word linked to the answer; None if others are within."""
+    start, stop = answer[0], answer[0] + len(answer[1])
+    every = list(links)
+    inside = {target for source, target in every if start <= source[0] and source[1] <= stop}
+    outside = {target for source, target in every if source[1] <= start or source[0] >= stop}
+    if not inside:
+        return None
+    first, last = min(begin for begin, _ in inside), max(end for _, end in inside)
+    if any(first <= begin < last for begin, _ in outside - inside):
+        return None
+    return first, translation[first:last]
+
+
+def by_text(answer: str, translation: str) -> Answer | None:
+    """Return the only occurrence of a translated answer, ignoring case, at word boundaries; else None."""
+    core = answer.strip().rstrip(".。").strip()
+    if not core:
+        return None
+    whole = re.compile(rf"{_border(core[0])}{re.escape(core)}{_border(core[-1])}", re.IGNORECASE)
+    found = list(whole.finditer(translation))
+    return (found[0].start(), found[0][0]) if len(found) == 1 else None
+
+
+def _border(letter: str) -> str:
+    """Return the expression of a word boundary, in scripts that separate words."""
+    spaced = letter.isalnum() and not re.match(
+        r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffee]", letter
+    )
+    return r"\b" if spaced else ""
+
+
+def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[SpanLink]:
+    """Turn links between the numbers of words into links between their character offsets."""
+    sources, targets = word_offsets(text), word_offsets(translation)
+    return [(sources[i], targets[j]) for i, j in links]
+
 
 Way = Literal["links", "marks", "alignment", "alone"]
 WAYS: tuple[Way, ...] = ("links", "marks", "alignment", "alone")
 
 
-class Carried(NamedTuple):
-    """Translated examples, in order, and what did not come through."""
+class TranslatedExamples(NamedTuple):
+    """Translated examples, in order, and what was lost."""
 
     examples: list[Example]
     lost: tuple[str, ...] = ()
-    """Ids of the questions whose answer was not found again."""
+    """Ids of the questions whose answer was not located."""
     cuts: int = 0
-    """Places at which texts were cut because they were too long for the translator."""
+    """Number of cuts in texts too long for the translator."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerSearch:
-    """How the answers to questions are found again; ways are tried in order on those not found yet.
+    """How answers are located in translations; ways are tried in order on those still missing.
 
-    Without any way answers are not looked for: questions are kept without, and nothing in their translation
-    tells where the answer was, as it must be where a model is tested on them.
+    Without any way, questions lose their answers, and nothing in the translation depends on them, as it must
+    be where a model is tested.
     """
 
     ways: tuple[Way, ...] = ("marks", "alone")
@@ -62,7 +177,7 @@ class AnswerSearch:
     find_links: FindLinks | None = None
 
     def __post_init__(self) -> None:
-        """Refuse ways that are none, or lack what they need."""
+        """Refuse unknown ways, and alignment without an aligner."""
         for way in self.ways:
             if way not in WAYS:
                 raise unknown_name("answers", "way to find them again", way, WAYS)
@@ -76,12 +191,12 @@ def translate_examples(
     *,
     search: AnswerSearch | None = None,
     language: str = "",
-) -> Carried:
+) -> TranslatedExamples:
     """Translate examples under the same ids.
 
     Pairs and lines keep their labels. A Translation becomes its first text and that one's translation. Tagged
-    and parsed sentences become words without tags. ``language`` is what is translated into, for questions
-    that say the language of their passage.
+    and parsed sentences become words without tags. ``language`` is the target, for questions
+    that state the language of their passage.
     """
     every = list(examples)
     questions = [one for one in every if isinstance(one, Question)]
@@ -96,13 +211,13 @@ def translate_examples(
         cuts += sum(text.cuts for text in mine)
         made[id(one)] = _PARTS[type(one)].rebuild(one, mine)
     kept = [made[id(one)] for one in every]
-    return Carried([one for one in kept if one is not None], found.lost, cuts)
+    return TranslatedExamples([one for one in kept if one is not None], found.lost, cuts)
 
 
 def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
-    """Translate examples as they come, for a model to read: what is right about them is left behind.
+    """Translate a stream of examples as a model's inputs, without their labels.
 
-    What an example says again after the one before it (a passage, to several questions) is translated once.
+    A text that the previous example has too (a passage of several questions) is translated once.
     """
     here, there = tee(examples)
     new = (text for _, texts in _with_new_texts(there) for text in texts)
@@ -115,12 +230,12 @@ def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> 
 
 
 def texts_of(example: Example) -> Sequence[str]:
-    """Return the texts an example is made of; words are one, as they are written in running text."""
+    """Return the texts of an example; words are joined to one as running text."""
     return _PARTS[type(example)].texts(example)
 
 
 def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list[str]]]:
-    """Give each example with those of its texts that the one before it has not."""
+    """Yield each example with those of its texts that the previous one lacks."""
     before: Sequence[str] = ()
     for example in examples:
         texts = texts_of(example)
@@ -129,14 +244,14 @@ def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list
 
 
 class _Parts(NamedTuple):
-    """Which texts of an example are translated, and how it is put together again."""
+    """The texts of an example to translate, and how to rebuild it from translations."""
 
     texts: Callable[[Any], Sequence[str]]
     rebuild: Callable[[Any, Sequence[Translated]], Example]
 
 
 def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
-    """Give the words alone: which tag is whose does not outlive translation."""
+    """Return the words without tags, which do not survive translation."""
     words = translated[0].words
     words = tokenize(translated[0].text) if words is None else words
     return TaggedSentence(id=sentence.id, words=words, tags=())
@@ -161,7 +276,7 @@ _PARTS: Mapping[type, _Parts] = {
     TextLine: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
     Translation: _Parts(
         lambda one: [one.first],
-        lambda one, texts: replace(one, second=texts[0].text, links=None, possible=()),
+        lambda one, texts: replace(one, second=texts[0].text, links=None, possible=(), words=None),
     ),
     TaggedSentence: _OF_WORDS,
     ParsedSentence: _OF_WORDS,
@@ -170,7 +285,7 @@ _PARTS: Mapping[type, _Parts] = {
 
 
 class _Questions:
-    """Questions under way: passages and questions are translated, then answers looked for, way by way."""
+    """Translates passages and questions, then locates answers, way by way."""
 
     def __init__(
         self, questions: list[Question], translate: TranslateTexts, search: AnswerSearch, language: str
@@ -210,7 +325,7 @@ class _Questions:
         return found
 
     def _plain(self, questions: Iterable[Question]) -> None:
-        """Translate the passages as they are, once for all ways and all questions about them."""
+        """Translate the unmarked passages, each once."""
         self.passages |= self._texts(one.passage for one in questions if one.passage not in self.passages)
 
     def _keep(self, question: Question, passage: str, found: Iterable[Answer | None]) -> None:
@@ -228,7 +343,7 @@ class _Questions:
                 )
 
     def _by_marks(self, questions: list[Question]) -> None:
-        """Try one kind of marks after the other; the translation of the marked passage is the passage."""
+        """Locate answers by each kind of marks in turn; the passage is the unmarked translation."""
         for mark in self.search.marks:
             missing = [one for one in questions if one.id not in self.answers]
             ways = {one.id: marked(one.passage, one.answers[0], mark) for one in missing if one.answers}
@@ -245,7 +360,7 @@ class _Questions:
         self._plain(questions)
         pairs = [(passage, whole.text) for passage, whole in self.passages.items()]
         links = {
-            passage: place_links(passage, text, linked)
+            passage: span_links(passage, text, linked)
             for (passage, text), linked in zip(pairs, self.search.find_links(pairs), strict=True)
         }
         for one in questions:

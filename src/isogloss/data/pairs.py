@@ -13,35 +13,51 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Source, Split, cell, labelled, only, own_id, some_at_least, with_mark
+from isogloss.data.corpora import (
+    ENGLISH,
+    Layouts,
+    Source,
+    Split,
+    cell,
+    is_translation,
+    labelled,
+    locate,
+    missing,
+    nonempty,
+    not_english,
+    only,
+    paths,
+    some,
+    unique_id,
+    with_byte_order_mark,
+)
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder, is_unicode, unique_keys
-from isogloss.data.layouts import ENGLISH, Layouts, is_translation, locate, missing, not_english, paths, some
 
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """The names that the columns of a corpus may have in the first row of its files."""
+    """Column names that a corpus uses in the header of its files."""
 
     first: tuple[str, ...] = ("sentence1", "premise")
     second: tuple[str, ...] = ("sentence2", "hypo", "hypothesis")
     label: tuple[str, ...] = ("gold_label", "label")
     id: tuple[str, ...] = ("id",)
     part: str = "language"
-    """A column of which one value is read; files without it are read whole."""
+    """Column to filter by; files without it are read whole."""
     left_out: tuple[str, ...] = ()
-    """What stands for a label that the annotators did not agree on: such rows are left out, and counted."""
+    """Labels of rows without agreement among annotators, which are skipped and counted."""
 
 
 HEADER = Header()
 
 NONE = ("-", "", None)
-"""What stands for no label."""
+"""Spellings of a missing label."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairCorpus:
-    """A corpus of two texts and a label for each two of them."""
+    """A corpus of labelled text pairs."""
 
     name: str
     tasks: tuple[str, ...]
@@ -49,27 +65,27 @@ class PairCorpus:
     url: str
     licence: str
     labels: Mapping[str, str]
-    """Each spelling of a label, and the label."""
+    """Labels by spelling."""
     layouts: Layouts
     translations: Layouts = field(default_factory=dict)
     all_languages: Layouts = field(default_factory=dict)
-    """Files with a column for the language, which come first where they have it."""
+    """Files of all languages, with a language column; preferred where they have the language."""
     header: Header = HEADER
     parts: Mapping[Split, str] = field(default_factory=dict)
-    """What a file of all splits calls them, in the column that is else the language."""
+    """Names of the splits in a file of all of them, in the column ``header.part``."""
     unlabelled: tuple[Split, ...] = ()
-    """Splits that some publish without labels: such a file can be predicted, not scored."""
+    """Splits that may lack labels: such a file can be predicted, not scored."""
     after_colon: str = ""
     collection: str = ""
-    """The part of the corpus that is read, where it has several."""
+    """Part of the corpus to read, where it has several."""
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place of a file of one language, or of a translation."""
+        """Return the path of a file of one language, or of a translation."""
         translated = paths(self.translations, language, split) if is_translation(language) else []
         return (*translated, f"{self.name}/{split}-{language}.tsv")[0]
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the one file of a split: that of all languages if it has this one, else the language's own."""
+        """Find the file of a split: the one of all languages if it has this one, else the language's own."""
         if self.translations and is_translation(language):
             return locate(folder, self.name, self.translations, language, split)
         together = folder.find(self.all_languages.get(split, ()))
@@ -88,13 +104,13 @@ class PairCorpus:
         raise (not_english if self._is_english() else missing)(folder, self.name, layouts, language, split)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[SentencePair]:
         """Read the pairs of one language that have a label; ids are the file's, else row numbers."""
         file = self.files(source, language, split)[0]
-        return some_at_least(self.read_file(file, language, split), file.name)
+        return nonempty(self.read_file(file, language, split), file.name)
 
     def read_file(self, file: File, language: str, split: Split) -> Iterator[SentencePair]:
         """Read the pairs of one file.
@@ -124,24 +140,24 @@ class PairCorpus:
         return sum(self._is_left_out(row, language) for row in self._rows(file, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a table; of corpora of many languages those of XTREME's layout."""
+        """Yield the lines of a table; XTREME's layout for multilingual corpora."""
         spelled: dict[str, str] = {}
         for spelling, label in self.labels.items():
             spelled.setdefault(label, spelling)
         pairs = labelled(spelled, only(SentencePair, examples, self.name), self.name)
         if self._is_english():
             return _table(pairs, self.name, self.header, spelled)
-        return with_mark(_nameless(pairs, self.name))
+        return with_byte_order_mark(_nameless(pairs, self.name))
 
     def _layouts(self) -> Layouts:
-        """Give the layouts of the collection that is read."""
+        """Return the layouts of the collection that is read."""
         return {
             split: tuple(one.replace("{collection}", self.collection) for one in layouts)
             for split, layouts in self.layouts.items()
         }
 
     def _is_english(self) -> bool:
-        """Tell whether the official files are English alone, so that others are one's own."""
+        """Return whether the official files are English only."""
         return self.layouts["test"][0].endswith(ENGLISH)
 
     def _rows(self, file: File, language: str, split: Split) -> Iterator["_Row"]:
@@ -154,13 +170,13 @@ class PairCorpus:
         return row.label in self.header.left_out
 
     def _repeats(self, language: str) -> bool:
-        """Tell whether the files may repeat the texts in the language they were written in."""
+        """Return whether rows may also have the texts in their original language."""
         return bool(self.translations) and is_translation(language)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row as it stands: its line number, its id, its texts and what stands for its label."""
+    """A row: line number, id, texts and raw label."""
 
     number: int
     id: str
@@ -172,7 +188,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Where a row of tab-separated cells has what."""
+    """Positions of the cells in a row."""
 
     width: int
     first: int = 0
@@ -183,13 +199,13 @@ class _Columns:
 
 
 _NAMELESS = {3: _Columns(width=3, label=2), 2: _Columns(width=2)}
-"""Without a header the width of the first row says what there is; XTREME takes the labels out of tests."""
+"""Columns by width for files without a header; XTREME removes the labels of tests."""
 
 _TRANSLATED = _NAMELESS | {5: _Columns(5, first=2, second=3, label=4), 4: _Columns(4, first=2, second=3)}
 
 
 def languages_in(file: File) -> Iterator[str]:
-    """Give each language of a file as it first comes; none where the file has no column for it."""
+    """Yield the languages of a file in order of appearance; none without a language column."""
     found: set[str] = set()
     place: int | None = None
     for number, line in file.lines():
@@ -214,7 +230,7 @@ def _nameless(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:
 def _table(
     pairs: Iterable[SentencePair], corpus: str, header: Header, spelled: Mapping[str, str]
 ) -> Iterator[str]:
-    """Give a header and the rows, ids among them where the corpus has a column for them."""
+    """Yield a header and rows, with ids where the corpus has an id column."""
     ids = header.id[:1]
     yield "\t".join([*ids, header.first[0], header.second[0], header.label[0]])
     for pair in pairs:
@@ -257,7 +273,7 @@ def _rows(file: File, part: str, header: Header, *, translated: bool = False) ->
 
 
 def _is_header(row: list[str], header: Header) -> bool:
-    """Tell whether a first row names columns."""
+    """Return whether a row is a header."""
     return any(name in row for name in header.first)
 
 
@@ -291,7 +307,7 @@ def _objects(file: File, header: Header) -> Iterator[_Row]:
         name = _value(thing, header.id) or str(number)
         yield _Row(
             number=number,
-            id=own_id(name, seen),
+            id=unique_id(name, seen),
             first=_text(file, number, thing, header.first),
             second=_text(file, number, thing, header.second),
             label=_value(thing, header.label),
@@ -330,7 +346,7 @@ def _text(file: File, number: int, thing: dict[str, Any], names: tuple[str, ...]
 def _unique(file: File, number: int, name: str, seen: dict[str, int]) -> str:
     if not name:
         raise file.broken(number, "an empty id", "one of the pair's own")
-    return own_id(name, seen)
+    return unique_id(name, seen)
 
 
 def _no_labels(file: File, header: Header) -> DataError:

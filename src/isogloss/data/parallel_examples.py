@@ -16,9 +16,8 @@ from typing import Literal, TypeVar
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import is_built_in
 from isogloss.core.seeds import derive
-from isogloss.data.corpora import Split
+from isogloss.data.corpora import Split, some
 from isogloss.data.examples import Example, Question, SentencePair
-from isogloss.data.layouts import some
 
 PARALLEL: Mapping[str, tuple[Split, ...]] = {
     "xnli": ("dev", "test"),
@@ -58,8 +57,8 @@ def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebank
     plain = corpus.partition(":")[0]
     known = BUILT_IN if True in built_in else PARALLEL.get(plain, ())
     if plain == "ud" and False in built_in:
-        other = [language for language in languages if not _is_pud(treebanks.get(language, ""))]
-        known = () if other else ("test",)
+        named = (treebanks.get(language, "").rpartition("/")[2].rpartition("-")[2] for language in languages)
+        known = ("test",) if all(name.lower() == PUD for name in named) else ()
     if split not in known:
         there = "; ".join(f"{name} ({', '.join(splits)})" for name, splits in sorted(PARALLEL.items()))
         raise ConfigError(
@@ -72,7 +71,7 @@ def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebank
 def matched(
     first: Iterable[One], second: Iterable[Other], *, names: tuple[str, str], partial: bool = False
 ) -> list[tuple[One, Other]]:
-    """Give each example of the first with the one of the second that has its id, in the first's order.
+    """Return each example of the first with the one of the second that has its id, in the first's order.
 
     ``names`` are what messages call the two. DataError where an id is there twice, where one has no match,
     and where two have different labels. With ``partial`` the latter two are left out (PAWS-X has some of
@@ -133,10 +132,6 @@ def mixed_questions(
         replace(one, question=other.question) if part == "question" else replace(other, question=one.question)
         for one, other in matched(target, source, names=names, partial=partial)
     ]
-
-
-def _is_pud(treebank: str) -> bool:
-    return treebank.rpartition("/")[2].rpartition("-")[2].lower() == PUD
 
 
 def _by_id(examples: Iterable[One], name: str) -> dict[str, One]:

@@ -27,10 +27,9 @@ from zlib import crc32
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.conllu import read_conllu, text_comment
-from isogloss.data.corpora import Split
-from isogloss.data.examples import ParsedSentence, TextLine, Translation
+from isogloss.data.corpora import TREEBANKS, Split
+from isogloss.data.examples import Translation
 from isogloss.data.files import File, Folder, short
-from isogloss.data.layouts import TREEBANKS
 from isogloss.data.parallel_examples import matched
 from isogloss.data.tokenization import detokenize
 from isogloss.data.word_links import NO_LINKS, flipped, linked
@@ -57,7 +56,7 @@ LEAST_MARGIN = 1.04
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of some languages, in the order asked for, and the words of its links column."""
+    """The cells of the requested languages, in that order, and of the links column."""
 
     number: int
     id: str
@@ -66,7 +65,7 @@ class Row:
 
 
 def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]:
-    """Find the files of the parallel texts of two languages, in any order of these, in one of the forms.
+    """Find the files of the parallel texts of two languages, in either order, in one of the forms.
 
     Files of one text come together: both sides, then alignments where there are any.
     """
@@ -97,7 +96,7 @@ def read_texts(files: list[File], first: str, second: str, *, least: float) -> I
 
 
 def _texts(files: list[File]) -> Iterator[list[File]]:
-    """Put the files of one text together, known by their names."""
+    """Group the files of each text by their names."""
     text: list[File] = []
     for file in files:
         ends = [one.plain_name.rpartition(".")[2] for one in (*text, file)]
@@ -126,7 +125,7 @@ def _read_text(text: list[File], first: str, second: str, least: float) -> Itera
 
 
 def _is_turned(name: str, first: str, second: str) -> bool:
-    """Tell whether a file's name has the languages in the other order, last."""
+    """Return whether the last pair of languages in a file's name is in the other order."""
 
     def place(one: str, two: str) -> int:
         codes = (f".{one}-{two}.", f".{_three(one)}-{_three(two)}.", f".{one}{two}.src-tgt")
@@ -146,13 +145,13 @@ def _read_table(table: File, first: str, second: str) -> Iterator[Translation]:
 
 
 def languages_in(file: File) -> list[str]:
-    """Give the languages of the header."""
+    """Return the languages of the header."""
     header = next((line for _, line in file.lines()), "").split("\t")
     return [name for name in header[1:] if name != LINKS]
 
 
 def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
-    """Read the rows that have a text in each of the languages; the others say that they have none."""
+    """Read the rows that have a text in each of the languages."""
     lines = file.lines()
     header = next(lines, (1, ""))[1].split("\t")
     positions = [_position(file, header, language) for language in languages]
@@ -173,7 +172,7 @@ def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
 
 
 def verse_split(verse: str) -> Split:
-    """Tell the split of a verse by its reference alone: the same in every language and every table."""
+    """Return the split of a verse, by its reference alone: the same in every language and table."""
     place = crc32(verse.encode()) % HELD_OUT_ONE_IN
     return "test" if place == 0 else "dev" if place == 1 else "train"
 
@@ -203,7 +202,10 @@ def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File
     """Find first, second and (if there) alignment file of each parallel text, in this order of languages."""
     for one, two in dict.fromkeys([(first, second), (_three(first), _three(second))]):
         base = f"{stem}.{one}-{two}"
-        firsts, seconds, links = (_by_stem(folder, base, end) for end in (one, two, "align"))
+        firsts, seconds, links = (
+            {file.plain_name.removesuffix(f".{end}"): file for file in folder.find([f"{base}.{end}"])}
+            for end in (one, two, "align")
+        )
         for alone in firsts.keys() ^ seconds.keys():
             there, absent = (one, two) if alone in firsts else (two, one)
             raise DataError(
@@ -257,7 +259,7 @@ def read_gold(files: list[File]) -> Iterator[Translation]:
 
 
 def _unequal(files: list[File], number: int) -> DataError:
-    """Build the error for files that do not end together; each is read to its end to say how long it is."""
+    """Build the error for files of different lengths, which are read to their ends to be counted."""
     counts = [sum(1 for _ in file.lines()) for file in files]
     ends = next(file for file, count in zip(files, counts, strict=True) if count < number)
     there = ", ".join(f"{file.name} has {count}" for file, count in zip(files, counts, strict=True))
@@ -267,10 +269,6 @@ def _unequal(files: list[File], number: int) -> DataError:
         f"the partner of line {number} of {files[0].name}, and as many lines in each file",
         "Fetch or make these files again, together",
     )
-
-
-def _by_stem(folder: Folder, base: str, end: str) -> dict[str, File]:
-    return {file.plain_name.removesuffix(f".{end}"): file for file in folder.find([f"{base}.{end}"])}
 
 
 def _three(code: str) -> str:
@@ -283,7 +281,7 @@ def _find_mined(folder: Folder, stem: str, first: str, second: str) -> list[File
 
 
 def is_mined(file: File) -> bool:
-    """Tell whether a table begins with a score instead of a header."""
+    """Return whether a table begins with a score instead of a header."""
     cells = next((line for _, line in file.lines()), "").split("\t")
     return len(cells) == 3 and _margin(cells[0]) is not None
 
@@ -326,10 +324,7 @@ def find_treebanks(folder: Folder, name: str, split: Split, first: str, second: 
 
 def read_treebanks(files: list[File]) -> Iterator[Translation]:
     """Match the sentences by sent_id, in the order of the first; DataError where one has no match."""
-    first, second = ((_line(sentence) for sentence in read_conllu(file)) for file in files)
+    first, second = map(read_conllu, files)
     for one, other in matched(first, second, names=(files[0].name, files[1].name)):
-        yield Translation(id=one.id, first=one.text, second=other.text)
-
-
-def _line(sentence: ParsedSentence) -> TextLine:
-    return TextLine(id=sentence.id, text=text_comment(sentence) or detokenize(sentence.words))
+        texts = (text_comment(side) or detokenize(side.words) for side in (one, other))
+        yield Translation(id=one.id, first=next(texts), second=next(texts), words=(one.words, other.words))

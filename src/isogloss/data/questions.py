@@ -3,7 +3,7 @@
 Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
 lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
 
-Answers that do not stand where their offset says are found again where there is no doubt, and told of.
+Answers that are not at their offset are relocated where only one place is possible, and reported.
 Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
 units instead of characters. An answer is put right only where one place remains.
 """
@@ -17,24 +17,32 @@ from typing import Any, Literal, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.core.languages import language_name
-from isogloss.data.corpora import Source, Split, not_writable, only, some_at_least
+from isogloss.data.corpora import (
+    Layouts,
+    Source,
+    Split,
+    cannot_write,
+    is_translation,
+    locate,
+    nonempty,
+    only,
+    paths,
+)
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, Folder, is_unicode, short, unique_keys
-from isogloss.data.layouts import Layouts, is_translation, locate, paths
 
 NEAR = 3
-"""An answer that stands in several places is at the only one so few characters from its offset."""
+"""Characters; an ambiguous answer is at its only occurrence this near to the offset."""
 
 SHOWN = 3
-"""More repairs than this are not all told in words."""
+"""Repairs that a message shows in full."""
 
 _SPACE = r"\s+"
 
 Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 
 Answers = Literal["needed", "translated", "ignored"]
-"""What is asked of a file's answers: each stands in its passage; those that got lost in translation are left
-out; nobody looks at them."""
+"""Handling of answers: all must be located; those lost in translation are dropped; all are ignored."""
 
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
@@ -50,9 +58,9 @@ class QuestionCorpus:
     layouts: Layouts
     translations: Layouts
     written: str
-    """The place of a file that ``write`` makes."""
+    """Path of a file that ``write`` makes."""
     version: str | float = ""
-    """What such a file says of itself."""
+    """Version in such a file."""
     all_languages: str = ""
     """A file whose questions' ids begin with the English name of their language."""
     own_rules: tuple[str, ...] = ()
@@ -63,7 +71,7 @@ class QuestionCorpus:
     tasks: tuple[str, ...] = ("qa",)
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place of a file of one language, or of a translation."""
+        """Return the path of a file of one language, or of a translation."""
         translated = paths(self.translations, language, split) if self._is_translated(language) else []
         written = self._filled(self.written).replace("{split}", split)
         return (*translated, *paths({split: (written,)}, language, split))[0]
@@ -73,11 +81,11 @@ class QuestionCorpus:
         return locate(folder, self.name, self._layouts(language), language, split)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[Question]:
-        """Read the questions; an answer that is not at its offset is put right only beyond doubt."""
+        """Read the questions, relocating answers that are not at their offset."""
         file = self.files(source, language, split)[0]
         written_in = language.rpartition("-")[2]
         questions = read_questions(
@@ -88,7 +96,7 @@ class QuestionCorpus:
         if self.all_languages and file.plain_name.replace("\\", "/").endswith(self.all_languages):
             start = f"{language_name(language).lower()}-"
             questions = (question for question in questions if question.id.startswith(start))
-        return some_at_least(questions, file.name)
+        return nonempty(questions, file.name)
 
     def left_out(self, source: Source, language: str, split: Split) -> int:
         """Count the questions of a translation that lost their answers, and so are not read."""
@@ -98,7 +106,7 @@ class QuestionCorpus:
         return sum(not question.answers for question in _questions(file, "", "translated"))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a JSON file."""
+        """Yield the lines of a JSON file."""
         return write_questions(only(Question, examples, self.name), version=self.version)
 
     def _is_translated(self, language: str) -> bool:
@@ -114,19 +122,19 @@ class QuestionCorpus:
 
 
 def read_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
-    """Read all questions; DataError unless every answer stands in its passage, beyond doubt.
+    """Read all questions; DataError for an answer that cannot be located in its passage.
 
     ``language`` is that of the passages where answers are compared by its own rules. In a translation,
-    answers that stand nowhere got lost; a question that lost them all is left out.
+    answers that cannot be located are dropped, and questions without any left are skipped.
     """
     for question in _questions(file, language, answers):
         if question.answers or answers == "ignored":
             yield question
 
 
-def repairs_told(examples: Iterable[Example], where: str) -> str:
-    """Say which answers were put right while examples were read; empty when none was."""
-    repaired = list(_repaired(examples))
+def repairs_message(examples: Iterable[Example], where: str) -> str:
+    """Return a message on the answers that were relocated while reading; empty for none."""
+    repaired = [one for one in examples if isinstance(one, Question) and one.repaired]
     if not repaired:
         return ""
     shown = "; ".join(f"question {one.id}: {one.repaired}" for one in repaired[:SHOWN])
@@ -154,7 +162,7 @@ def _questions(file: File, language: str, answers: Answers) -> Iterator[Question
 
 
 def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
-    """Give the lines of a file: articles as they stood, a paragraph for each run of one passage."""
+    """Yield the lines of a file: the original articles, one paragraph for each run of a passage."""
     yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
     comma = ""
     seen: set[str] = set()
@@ -177,13 +185,13 @@ def _paragraphs(article: Iterable[Question], seen: set[str]) -> Iterator[str]:
 def _written(question: Question, seen: set[str]) -> dict[str, Any]:
     wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
     if wrong or not question.answers:
-        raise not_writable(
+        raise cannot_write(
             "questions", question.id, f"answer {wrong[0]!r} not there" if wrong else "no answer"
         )
     if question.id in seen:
-        raise not_writable("questions", question.id, "this id a second time; expected one of its own")
+        raise cannot_write("questions", question.id, "this id a second time; expected one of its own")
     if not all(map(is_unicode, (question.id, question.question, question.passage, question.title))):
-        raise not_writable("questions", repr(question.id), "half a surrogate pair in it. Take it out")
+        raise cannot_write("questions", repr(question.id), "half a surrogate pair in it. Take it out")
     seen.add(question.id)
     return {
         "id": question.id,
@@ -212,10 +220,10 @@ def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> I
         name = _take(file, qa, "id", str, place)
         named = f"{place} (question {name})"
         given = [] if answers == "ignored" else _answers(file, qa, named, answers)
-        settled = [_settled(file, answer, passage, named) for answer in given]
-        if answers == "needed" and (wrong := [one for one in settled if isinstance(one, DataError)]):
+        located = [_located(file, answer, passage, named) for answer in given]
+        if answers == "needed" and (wrong := [one for one in located if isinstance(one, DataError)]):
             raise wrong[0]
-        found = [one for one in settled if not isinstance(one, DataError)]
+        found = [one for one in located if not isinstance(one, DataError)]
         yield Question(
             id=name,
             passage=passage,
@@ -226,7 +234,7 @@ def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> I
 
 
 def _answers(file: File, qa: dict[str, Any], where: str, answers: Answers) -> list[Any]:
-    """Return a question's answers; a question that has none is refused where all need one."""
+    """Return a question's answers; DataError for none where answers are needed."""
     given = _take(file, qa, "answers", list, where)
     if not given and answers == "needed":
         kind = (
@@ -236,8 +244,8 @@ def _answers(file: File, qa: dict[str, Any], where: str, answers: Answers) -> li
     return given
 
 
-def _settled(file: File, answer: object, passage: str, where: str) -> tuple[int, str, str] | DataError:
-    """Return offset and text of an answer, and what was put right; what is wrong where that cannot be."""
+def _located(file: File, answer: object, passage: str, where: str) -> tuple[int, str, str] | DataError:
+    """Return offset, text and repair of an answer, or the error where it cannot be located."""
     answer = _is(file, answer, dict, where)
     text = _take(file, answer, "text", str, where)
     start = _take(file, answer, "answer_start", int, where)
@@ -276,7 +284,7 @@ def _is(file: File, thing: object, kind: type[Kind], where: str) -> Kind:
 
 
 def _shown(thing: object) -> str:
-    """Show a value, but nothing that could be nested without end."""
+    """Return a value as JSON, lists and objects by kind alone."""
     if isinstance(thing, list | dict) and thing:
         return "a list" if isinstance(thing, list) else "an object"
     return json.dumps(thing)[:40]
@@ -289,14 +297,14 @@ def _broken(
 
 
 def _places(passage: str, answer: str) -> list[tuple[int, str]]:
-    """Return where an answer stands, and how: any white space may be between its words."""
+    """Return offset and text of each occurrence of an answer, with any white space between words."""
     words = [re.escape(word) for word in answer.split()]
     found = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
     return [(match.start(), match[1]) for match in found]
 
 
 def _surely_meant(passage: str, start: int, found: list[tuple[int, str]]) -> tuple[int, str] | None:
-    """Return the one place, of those found, that an offset can mean; None where that is not clear."""
+    """Return the only occurrence that fits an offset; None where it is ambiguous."""
     for likely in (
         found,
         [one for one in found if start in _other_counts(passage[: one[0]])],
@@ -308,9 +316,5 @@ def _surely_meant(passage: str, start: int, found: list[tuple[int, str]]) -> tup
 
 
 def _other_counts(before: str) -> tuple[int, int]:
-    """Count what is before a place in bytes of UTF-8 and in units of UTF-16."""
+    """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
     return len(before.encode()), len(before.encode("utf-16-le")) // 2
-
-
-def _repaired(examples: Iterable[Example]) -> Iterator[Question]:
-    return (one for one in examples if isinstance(one, Question) and one.repaired)

@@ -9,10 +9,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Source, Split, cell, not_writable, only, some_at_least, with_mark
+from isogloss.data.corpora import (
+    Layouts,
+    Source,
+    Split,
+    cannot_write,
+    cell,
+    locate,
+    nonempty,
+    only,
+    paths,
+    with_byte_order_mark,
+)
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File, Folder
-from isogloss.data.layouts import Layouts, locate, paths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +39,7 @@ class TaggedCorpus:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place in XTREME's layout."""
+        """Return the path in XTREME's layout."""
         return paths(self.layouts, language, split)[0]
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
@@ -37,22 +47,22 @@ class TaggedCorpus:
         return locate(folder, self.name, self.layouts, language, split)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TaggedSentence]:
         """Read the sentences, numbered from 1; the original layout is known by its file names."""
         file = self.files(source, language, split)[0]
         prefix = "" if file.plain_name.endswith(".tsv") else f"{language}:"
-        return some_at_least(_sentences(file, self.tags, prefix), file.name)
+        return nonempty(_sentences(file, self.tags, prefix), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a file in XTREME's layout."""
-        return with_mark(_lines(only(TaggedSentence, examples, self.name), self.name, self.tags))
+        """Yield the lines of a file in XTREME's layout."""
+        return with_byte_order_mark(_lines(only(TaggedSentence, examples, self.name), self.name, self.tags))
 
 
 def _sentences(file: File, allowed: Collection[str], prefix: str) -> Iterator[TaggedSentence]:
-    """Read the sentences, numbered from 1; every word must begin with the prefix, which is taken off."""
+    """Read the sentences, numbered from 1; every word must begin with the prefix, which is removed."""
     number = 0
     words: list[str] = []
     tags: list[str] = []
@@ -87,7 +97,7 @@ def _lines(sentences: Iterable[TaggedSentence], corpus: str, allowed: Collection
     for sentence in sentences:
         words, tags = len(sentence.words), len(sentence.tags)
         if words != tags or not words or not all(sentence.words):
-            raise not_writable(
+            raise cannot_write(
                 corpus,
                 sentence.id,
                 f"{words} words {sentence.words[:6]} and {tags} tags; expected as many, and no empty word",
@@ -95,7 +105,7 @@ def _lines(sentences: Iterable[TaggedSentence], corpus: str, allowed: Collection
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             if tag not in allowed:
                 known = ", ".join(sorted(allowed))
-                raise not_writable(corpus, sentence.id, f"tag {tag!r}; expected one of {known}")
+                raise cannot_write(corpus, sentence.id, f"tag {tag!r}; expected one of {known}")
             yield f"{cell(word, corpus, sentence.id)}\t{tag}"
         yield ""
 

@@ -5,10 +5,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Source, Split, cell, not_writable, only, some_at_least, with_mark
+from isogloss.data.corpora import (
+    Layouts,
+    Source,
+    Split,
+    cannot_write,
+    cell,
+    locate,
+    nonempty,
+    only,
+    some,
+    with_byte_order_mark,
+)
 from isogloss.data.examples import Example, TextLine
 from isogloss.data.files import File, Folder
-from isogloss.data.layouts import Layouts, locate, some
 from isogloss.data.parallel_text import languages_in, read_rows, verse_split
 
 _TEXTS: Layouts = {
@@ -36,7 +46,7 @@ class RawText:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place of a language's text."""
+        """Return the path of a language's text."""
         return (
             f"rawtext/{language}/train.txt" if split == "train" else f"rawtext/{language}/{split}/{split}.txt"
         )
@@ -46,7 +56,7 @@ class RawText:
         return locate(folder, self.name, _TEXTS, language, split)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
@@ -54,14 +64,14 @@ class RawText:
         return _documents(self.files(source, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a file, an empty one where the document changes."""
-        return with_mark(self._lines(only(TextLine, examples, self.name)))
+        """Yield the lines of a file, an empty one where the document changes."""
+        return with_byte_order_mark(self._lines(only(TextLine, examples, self.name)))
 
     def _lines(self, lines: Iterable[TextLine]) -> Iterator[str]:
         document = None
         for line in lines:
             if not line.text.strip():
-                raise not_writable(self.name, line.id, "its text is empty. Leave it out")
+                raise cannot_write(self.name, line.id, "its text is empty. Leave it out")
             if document not in (None, line.document):
                 yield ""
             document = line.document
@@ -85,7 +95,7 @@ class Bible:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:  # noqa: ARG002
-        """Give the place of a table with one language; the verses know their splits."""
+        """Return the path of a table with one language; the split of a verse follows from its reference."""
         return f"bible/{language}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:  # noqa: ARG002
@@ -102,21 +112,21 @@ class Bible:
         )
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
         """Read the verses of a split; ids are references, as in GEN 1:1."""
         file = self.files(source, language, split)[0]
-        return some_at_least(_verses(file, language, split), file.name)
+        return nonempty(_verses(file, language, split), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
-        """Give the lines of a table with one language."""
+        """Yield the lines of a table with one language."""
         yield f"verse\t{language}"
         seen: set[str] = set()
         for verse in only(TextLine, examples, self.name):
             if not verse.id or verse.id in seen or not verse.text.strip():
-                raise not_writable(self.name, verse.id, "expected a reference of its own and a text")
+                raise cannot_write(self.name, verse.id, "expected a reference of its own and a text")
             seen.add(verse.id)
             yield f"{cell(verse.id, self.name, verse.id)}\t{cell(verse.text, self.name, verse.id)}"
 
@@ -124,7 +134,7 @@ class Bible:
 def _documents(files: list[File]) -> Iterator[TextLine]:
     document = 0
     for file in files:
-        for line in some_at_least(_lines(file, document), file.name):
+        for line in nonempty(_lines(file, document), file.name):
             yield line
             document = line.document
         document += 1

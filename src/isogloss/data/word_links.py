@@ -1,25 +1,35 @@
-"""Word links as text: ``0-0 1-2 2p1``, Pharaoh's format with ``p`` for a link that is only possible.
+"""Word links as text, and their symmetrization (Och & Ney 2003; Koehn et al. 2003, 2005).
 
-A file of Pharaoh's format has the links of a sentence pair on each line, also with scores (0-0:0.93 1-2:0.5).
-Words are counted from 0. A pair without links has an empty line.
+Links read ``0-0 1-2 2p1``: Pharaoh's format, counted from 0, with ``p`` for a link that is only possible. A
+file of Pharaoh's format has the links of a sentence pair on each line, also with scores (0-0:0.93 1-2:0.5);
+the line of a pair without links is empty.
+
+A word aligner links each second word to at most one first word (forward), or each first word to at most one
+second word (backward). Both are sets of (first, second); their intersection is one-to-one.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import insort
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import isfinite
+from typing import Literal, get_args
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora import not_writable
+from isogloss.data.corpora import cannot_write
 from isogloss.data.examples import Translation
 from isogloss.data.files import File
+from isogloss.data.tokenization import tokenize
 
 NO_LINKS = "-"
 """In a table: gold alignments exist, and this pair has no link (an empty cell: none exist)."""
 
-LINKED_WORD = re.compile("[^ \t]+")
-"""What links count as a word: spaces (U+0020) and tabs part words, and no other white space does."""
+_GIVEN_WORD = re.compile("[^ \t]+")
+"""A word of text with gold links: spaces (U+0020) and tabs separate words, and no other white space does."""
+
+Words = tuple[str, ...]
+Links = tuple[tuple[int, int], ...]
 
 _LINK = re.compile(r"([0-9]{1,6})([-p])([0-9]{1,6})")
 
@@ -32,17 +42,29 @@ class Aligned:
     scores: tuple[float, ...] = ()
 
 
-def linked_words(text: str) -> list[str]:
-    """Return the words that links count."""
-    return LINKED_WORD.findall(text)
+def pair_words(pair: Translation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words of both texts: the given ones, else the tokenizer's."""
+    return pair.words or (tokenize(pair.first), tokenize(pair.second))
 
 
 def linked(pair: Translation, text: str, file: File, number: int, first_is: int = 0) -> Translation:
-    """Give the pair its links; ``first_is`` (0 or 1) is how the format counts a sentence's first word."""
-    sizes = len(linked_words(pair.first)), len(linked_words(pair.second))
+    """Return the pair with gold links, which count the words that spaces separate.
+
+    ``first_is`` (0 or 1) is the number of a sentence's first word in the format.
+    """
+    words = tuple(_GIVEN_WORD.findall(pair.first)), tuple(_GIVEN_WORD.findall(pair.second))
+    sure, possible = _links(text, words, file, number, first_is)
+    return replace(pair, links=sure, possible=possible, words=words)
+
+
+def _links(
+    text: str, words: tuple[Words, Words], file: File, number: int, first_is: int = 0
+) -> tuple[Links, Links]:
+    """Read the sure and the possible links of a line."""
+    sizes = len(words[0]), len(words[1])
     sure: list[tuple[int, int]] = []
     possible: list[tuple[int, int]] = []
-    for link in linked_words(text):
+    for link in _GIVEN_WORD.findall(text):
         match = _LINK.fullmatch(link)
         i, j = (int(match[1]) - first_is, int(match[3]) - first_is) if match else (-1, -1)
         if not match or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
@@ -52,7 +74,7 @@ def linked(pair: Translation, text: str, file: File, number: int, first_is: int 
                 f"i-j (or ipj, only possible) from {first_is} for {sizes[0]} and {sizes[1]} words",
             )
         (sure if match[2] == "-" else possible).append((i, j))
-    return replace(pair, links=tuple(sure), possible=tuple(possible))
+    return tuple(sure), tuple(possible)
 
 
 def flipped(pair: Translation) -> Translation:
@@ -63,16 +85,17 @@ def flipped(pair: Translation) -> Translation:
         second=pair.first,
         links=None if pair.links is None else tuple((j, i) for i, j in pair.links),
         possible=tuple((j, i) for i, j in pair.possible),
+        words=None if pair.words is None else pair.words[::-1],
     )
 
 
 def format_links(pair: Translation, corpus: str) -> str:
-    """Write the links, counted from 0."""
-    sizes = len(linked_words(pair.first)), len(linked_words(pair.second))
+    """Format gold links, counted from 0."""
+    sizes = len(_GIVEN_WORD.findall(pair.first)), len(_GIVEN_WORD.findall(pair.second))
     for i, j in (*(pair.links or ()), *pair.possible):
         if pair.links is None or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
             where = f"{sizes[0]} and {sizes[1]} words" if pair.links is not None else "a pair without links"
-            raise not_writable(corpus, repr(pair.id), f"link {i}-{j} in {where}")
+            raise cannot_write(corpus, repr(pair.id), f"link {i}-{j} in {where}")
     if pair.links is None:
         return ""
     links = [*(f"{i}-{j}" for i, j in pair.links), *(f"{i}p{j}" for i, j in pair.possible)]
@@ -80,7 +103,7 @@ def format_links(pair: Translation, corpus: str) -> str:
 
 
 def write_pharaoh(alignments: Iterable[Aligned], *, scores: bool = False) -> Iterator[str]:
-    """Give a line for each pair; ``scores`` are written where there are any, with six digits."""
+    """Yield a line for each pair, with scores (six digits) where there are any and ``scores`` is set."""
     for aligned in alignments:
         links = [f"{i}-{j}" for i, j in aligned.links]
         if scores and aligned.scores:
@@ -108,10 +131,10 @@ def read_pharaoh(file: File, pairs: Iterable[Translation]) -> Iterator[Aligned]:
 
 
 def _aligned(text: str, pair: Translation, file: File, number: int) -> Aligned:
-    links, scores = [], []
-    for part in linked_words(text):
+    links, scores, words = [], [], pair_words(pair)
+    for part in _GIVEN_WORD.findall(text):
         link, colon, score = part.partition(":")
-        (found,) = linked(pair, link, file, number).links or ((-1, -1),)
+        (found,) = _links(link, words, file, number)[0] or ((-1, -1),)
         if found == (-1, -1):
             raise file.broken(number, f"link {part!r}", "i-j; only gold alignments know possible links")
         links.append(found)
@@ -137,3 +160,73 @@ def _score(text: str, part: str, file: File, number: int) -> float:
     if not isfinite(score):
         raise file.broken(number, f"link {part!r}", "i-j:score, as in 0-0:0.93")
     return score
+
+
+Link = tuple[int, int]
+Symmetrization = Literal["intersection", "union", "grow-diag", "grow-diag-final-and", "forward", "backward"]
+
+SYMMETRIZATIONS: tuple[Symmetrization, ...] = get_args(Symmetrization)
+
+_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def symmetrized(
+    forward: Collection[Link], backward: Collection[Link], how: Symmetrization
+) -> tuple[Link, ...]:
+    """Return the symmetrized links of two directions, sorted."""
+    return tuple(sorted(_WAYS[how](set(forward), set(backward))))
+
+
+def grow_diag(forward: set[Link], backward: set[Link]) -> set[Link]:
+    """Grow the intersection by neighbours from the union that have a word without a link.
+
+    Points are visited first word by first word, as often as one is added; straight neighbours come before
+    diagonal ones (Koehn et al. 2005). The result depends on this order, so that exchanging the languages may
+    give other links.
+    """
+    links, union = forward & backward, forward | backward
+    rows, columns = {i for i, _ in links}, {j for _, j in links}
+    grown = True
+    while grown:
+        grown = False
+        points = sorted(links)
+        for place, (i, j) in enumerate(points):  # Points put in further on are visited in the same round.
+            for down, right in _NEIGHBOURS:
+                new = (i + down, j + right)
+                if new in union and new not in links and not (new[0] in rows and new[1] in columns):
+                    _add(new, links, rows, columns)
+                    grown = True
+                    if new > (i, j):
+                        insort(points, new, lo=place + 1)
+    return links
+
+
+def grow_diag_final_and(forward: set[Link], backward: set[Link]) -> set[Link]:
+    """Grow the intersection, then add each direction's links between two words that still have none."""
+    links = grow_diag(forward, backward)
+    rows, columns = {i for i, _ in links}, {j for _, j in links}
+    for direction in (forward, backward):
+        _add_lone(direction, links, rows, columns)
+    return links
+
+
+def _add_lone(direction: Iterable[Link], links: set[Link], rows: set[int], columns: set[int]) -> None:
+    for new in sorted(direction):
+        if new[0] not in rows and new[1] not in columns:
+            _add(new, links, rows, columns)
+
+
+def _add(new: Link, links: set[Link], rows: set[int], columns: set[int]) -> None:
+    links.add(new)
+    rows.add(new[0])
+    columns.add(new[1])
+
+
+_WAYS: dict[Symmetrization, Callable[[set[Link], set[Link]], set[Link]]] = {
+    "intersection": lambda forward, backward: forward & backward,
+    "union": lambda forward, backward: forward | backward,
+    "grow-diag": grow_diag,
+    "grow-diag-final-and": grow_diag_final_and,
+    "forward": lambda forward, _: forward,
+    "backward": lambda _, backward: backward,
+}

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 from isogloss.core.rows import Gap, Score, SeedSpread
-from isogloss.data.prediction_table import Predictions
+from isogloss.data.result_files import Predictions
 from isogloss.diagnostics.setting import MeasureSetting, main_scores, role_of
 from isogloss.metrics.estimates import mean_std
 from isogloss.tasks import all_measures

@@ -11,7 +11,7 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.rows import Score
 from isogloss.data.examples import Translation
-from isogloss.data.prediction_table import Predictions
+from isogloss.data.result_files import Predictions
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.parallel_text import ParallelText
 

@@ -13,7 +13,7 @@ from isogloss.core.run_parts import Optimization
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation, read_examples
 from isogloss.data.files import disk_file
-from isogloss.data.prediction_table import Predictions
+from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources
 from isogloss.data.word_links import read_pharaoh
 from isogloss.experiments.encoder_runs import Align, Encoder, Pretrained

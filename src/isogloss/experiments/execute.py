@@ -17,14 +17,11 @@ from isogloss.core.records import Record, Row
 from isogloss.core.rows import Parameters, as_row
 from isogloss.core.seeds import derive
 from isogloss.core.version import VERSION
-from isogloss.data.built_in import built_in_size
-from isogloss.data.corpora import Split
-from isogloss.data.examples import Example, TextLine, Translation
-from isogloss.data.layouts import is_translation
-from isogloss.data.prediction_table import PREDICTIONS, write_predictions
-from isogloss.data.questions import repairs_told
-from isogloss.data.shots import subsample
-from isogloss.data.sources import Sources
+from isogloss.data.corpora import Split, is_translation
+from isogloss.data.examples import Example, TextLine, Translation, subsample
+from isogloss.data.questions import repairs_message
+from isogloss.data.result_files import PREDICTIONS, write_predictions
+from isogloss.data.sources import Sources, built_in_size
 from isogloss.encoders import save_model
 from isogloss.encoders.language_modules import parameter_counts
 from isogloss.experiments.alignments import align
@@ -165,7 +162,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
 
     def read(language: str, split: Split, count: int) -> list[Example]:
         found = context.examples(run, language, split, count)
-        repairs[repairs_told(found, f"{run.corpus} {language} {split}")] = None
+        repairs[repairs_message(found, f"{run.corpus} {language} {split}")] = None
         return found
 
     setting = Setting(

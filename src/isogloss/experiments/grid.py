@@ -8,8 +8,7 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Optimization
 from isogloss.data import CORPORA
-from isogloss.data.corpora import Split
-from isogloss.data.layouts import is_translation
+from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments

@@ -6,8 +6,7 @@ from typing import Any, cast
 
 from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.core.languages import check_language, language_of_text
-from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.layouts import is_translation
+from isogloss.data.corpora import SPLITS, Split, is_translation
 from isogloss.data.parallel_examples import check_parallel
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic

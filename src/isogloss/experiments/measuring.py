@@ -13,8 +13,7 @@ from isogloss.core.identity import identity
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.data.examples import Example, TextLine, Translation
-from isogloss.data.prediction_table import Predictions
-from isogloss.data.tensor_file import ENDING, write_tensors
+from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer
 from isogloss.encoders.loading import fastest_attention

@@ -10,8 +10,13 @@ from isogloss.core.errors import RunError
 from isogloss.core.rows import TranslatedSplit, as_row
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation, write_examples
-from isogloss.data.label_projection import AnswerSearch, Carried, Way, translate_examples
-from isogloss.data.translated_text import Translated
+from isogloss.data.label_projection import (
+    AnswerSearch,
+    Translated,
+    TranslatedExamples,
+    Way,
+    translate_examples,
+)
 from isogloss.encoders import save_model
 from isogloss.experiments.context import EXAMPLES, RunContext, RunResult
 from isogloss.experiments.runs import TrainTranslator, Translate
@@ -106,7 +111,7 @@ def _links(
     return (one.links for one in aligner.align(setting))
 
 
-def _row(run: Translate, originals: Sequence[Example], carried: Carried) -> TranslatedSplit:
+def _row(run: Translate, originals: Sequence[Example], carried: TranslatedExamples) -> TranslatedSplit:
     row = TranslatedSplit(
         examples=len(originals),
         translated=len(carried.examples),
@@ -127,7 +132,7 @@ def _row(run: Translate, originals: Sequence[Example], carried: Carried) -> Tran
     )
 
 
-def _warnings(where: str, originals: int, carried: Carried) -> Iterator[str]:
+def _warnings(where: str, originals: int, carried: TranslatedExamples) -> Iterator[str]:
     if carried.lost:
         yield (
             f"{where}: the answers to {len(carried.lost)} of {originals} questions were not found again "

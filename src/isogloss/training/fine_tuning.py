@@ -15,8 +15,7 @@ from torch import nn
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Optimization
 from isogloss.core.seeds import derive
-from isogloss.data.examples import Example
-from isogloss.data.shots import Per, shots
+from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate

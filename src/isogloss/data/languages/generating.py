@@ -8,10 +8,9 @@ from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Translation
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.family import Language, find_language
-from isogloss.data.languages.inference import inference_pairs
 from isogloss.data.languages.lexicon import Lexicon, lexicon
-from isogloss.data.languages.paraphrases import paraphrase_pairs
 from isogloss.data.languages.questions import questions
+from isogloss.data.languages.sentence_pairs import inference_pairs, paraphrase_pairs
 from isogloss.data.languages.sentences import bitext, parsed_sentences, tagged_sentences, text_lines
 
 SIZES: dict[str, dict[str, int]] = {
@@ -38,7 +37,7 @@ GENERATORS: dict[str, Callable[[Lexicon, Draws], Iterator[Example]]] = {
 
 
 def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0) -> Iterator[Example]:
-    """Give the examples of one split, made as they are taken.
+    """Yield the examples of one split, made as they are taken.
 
     Test and dev splits say the same in every language, in the same order under the same ids; training
     splits and running text do not.
@@ -54,7 +53,7 @@ def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0
 def translations(
     first: str | Language, second: str | Language, split: str, *, seed: int = 0, corpus: str = "bitext"
 ) -> Iterator[Translation]:
-    """Give bitext with gold word links, made as it is taken; "bitext-large" begins as "bitext" does.
+    """Yield bitext with gold word links, made as it is taken; "bitext-large" begins as "bitext" does.
 
     Texts are words separated by spaces, punctuation apart, in Han-like scripts too, so that links count
     words. Dev and test splits say the same in every pair of languages.

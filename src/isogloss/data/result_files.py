@@ -1,11 +1,13 @@
-"""What models predicted, example by example, as a Parquet file beside the record of their scores.
+"""Files beside a record: predictions as Parquet, tensors as safetensors; equal content gives equal bytes.
 
-One line an example and language: its id, what was predicted (as JSON), and what it adds to each measure, in
-two columns named after it, as in ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). A language
-is a row group, so that one can be read without the others. The same predictions give the same bytes.
+Predictions have one row an example and language: its id, the prediction (as JSON), and its contribution to
+each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). Each
+language is a row group, so that one can be read without the others. The description of tensors is one JSON
+object in the file's metadata.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import numpy.typing as npt
 
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import StorageError
-from isogloss.core.records import write_bytes
+from isogloss.core.records import Value, write_bytes
 
 PREDICTIONS = "predictions.parquet"
 
@@ -39,7 +41,7 @@ class Predictions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class StoredPredictions:
     """What was kept of one language: the ids, and part and whole [example] of each measure."""
 
     ids: tuple[str, ...]
@@ -68,7 +70,7 @@ def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
     write_bytes(path, buffer.getvalue().to_pybytes())
 
 
-def read_predictions(path: Path) -> dict[str, Kept]:
+def read_predictions(path: Path) -> dict[str, StoredPredictions]:
     """Read ids and contributions by language, without the predictions themselves.
 
     StorageError, saying how to make it again, where the file is damaged.
@@ -102,11 +104,46 @@ def _table(one: Predictions) -> Any:
     return pa.table(columns)
 
 
-def _kept(table: Any) -> Kept:
+def _kept(table: Any) -> StoredPredictions:
     names = [name.removesuffix(PART) for name in table.column_names if name.endswith(PART)]
-    return Kept(
+    return StoredPredictions(
         ids=tuple(table["id"].to_pylist()),
         measures={
             name: (table[f"{name}{PART}"].to_numpy(), table[f"{name}{WHOLE}"].to_numpy()) for name in names
         },
     )
+
+
+ENDING = ".safetensors"
+ABOUT = "about"
+"""The one key of the metadata: the format keeps no order among several."""
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, npt.NDArray[np.generic]], about: Mapping[str, Value]
+) -> None:
+    """Write the file, whole or not at all."""
+    from safetensors.numpy import save
+
+    arrays = {name: np.asarray(tensors[name], order="C") for name in sorted(tensors)}
+    text = json.dumps(dict(about), sort_keys=True, ensure_ascii=False, allow_nan=False)
+    write_bytes(path, save(arrays, metadata={ABOUT: text}))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, npt.NDArray[np.generic]], dict[str, Value]]:
+    """Read a file that ``write_tensors`` wrote: the tensors by name, and what they are about.
+
+    StorageError, saying how to make it again, where it is damaged or not there.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            about = json.loads((file.metadata() or {})[ABOUT])
+            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise StorageError(
+            f"{path}: these tensors cannot be read ({' '.join(str(error).split())}). Delete the folder's "
+            f"record.json and run again; only this run is repeated."
+        ) from error
+    return tensors, about
