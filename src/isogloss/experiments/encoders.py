@@ -27,6 +27,7 @@ from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrai
 from isogloss.experiments.recipe import (
     AdjustTable,
     EncoderTable,
+    GridTable,
     PretrainTable,
     Recipe,
     Table,
@@ -364,3 +365,27 @@ def has_dev(sources: Sources, corpus: str, language: str) -> bool:
     except DataError:
         return False
     return True
+
+
+def seeds_for(grid: GridTable, encoder: Encoder, built: Mapping[Encoder, str], where: str) -> tuple[int, ...]:
+    """Return the seeds an encoder is fine-tuned with: all, or its own where there is one encoder for each."""
+    there = _pretraining_seeds(encoder, built)
+    if len(there) < 2:
+        return grid.seeds
+    for seed in grid.seeds:
+        if seed not in there:
+            raise ConfigError(
+                f"{where}: grid.seeds: {seed}: a model starts from the encoder of its own seed, and "
+                f"{built[encoder]!r} is pretrained with {', '.join(map(str, sorted(there)))}. Name these."
+            )
+    first = encoder.original
+    return tuple(seed for seed in grid.seeds if isinstance(first, Pretrain) and seed == first.seed)
+
+
+def _pretraining_seeds(encoder: Encoder, built: Mapping[Encoder, str]) -> frozenset[int]:
+    """Return the seeds of the encoders that differ from this one in the seed of their pretraining alone."""
+    first = encoder.original
+    if not isinstance(first, Pretrain):
+        return frozenset()
+    others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
+    return frozenset(other.seed for other in others if replace(other, seed=first.seed) == first)
