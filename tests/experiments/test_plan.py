@@ -15,20 +15,9 @@ from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe import read_recipe
 from isogloss.experiments.runs import FineTune, Measure, needs
 from isogloss.training.inputs import examples_of
-from tiny import MODELS, RUNS, TINY, tiny
+from tiny import MODELS, RUNS, TINY
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture
-def plan(tmp_path):
-    """Plan the tiny recipe with changes; dots in keys are written as two underscores."""
-
-    def runs(text=TINY, out=tmp_path / "runs", data=None, scale="", **changes):
-        named = {key.replace("__", "."): value for key, value in changes.items()}
-        return plan_recipe(str(tiny(tmp_path, text)), out=out, data=data, scale=scale, changes=named).runs
-
-    return runs
 
 
 def models(runs):
@@ -223,7 +212,9 @@ def test_of_several_corpora_those_with_treebanks_take_the_choice(plan):
 def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
     text = TINY + '[[measure]]\nname = "run-variance"\n'
     ids = sorted(identity(run) for run in plan(text))
-    assert ids == sorted(identity(run) for run in plan(text, out=tmp_path / "elsewhere"))
+    assert ids == sorted(
+        identity(run) for run in plan_recipe(str(tiny(tmp_path, text)), out=tmp_path / "elsewhere").runs
+    )
     assert ids == sorted(identity(run) for run in plan(text, title="Another", grid__targets=["qad", "qab"]))
     assert ids == sorted(identity(run) for run in plan(text, grid__seeds=[1, 0]))
     grid = text.partition("[grid]\n")[2].partition("\n\n")[0]
