@@ -15,7 +15,7 @@ from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe import read_recipe
 from isogloss.experiments.runs import FineTune, Measure, needs
 from isogloss.training.inputs import examples_of
-from tiny import MODELS, RUNS, TINY
+from tiny import MODELS, RUNS, TINY, tiny
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
