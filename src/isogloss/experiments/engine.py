@@ -44,7 +44,7 @@ from isogloss.experiments.translations import fetch_translators
 from isogloss.training.distributed import barrier, is_main_process, main_process_first
 
 LOOK_AGAIN = 0.2
-"""Seconds between looks at what the processes tell, and at whether the parent still lives."""
+"""Seconds between polls of the processes' progress and of the parent's life."""
 
 
 Announce = Callable[[Run, int, int], None]
@@ -61,7 +61,7 @@ def make_planned(
 ) -> Outcome:
     """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for).
 
-    What is damaged counts as missing.
+    Damaged runs count as missing.
     """
     damaged = set_damage_aside(planned.store, planned.runs)
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
@@ -93,7 +93,7 @@ def _fetch(runs: Sequence[Run]) -> None:
 
 
 def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -> None:
-    """Read what will be read from disk once, so that a broken line is found before anything trains."""
+    """Read every split on disk once, so that a broken line is found before anything trains."""
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
     on_disk = [split for split in splits if not is_built_in(split.language[:3])]
     for done, split in enumerate(on_disk):
@@ -113,7 +113,7 @@ def default_jobs(runs: Sequence[Run], threads: int = 1) -> int:
 
 
 def _width(runs: Sequence[Run]) -> int:
-    """Return the most runs that are equally far from those that need none of the others."""
+    """Return the largest number of runs at the same depth of the graph."""
     depths: dict[str, int] = {}
     for run in runs:  # What a run needs stands before it.
         below = [depths[key] for key in map(identity, needs(run)) if key in depths]
@@ -176,7 +176,7 @@ def run_in_processes(context: RunContext, runs: Sequence[Run], announce: Announc
 
 
 def of_script(runs: Sequence[Run]) -> str:
-    """Name a part of the runs whose class only the script that was started knows, if there is one."""
+    """Return the name of a class among the runs' parts that the started script defines; empty if none."""
     return next(filter(None, map(_of_script, runs)), "")
 
 
@@ -203,7 +203,7 @@ def _missing(context: RunContext, runs: Sequence[Run], outcome: Outcome) -> list
 
 
 def _ready(context: RunContext, waiting: list[Run], outcome: Outcome) -> list[Run]:
-    """List the waiting runs whose needs are finished; drop those that can never be."""
+    """List the waiting runs whose needs are finished; drop those that need a failed run."""
     for run in list(waiting):
         if _blocked(context, run, outcome):
             waiting.remove(run)
@@ -219,7 +219,7 @@ def _blocked(context: RunContext, run: Run, outcome: Outcome) -> bool:
 
 
 def _collect(context: RunContext, running: dict[Future[None], Run], outcome: Outcome) -> None:
-    """Note what ended; an error that is every run's ends everything."""
+    """Collect ended runs; an error that concerns all runs is raised."""
     ended, _ = wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED)
     for future in ended:
         run = running.pop(future)
@@ -250,7 +250,7 @@ _channel: "list[Queue[Progress]]" = []
 
 @contextmanager
 def _main_left_alone() -> Iterator[None]:
-    """Keep a new process from running the user's script again: it needs nothing of that."""
+    """Keep new processes from running the user's script again."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -260,7 +260,7 @@ def _main_left_alone() -> Iterator[None]:
 
 
 def _begin(told: "Queue[Progress]", parent: int) -> None:
-    """Prepare a process: its channel, and an end when the parent dies."""
+    """Set up a process: its channel, and its end when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends the others.
     _channel[:] = [told]
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -281,7 +281,7 @@ def _make(context: RunContext, run: Run) -> None:
 
 
 def excusable() -> tuple[type[Exception], ...]:
-    """Errors of one run that leave the others possible: all but those of the disk, which are everyone's."""
+    """Return the errors of one run that leave the others possible: all but those of the disk."""
     return ConfigError, DataError, ModelError, RunError, torch.OutOfMemoryError
 
 
@@ -292,7 +292,7 @@ def _fail(context: RunContext, run: Run, outcome: Outcome, error: Exception) -> 
 
 @dataclass(frozen=True)
 class Together:
-    """What became of the encoders, and how many runs of the plan have no record yet."""
+    """The outcome of the encoders, and how many runs of the plan have no record yet."""
 
     outcome: Outcome
     left: int
@@ -333,7 +333,7 @@ def pretrain_together(
 
 
 def _help(context: RunContext, runs: Sequence[Run]) -> Outcome:
-    """Compute beside the first process; what ends a run there ends it here too."""
+    """Compute along with the first process; what ends a run there ends it here too."""
     outcome = Outcome()
     for run in runs:
         try:

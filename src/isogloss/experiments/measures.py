@@ -52,7 +52,7 @@ CHOICE = {
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureRequest:
-    """What one [[measure]] table asks for, and the encoders and models it asks it of."""
+    """What one [[measure]] table asks for, with the encoders and cells it may measure."""
 
     diagnostic: Diagnostic
     choice: MeasureTable

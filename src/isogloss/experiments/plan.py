@@ -55,7 +55,7 @@ class Planned:
         self.store.write_plan(self.runs, {**about, "labels": labels, "asked": self.asked})
 
     def title(self, run: Run) -> str:
-        """Say what a run is, and, where there are several encoders, which of them it is about."""
+        """Return a run's title and, where there are several encoders, the labels of its own."""
         labels = [self.encoders[one] for one in _encoders_in(run) if one in self.encoders]
         several = len(set(self.encoders.values())) > 1
         about = ", ".join(dict.fromkeys(labels)) if several else ""
