@@ -1,5 +1,6 @@
 """A whole experiment in a few seconds: 12 runs on the built-in languages, with the shipped encoder."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -104,3 +105,8 @@ def body() -> dict[str, Any]:
 def of(kind: type | str, runs: Iterable[Any]) -> list[Any]:
     """Pick the runs of a class, or the records of a kind."""
     return [one for one in runs if (one.kind == kind if isinstance(kind, str) else isinstance(one, kind))]
+
+
+def lines(text: str) -> list[str]:
+    """List the lines of a table, indented ones joined to the one before."""
+    return re.sub(r"\n +", " ", text.strip()).splitlines()
