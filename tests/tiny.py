@@ -1,7 +1,8 @@
 """A whole experiment in a few seconds: 12 runs on the built-in languages, with the shipped encoder."""
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,13 @@ def changed(**changes: Any) -> Mapping[str, Any]:
 def body() -> dict[str, Any]:
     """Give the recipe as plain data."""
     return tomllib.loads(TINY)
+
+
+def of(kind: type | str, runs: Iterable[Any]) -> list[Any]:
+    """Pick the runs of a class, or the records of a kind."""
+    return [one for one in runs if (one.kind == kind if isinstance(kind, str) else isinstance(one, kind))]
+
+
+def lines(text: str) -> list[str]:
+    """List the lines of a table, indented ones joined to the one before."""
+    return re.sub(r"\n +", " ", text.strip()).splitlines()

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Study:
-    """A folder of runs that were made: what they measured, and their report."""
+    """A folder of runs: their measurements and their report."""
 
     out: Path
 
     @cached_property
     def measurements(self) -> "Measurements":
-        """All that is in the folder, read once."""
+        """All measurements in the folder, read once."""
         from isogloss.reports.measurements import read_measurements
 
         return read_measurements(self.out)
@@ -54,7 +54,7 @@ class Study:
         return self.measurements.frame(name)
 
     def report(self) -> "Report":
-        """Write the report, as far as it is not there, and say where it is and what was found."""
+        """Write the report where it is missing or outdated; return where it is and what it found."""
         from isogloss.reports import write_report
 
         return write_report(self.out)
@@ -62,7 +62,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Result:
-    """What running a recipe gave."""
+    """The result of running a recipe."""
 
     out: Path
     outcome: Outcome
@@ -81,7 +81,7 @@ class Result:
 
 
 def read(out: str | Path) -> Study:
-    """Read a folder of runs that were made; ConfigError where there is neither a plan nor a record."""
+    """Read a folder of runs; ConfigError where there is neither a plan nor a record."""
     study = Study(Path(out))
     _ = study.measurements
     return study
@@ -133,10 +133,10 @@ def finished(
     changes: Mapping[str, Any] | None = None,
     scale: str = "",
 ) -> Result | None:
-    """Return what running a recipe gave before; None unless all of it is there and nothing changed since.
+    """Return the result of an earlier run of a recipe; None unless it is complete and nothing changed since.
 
-    Neither torch is imported nor anything written. Looked at are recipe, changes, scale, the package, the
-    files of the data and of whatever the recipe names, all records, and what the report wrote.
+    Does not import torch, and writes nothing. Compares the recipe, changes, scale, the package, the files of
+    the data and of whatever the recipe names, all records, and the report.
     """
     if launched():
         return None
@@ -154,16 +154,16 @@ def finished(
 
 
 SEVERAL = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
-"""Where launchers say how many processes they started (as Accelerate reads it)."""
+"""Environment variables in which launchers say how many processes they started (as Accelerate reads them)."""
 
 
 def launched() -> bool:
-    """Tell whether a launcher started this process as one of several, as far as the environment says."""
+    """Return whether, by the environment, a launcher started this process as one of several."""
     return any(os.environ.get(name, "1") != "1" for name in SEVERAL)
 
 
 def refuse_several_processes() -> None:
-    """Raise ConfigError where several processes were started to do the work of one."""
+    """Raise ConfigError where several processes were started for the work of one."""
     from isogloss.training.distributed import world_size
 
     if world_size() > 1:

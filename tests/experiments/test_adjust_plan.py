@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.experiments.encoder_runs import Adjust, Align
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, Measure, needs
+from tiny import of
 
 RECIPE = """
 title = "Adjust"
@@ -45,31 +45,6 @@ corpus = "bitext"
 split = "test"
 languages = ["qaa", "qad"]
 """
-
-
-@pytest.fixture
-def plan(tmp_path):
-    def runs(text=RECIPE, **changes):
-        path = tmp_path / "adjust.toml"
-        path.write_text(text)
-        named = {key.replace("__", "."): value for key, value in changes.items()}
-        return plan_recipe(str(path), out=tmp_path / "runs", changes=named).runs
-
-    return runs
-
-
-@pytest.fixture
-def refused(plan):
-    def message(**changes):
-        with pytest.raises(ConfigError) as error:
-            plan(**changes)
-        return str(error.value)
-
-    return message
-
-
-def of(kind, runs):
-    return [run for run in runs if isinstance(run, kind)]
 
 
 def test_each_size_makes_an_encoder_and_aligns_each_pair_once(plan):

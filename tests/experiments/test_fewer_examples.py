@@ -2,11 +2,11 @@
 
 import pytest
 
-import isogloss
 from isogloss.data.sources import built_in_size
 from isogloss.experiments.execute import fewer_in_plan
 from isogloss.experiments.plan import plan_recipe
-from tiny import changed, tiny
+from isogloss.experiments.runs import FineTune
+from tiny import changed, of, tiny
 
 RECIPE = """
 title = "More than there are"
@@ -41,28 +41,22 @@ SCORED = [
 BITEXT = "asked for 600 development examples of qaa-qab in bitext: there are 500; all were read."
 
 
-def planned(folder, **changes):
-    return plan_recipe(str(tiny(folder, RECIPE)), out=folder / "runs", changes=changed(**changes)).runs
+def test_a_plan_says_each_once(plan):
+    assert sorted(fewer_in_plan(plan())) == sorted([DEV, *SCORED, BITEXT])
 
 
-def test_a_plan_says_each_once(tmp_path):
-    assert sorted(fewer_in_plan(planned(tmp_path))) == sorted([DEV, *SCORED, BITEXT])
-
-
-def test_all_and_as_many_as_there_are_is_not_more(tmp_path):
+def test_all_and_as_many_as_there_are_is_not_more(plan):
     there = {"grid__examples": built_in_size("ud", "qaa", "train"), "grid__dev_examples": 0}
-    runs = [run for run in planned(tmp_path, **there) if run.name == "fine-tune"]
+    runs = of(FineTune, plan(**there))
     assert fewer_in_plan(runs) == []
-    more = planned(tmp_path, grid__examples=there["grid__examples"] + 1, grid__dev_examples=400)
-    (told,) = fewer_in_plan([run for run in more if run.name == "fine-tune"])
+    more = plan(grid__examples=there["grid__examples"] + 1, grid__dev_examples=400)
+    (told,) = fewer_in_plan(of(FineTune, more))
     assert told == "asked for 3,001 training examples of qaa in ud: there are 3,000; all were read."
 
 
 @pytest.mark.slow
-def test_records_say_what_was_not_there(tmp_path):
-    result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", jobs=1)
-    assert not result.outcome.failed
-    told = {record.kind + record.title.partition(":")[0]: record.warnings for record in result.records}
+def test_records_say_what_was_not_there(made):
+    told = {record.kind + record.title.partition(":")[0]: record.warnings for record in made.records}
     assert DEV in told["fine-tunesource-only"]
     assert told["measurescores"] == tuple(SCORED)
     assert told["measurecka"] == (BITEXT,)

@@ -3,7 +3,6 @@
 import pytest
 import transformers
 
-import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content, identity
 from isogloss.core.run_parts import Architecture, Modules
@@ -12,11 +11,10 @@ from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders.language_modules import modules_of
 from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.encoders import mapped_languages, module_languages, reads
-from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, Measure
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.using import load_model
-from tiny import changed, tiny
+from tiny import of
 
 RECIPE = """
 title = "Modules"
@@ -93,46 +91,41 @@ def test_an_encoder_with_modules_reads_its_languages_alone():
         assert reads(pretrain(any_language), "qab", {})
 
 
-def test_languages_without_modules_are_refused_when_the_recipe_is_read(tmp_path):
-    recipe = str(tiny(tmp_path, RECIPE))
-    (encoder,) = {run for run in plan_recipe(recipe).runs if isinstance(run, Pretrain)}
+def test_languages_without_modules_are_refused_when_the_recipe_is_read(plan, refused):
+    (encoder,) = set(of(Pretrain, plan()))
     assert encoder.modules == Modules(kind="adapter")
-    message = (
-        r"'adapter' has modules for each language, and none for 'qab'.* Known: qaa, qad. Pretrain it with"
-    )
-    with pytest.raises(ConfigError, match=message):
-        plan_recipe(recipe, changes=changed(grid__targets=["qad", "qab"]))
-    measure = {"name": "retrieval", "corpus": "bitext", "languages": ["qaa", "qab"]}
-    with pytest.raises(ConfigError, match=r"measure\[0\]: encoder .* none for 'qab'"):
-        plan_recipe(recipe, changes={"measure": [measure]})
-    scored = {"name": "scores", "languages": ["qaa", "qab"]}
-    with pytest.raises(ConfigError, match=r"measure\[0\]: encoder .* none for 'qab'"):
-        plan_recipe(recipe, changes={"measure": [scored]})
-    adjust = {"name": "cross-lingual-adjustment", "bitext": "bitext", "pairs": ["qaa-qab"]}
-    with pytest.raises(ConfigError, match=r"adjust\[0\]: pairs: encoder 'adapter' .* none for 'qab'"):
-        plan_recipe(recipe, changes={"adjust": [{**adjust, "start": "adapter"}]})
+    said = refused(grid__targets=["qad", "qab"])
+    assert "'adapter' has modules for each language, and none for 'qab'." in said
+    assert "Known: qaa, qad. Pretrain it with" in said
+    for table in ({"name": "retrieval", "corpus": "bitext"}, {"name": "scores"}):
+        said = refused(measure=[{**table, "languages": ["qaa", "qab"]}])
+        assert "measure[0]: encoder " in said
+        assert "none for 'qab'" in said
+    adjust = {
+        "name": "cross-lingual-adjustment",
+        "bitext": "bitext",
+        "pairs": ["qaa-qab"],
+        "start": "adapter",
+    }
+    assert "adjust[0]: pairs: encoder 'adapter' has" in refused(adjust=[adjust])
 
 
-def test_a_fallback_reads_what_has_no_modules(tmp_path):
+def test_a_fallback_reads_what_has_no_modules(plan):
     text = RECIPE.replace('kind = "adapter"', 'kind = "adapter", fallback = "qaa"')
     assert text != RECIPE
-    runs = plan_recipe(str(tiny(tmp_path, text)), changes=changed(grid__targets=["qad", "qab"])).runs
-    assert {run.languages for run in runs if isinstance(run, Measure)} >= {("qaa", "qab", "qad")}
+    measured = of(Measure, plan(text, grid__targets=["qad", "qab"]))
+    assert {run.languages for run in measured} >= {("qaa", "qab", "qad")}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("modules")
-    return isogloss.run(str(tiny(folder, RECIPE)), out=folder / "runs")
-
-
-def records(made, kind):
-    return [one for one in made.records if one.kind == kind]
+def rows(made, diagnostic):
+    return [
+        row for one in of("measure", made.records) if one.title.startswith(diagnostic) for row in one.rows
+    ]
 
 
 @pytest.mark.slow
 def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(made):
-    (record,) = records(made, "pretrain")
+    (record,) = of("pretrain", made.records)
     model = load_encoder(made.out / record.id / "model")
     assert modules_of(model).languages == ("qaa", "qad")
     counts = {row["language"]: row["parameters"] for row in record.rows if "parameters" in row}
@@ -145,26 +138,31 @@ def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(ma
 
 @pytest.mark.slow
 def test_its_models_are_scored_and_mixed_in_each_language(made):
-    models = {one.run["method"]["kind"]: one.id for one in records(made, FineTune.name)}
-    scores = [row for one in records(made, "measure") if one.title.startswith("scores") for row in one.rows]
+    models = {one.run["method"]["kind"]: one.id for one in of(FineTune.name, made.records)}
+    scores = [
+        row for one in of("measure", made.records) if one.title.startswith("scores") for row in one.rows
+    ]
     assert {(row["model"], row["language"]) for row in scores} == {
         (models[method], code) for method in ("source-only", "bilingual") for code in ("qaa", "qad")
     }
     path = [
-        row for one in records(made, "measure") if one.title.startswith("interpolation") for row in one.rows
+        row
+        for one in of("measure", made.records)
+        if one.title.startswith("interpolation")
+        for row in one.rows
     ]
     for row in path:
         end = row["start"] if row["alpha"] == 0.0 else row["end"]
         at = end, row["language"], row["metric"]
         (scored,) = [r for r in scores if (r["model"], r["language"], r["metric"]) == at]
         assert row["score"] == scored["score"]
-    cka = [one for one in records(made, "measure") if one.title.startswith("cka")]
+    cka = [one for one in of("measure", made.records) if one.title.startswith("cka")]
     assert len(cka) == 3 and all(one.rows for one in cka)
 
 
 @pytest.mark.slow
 def test_its_models_are_used_in_a_language(made):
-    run = next(one.id for one in records(made, FineTune.name) if one.title.startswith("bilingual"))
+    run = next(one.id for one in of(FineTune.name, made.records) if one.title.startswith("bilingual"))
     model = load_model(made.out / run, precision="float32")
     dev = Sources().examples("ud", "qad", "dev", examples=8)
     assert len(model.predict(dev, language="qad")) == 8

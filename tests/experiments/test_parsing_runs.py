@@ -1,16 +1,14 @@
 """A recipe for parsing, from its plan to records, on the built-in languages."""
 
-import pytest
 import torch
 
 import isogloss
 from isogloss.data import CORPORA
 from isogloss.data.sources import BuiltInLanguages
-from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune
 from isogloss.tasks import TASKS
 from isogloss.tasks.spanning_tree import is_tree
-from tiny import tiny
+from tiny import of
 
 RECIPE = """
 title = "Tiny parser"
@@ -43,31 +41,19 @@ alphas = [0.0, 1.0]
 """
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("parsing")
-    return isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1)
+def test_a_parsing_recipe_is_planned(plan):
+    assert [run.task for run in of(FineTune, plan())] == ["parsing", "parsing"]
 
 
-def records(result, kind):
-    return [record for record in result.records if record.kind == kind]
-
-
-def test_a_parsing_recipe_is_planned(tmp_path):
-    runs = plan_recipe(str(tiny(tmp_path, RECIPE)), out=tmp_path / "runs").runs
-    assert [run.task for run in runs if isinstance(run, FineTune)] == ["parsing", "parsing"]
-
-
-def test_a_parsing_recipe_runs_and_learns(result):
-    assert not result.outcome.failed
-    for record in records(result, "fine-tune"):
+def test_a_parsing_recipe_runs_and_learns(made):
+    for record in of("fine-tune", made.records):
         scores = [row["score"] for row in record.rows if row.get("metric") == "las"]
         assert 0 <= min(scores) < max(scores) <= 1
 
 
-def test_scores_and_ends_of_the_path_agree(result):
-    rows = [row for record in records(result, "measure") for row in record.rows]
-    models = {record.run["method"]["kind"]: record.id for record in records(result, "fine-tune")}
+def test_scores_and_ends_of_the_path_agree(made):
+    rows = [row for record in of("measure", made.records) for row in record.rows]
+    models = {record.run["method"]["kind"]: record.id for record in of("fine-tune", made.records)}
     scores = {(row["model"], row["language"]): row["score"] for row in rows if row.get("main")}
     ends = {(row["alpha"], row["language"]): row["score"] for row in rows if "alpha" in row}
     for language in ("qaa", "qab"):
@@ -75,9 +61,9 @@ def test_scores_and_ends_of_the_path_agree(result):
         assert ends[1.0, language] == scores[models["bilingual"], language]
 
 
-def test_a_finished_parser_is_loaded_and_parses(result):
-    run = records(result, "fine-tune")[0].id
-    model = isogloss.load_model(result.out / run)
+def test_a_finished_parser_is_loaded_and_parses(made):
+    run = of("fine-tune", made.records)[0].id
+    model = isogloss.load_model(made.out / run)
     dev = list(CORPORA["ud"].read(BuiltInLanguages(), "qab", "dev"))[:5]
     trees = model.predict(dev)
     assert all(
@@ -87,10 +73,10 @@ def test_a_finished_parser_is_loaded_and_parses(result):
     assert 0 <= model.score(dev) <= 1
 
 
-def test_transformers_loads_the_encoder_of_a_finished_parser(result):
+def test_transformers_loads_the_encoder_of_a_finished_parser(made):
     from transformers import AutoModel
 
-    folder = result.out / records(result, "fine-tune")[0].id / "model"
+    folder = made.out / of("fine-tune", made.records)[0].id / "model"
     encoder = AutoModel.from_pretrained(folder)
     ours = TASKS["parsing"].head(folder, seed=0).base_model.state_dict()
     theirs = encoder.state_dict()

@@ -13,10 +13,11 @@ from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.execute import ONE_IN, PretrainingText
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, Measure
+from tiny import of
 
 PAPER = Path(__file__).parents[2] / "examples" / "pretrain_paper.toml"
 
-STUDY = """
+RECIPE = """
 title = "Mono or joint?"
 
 [[encoder]]
@@ -71,17 +72,6 @@ encoders = ["joint"]
 """
 
 
-@pytest.fixture
-def planned(tmp_path):
-    def make(text=STUDY, **changes):
-        path = tmp_path / "study.toml"
-        path.write_text(text, encoding="utf-8")
-        named = {key.replace("__", "."): value for key, value in changes.items()}
-        return plan_recipe(str(path), out=tmp_path / "runs", changes=named)
-
-    return make
-
-
 LINES = [f"mstari wa {number}" for number in range(250)]
 
 
@@ -93,10 +83,6 @@ def swahili(tmp_path):
     return Sources(str(tmp_path))
 
 
-def kinds(planned, kind):
-    return [run for run in planned.runs if isinstance(run, kind)]
-
-
 # Labels
 
 
@@ -105,7 +91,7 @@ def test_methods_and_measurements_choose_encoders_by_label(planned):
     labels = plan.encoders
     assert sorted(labels.values()) == ["joint", "mono-qaa", "mono-qab"]
     trained = {
-        (labels[run.encoder], run.method.name, run.source, run.target) for run in kinds(plan, FineTune)
+        (labels[run.encoder], run.method.name, run.source, run.target) for run in of(FineTune, plan.runs)
     }
     assert trained == {
         ("joint", "source-only", ("qaa",), ()),
@@ -118,7 +104,7 @@ def test_methods_and_measurements_choose_encoders_by_label(planned):
             *(labels[getattr(part, "encoder", part)] for part in one.subjects),
             one.languages,
         )
-        for one in kinds(plan, Measure)
+        for one in of(Measure, plan.runs)
     ]
     assert looked_at == [
         ("scores", "joint", ("qaa", "qab")),
@@ -134,13 +120,13 @@ def test_titles_of_a_plan_say_which_encoder_where_there_are_several(planned):
     titles = [plan.title(run) for run in plan.runs]
     assert "target-only: ud upos qab, seed 0 (mono-qab)" in titles
     assert len(set(titles)) == len(titles)
-    alone = planned(STUDY.partition('[[encoder]]\nlabel = "mono-qaa"')[0])
+    alone = planned(RECIPE.partition('[[encoder]]\nlabel = "mono-qaa"')[0])
     assert not any("(joint)" in alone.title(run) for run in alone.runs)
 
 
 def test_a_label_is_no_part_of_an_encoders_id(planned):
-    ids = {identity(run) for run in kinds(planned(), Pretrain)}
-    assert {identity(run) for run in kinds(planned(STUDY.replace("joint", "both")), Pretrain)} == ids
+    ids = {identity(run) for run in of(Pretrain, planned().runs)}
+    assert {identity(run) for run in of(Pretrain, planned(RECIPE.replace("joint", "both")).runs)} == ids
 
 
 def test_the_plan_notes_what_tables_are_to_call_encoders(planned):
@@ -160,16 +146,16 @@ def test_the_plan_notes_what_tables_are_to_call_encoders(planned):
     ],
 )
 def test_labels_that_are_there_twice_or_not_at_all_are_refused(planned, wrong, right, said):
-    assert wrong in STUDY
+    assert wrong in RECIPE
     with pytest.raises(ConfigError) as caught:
-        planned(STUDY.replace(wrong, right))
+        planned(RECIPE.replace(wrong, right))
     assert said in str(caught.value).replace("unknown", "no")
 
 
 def test_a_method_is_trained_from_its_own_sources(planned):
     method = {"name": "source-only", "sources": ["qab"]}
     plan = planned(grid__source=["qaa", "qab"], grid__method=[method], measure=[])
-    assert {run.source for run in kinds(plan, FineTune)} == {("qab",)}
+    assert {run.source for run in of(FineTune, plan.runs)} == {("qab",)}
     with pytest.raises(ConfigError, match=r"sources: .*'qad'"):
         planned(grid__method=[{"name": "source-only", "sources": ["qad"]}], measure=[])
 
@@ -179,9 +165,9 @@ def test_a_method_is_trained_from_its_own_sources(planned):
 
 def test_lines_are_part_of_an_encoder_and_none_are_not(planned):
     def ids(lines):
-        return [identity(run) for run in kinds(planned(encoder__0__pretrain__lines=lines), Pretrain)]
+        return [identity(run) for run in of(Pretrain, planned(encoder__0__pretrain__lines=lines).runs)]
 
-    assert ids({}) == [identity(run) for run in kinds(planned(), Pretrain)]
+    assert ids({}) == [identity(run) for run in of(Pretrain, planned().runs)]
     assert ids({"qaa": 100, "qab": 50}) == ids({"qab": 50, "qaa": 100})
     assert len({*ids({}), *ids({"qaa": 100}), *ids({"qaa": 101})}) == 2 + 3
 
@@ -196,7 +182,7 @@ def test_lines_that_cannot_be_are_refused(planned, lines, said):
 
 def test_low_resource_text_is_part_of_the_text_and_the_held_out_text_stays(planned, swahili):
     (full, *_), (little, *_) = (
-        kinds(planned(encoder__0__pretrain__lines=lines), Pretrain) for lines in ({}, {"qaa": 40})
+        of(Pretrain, planned(encoder__0__pretrain__lines=lines).runs) for lines in ({}, {"qaa": 40})
     )
     assert little.lines == (("qaa", 40),)
     texts = [
@@ -219,14 +205,14 @@ def test_low_resource_text_is_part_of_the_text_and_the_held_out_text_stays(plann
 def test_a_corpus_with_a_development_split_holds_that_out(planned, swahili, tmp_path):
     (tmp_path / "rawtext" / "sw" / "dev").mkdir()
     (tmp_path / "rawtext" / "sw" / "dev" / "b.txt").write_text("mwingine\n", encoding="utf-8")
-    (run, *_) = kinds(planned(), Pretrain)
+    (run, *_) = of(Pretrain, planned().runs)
     text = PretrainingText(run, swahili, holds_out=True)
     assert list(text.held_out("sw")) == ["mwingine"]
     assert list(text.train("sw")) == LINES
 
 
 def test_a_corpus_without_one_holds_out_one_line_in_a_hundred(planned, swahili):
-    (run, *_) = kinds(planned(), Pretrain)
+    (run, *_) = of(Pretrain, planned().runs)
     text = PretrainingText(run, swahili, holds_out=True)
     held_out, train = list(text.held_out("sw")), list(text.train("sw"))
     assert held_out == LINES[::ONE_IN]
@@ -240,13 +226,14 @@ def test_the_held_out_files_are_part_of_an_evaluated_encoder_alone(planned, tmp_
     (folder / "a.txt").write_text("mstari\n", encoding="utf-8")
 
     def runs(every):
-        text = STUDY.partition("[grid]")[0].replace('"qaa", "qab"', '"sw"')
+        text = RECIPE.partition("[grid]")[0].replace('"qaa", "qab"', '"sw"')
         text = text.partition('[[encoder]]\nlabel = "mono-qaa"')[0]
         method = {"name": "masked-language-modelling"} | ({"evaluate_every": every} if every else {})
         path = tmp_path / "sw.toml"
         path.write_text(text, encoding="utf-8")
         changes = {"encoder.0.pretrain.method": method}
-        return kinds(plan_recipe(str(path), out=tmp_path / "runs", data=tmp_path, changes=changes), Pretrain)
+        planned = plan_recipe(str(path), out=tmp_path / "runs", data=tmp_path, changes=changes)
+        return of(Pretrain, planned.runs)
 
     before = [runs(0)[0].data, runs(10)[0].data]
     (folder / "dev" / "b.txt").write_text("mwingine\n", encoding="utf-8")
@@ -260,14 +247,14 @@ def test_the_held_out_files_are_part_of_an_evaluated_encoder_alone(planned, tmp_
 @pytest.mark.data
 def test_the_papers_encoders_can_be_planned(real_data):
     plan = plan_recipe(str(PAPER), data=real_data.path)
-    encoders = kinds(plan, Pretrain)
+    encoders = of(Pretrain, plan.runs)
     assert len(encoders) == 4
     for run in encoders:
         shape = run.architecture
         assert (shape.layers, shape.dim, shape.heads) == (8, 512, 8)
         assert (shape.feed_forward, shape.vocabulary) == (2048, 32000)
         assert run.method.evaluate_every == 10000
-    trained = {(plan.encoders[run.encoder], run.source) for run in kinds(plan, FineTune)}
+    trained = {(plan.encoders[run.encoder], run.source) for run in of(FineTune, plan.runs)}
     assert trained == {
         *((label, (code,)) for label in ("joint", "joint, little French") for code in ("en", "fr")),
         ("mono-en", ("en",)),
@@ -275,7 +262,7 @@ def test_the_papers_encoders_can_be_planned(real_data):
     }
 
 
-SEEDS = STUDY.replace(
+SEEDS = RECIPE.replace(
     'label = "joint"\npretrain = { text = ["rawtext"], languages = ["qaa", "qab"] }',
     'label = "joint"\npretrain = { text = ["rawtext"], languages = ["qaa", "qab"], seed = [0, 1, 2] }',
 )

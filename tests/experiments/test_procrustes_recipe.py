@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.data.sources import Sources
 from isogloss.experiments.encoder_runs import Adjust
@@ -53,14 +52,6 @@ corpus = "bitext"
 split = "test"
 examples = 200
 """
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("maps")
-    result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1)
-    assert not result.outcome.failed
-    return result
 
 
 def rows(made, kind, **about):

@@ -17,11 +17,10 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments.context import RunContext
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.measuring import masked_lm_of, text_of
-from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, Measure
 from isogloss.experiments.store import Store
 from isogloss.methods.plain import SourceOnly
-from tiny import changed, tiny
+from tiny import tiny
 
 RECIPE = """
 title = "Text"
@@ -65,15 +64,6 @@ class CountsWords:
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
     monkeypatch.setitem(DIAGNOSTICS, "counts-words", CountsWords)
-
-
-@pytest.fixture
-def plan(tmp_path):
-    def runs(text=RECIPE, data=None, **changes):
-        path = tiny(tmp_path, text)
-        return plan_recipe(str(path), out=tmp_path / "runs", data=data, changes=changed(**changes)).runs
-
-    return runs
 
 
 def test_every_encoder_is_looked_at_on_the_text_of_its_languages(plan, bert_folder):

@@ -6,7 +6,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.experiments.asking import packaged_recipes, parse_change
 from isogloss.experiments.recipe import checked, located, read_recipe
-from tiny import TINY, body
+from tiny import TINY, body, lines
 
 
 def read(text=TINY, **changes):
@@ -36,53 +36,41 @@ def test_the_defaults_are_three_seeds_and_the_shipped_encoder():
     assert (recipe.grid.seeds, recipe.encoder) == ((0, 1, 2), "shipped")
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (
-            {"tilte": "x"},
-            "r.toml: tilte: no such field. Did you mean 'title'? Fields: adjust, align, encoder,",
-        ),
-        ({"grid__sorce": "x"}, "r.toml: grid.sorce: no such field. Did you mean 'source'?"),
-        ({"grid": {}}, "r.toml: grid."),
-        ({"grid": 3}, "r.toml: grid: found 3; expected a table. Correct the recipe."),
-        ({"grid__seeds": 3}, "r.toml: grid.seeds: found 3; expected a list."),
-        ({"grid__seeds": ["0"]}, "r.toml: grid.seeds.0: found '0'; expected a whole number."),
-        ({"grid__seeds": [True]}, "r.toml: grid.seeds.0: found True; expected a whole number."),
-        ({"grid__targets": "qab"}, "r.toml: grid.targets: found 'qab'; expected a list."),
-        ({"grid__examples": -1}, "r.toml: grid.examples: found -1; expected at least 0."),
-        ({"grid__dev_examples": 0.5}, "r.toml: grid.dev_examples: found 0.5; expected a whole number."),
-        ({"grid__treebanks": []}, "r.toml: grid.treebanks: found []; expected a table."),
-        ({"grid__method": "source-only"}, "r.toml: grid.method: found 'source-only'; expected a list."),
-        ({"grid__method__0": 1}, "r.toml: grid.method.0: found 1; expected a table."),
-        ({"measure": 1}, "r.toml: measure: found 1; expected a list."),
-        ({"scale": []}, "r.toml: scale: found []; expected a table."),
-        ({"encoder": 3}, "r.toml: encoder: found 3; expected"),
-        (
-            {"encoder": {"pretraned": "x"}},
-            "r.toml: encoder.pretraned: no such field. Did you mean",
-        ),
-        ({"encoder": {"pretrain": {"text": "x"}}}, "r.toml: encoder.pretrain."),
-        (
-            {"encoder": {"pretrain": {"text": ["rawtext"], "language": ["qaa"]}}},
-            "r.toml: encoder.pretrain.language: no such field. Did you mean 'languages'?",
-        ),
-        (
-            {"encoder": {"pretrain": {"text": [], "languages": [], "architecture": {"layer": 2}}}},
-            "r.toml: encoder.pretrain.architecture.layer: no such field. Did you mean 'layers'?",
-        ),
-        (
-            {"encoder": {"pretrain": {"text": [], "languages": [], "architecture": {"layers": 0}}}},
-            "r.toml: encoder.pretrain.architecture.layers: found 0; expected at least 1.",
-        ),
-        (
-            {"encoder": ["shipped", {"pretrain": {"text": [], "languages": [], "seed": "x"}}]},
-            "r.toml: encoder.1.pretrain.seed: found 'x'; expected a whole number.",
-        ),
-    ],
-)
-def test_a_wrong_field_type_or_range_is_refused_by_name(changes, said):
-    assert refusal(**changes).startswith(said)
+MISTAKES = """
+tilte = "x" -> r.toml: tilte: no such field. Did you mean 'title'? Fields: adjust, align, encoder,
+grid.sorce = "x" -> r.toml: grid.sorce: no such field. Did you mean 'source'?
+grid = {} -> r.toml: grid.
+grid = 3 -> r.toml: grid: found 3; expected a table. Correct the recipe.
+grid.seeds = 3 -> r.toml: grid.seeds: found 3; expected a list.
+grid.seeds = ["0"] -> r.toml: grid.seeds.0: found '0'; expected a whole number.
+grid.seeds = [true] -> r.toml: grid.seeds.0: found True; expected a whole number.
+grid.targets = "qab" -> r.toml: grid.targets: found 'qab'; expected a list.
+grid.examples = -1 -> r.toml: grid.examples: found -1; expected at least 0.
+grid.dev_examples = 0.5 -> r.toml: grid.dev_examples: found 0.5; expected a whole number.
+grid.treebanks = [] -> r.toml: grid.treebanks: found []; expected a table.
+grid.method = "source-only" -> r.toml: grid.method: found 'source-only'; expected a list.
+grid.method.0 = 1 -> r.toml: grid.method.0: found 1; expected a table.
+measure = 1 -> r.toml: measure: found 1; expected a list.
+scale = [] -> r.toml: scale: found []; expected a table.
+encoder = 3 -> r.toml: encoder: found 3; expected
+encoder = { pretraned = "x" } -> r.toml: encoder.pretraned: no such field. Did you mean
+encoder = { pretrain = { text = "x" } } -> r.toml: encoder.pretrain.
+encoder = { pretrain = { text = ["rawtext"], language = ["qaa"] } } -> r.toml: encoder.pretrain.language: no
+    such field. Did you mean 'languages'?
+encoder = { pretrain = { text = [], languages = [], architecture = { layer = 2 } } } -> r.toml:
+    encoder.pretrain.architecture.layer: no such field. Did you mean 'layers'?
+encoder = { pretrain = { text = [], languages = [], architecture = { layers = 0 } } } -> r.toml:
+    encoder.pretrain.architecture.layers: found 0; expected at least 1.
+encoder = ["shipped", { pretrain = { text = [], languages = [], seed = "x" } }] -> r.toml:
+    encoder.1.pretrain.seed: found 'x'; expected a whole number.
+"""
+"""Changes of the tiny recipe, and what is said of them; indented lines continue the one before."""
+
+
+@pytest.mark.parametrize("line", lines(MISTAKES))
+def test_a_wrong_field_type_or_range_is_refused_by_name(line):
+    changes, said = line.split(" -> ")
+    assert refusal(**dict([parse_change(changes)])).startswith(said)
 
 
 def test_a_missing_field_is_named():

@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 
 import isogloss
 from isogloss.core.errors import ConfigError
+from isogloss.experiments.engine import pretrain_together
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.together import pretrain_together
 from tiny import tiny
 
 RECIPE = """

@@ -10,6 +10,7 @@ from isogloss.core.identity import content, identity
 from isogloss.experiments.encoder_runs import Pretrained
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate, needs
+from tiny import of
 
 RECIPE = """
 title = "Translated"
@@ -40,21 +41,6 @@ methods = ["source-only"]
 BUILT_IN = {"name": "built-in"}
 TRAIN = {"bitext": "bitext", "pairs": ["qaa-qab", "qaa-qad"]}
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture
-def plan(tmp_path):
-    def runs(text=RECIPE, **changes):
-        path = tmp_path / "recipe.toml"
-        path.write_text(text)
-        named = {key.replace("__", "."): value for key, value in changes.items()}
-        return plan_recipe(str(path), out=tmp_path / "runs", changes=named).runs
-
-    return runs
-
-
-def of(kind, runs):
-    return [run for run in runs if isinstance(run, kind)]
 
 
 def test_without_the_table_translations_are_read_from_files_and_ids_say_nothing_of_them(plan):
@@ -270,7 +256,7 @@ def test_mistakes_are_found_before_anything_is_made(plan, changes, said):
     with pytest.raises(InputError) as error:
         plan(**changes)
     assert said in str(error.value)
-    assert "recipe.toml" in str(error.value)
+    assert "tiny.toml" in str(error.value)
 
 
 def test_languages_a_translator_does_not_know_are_refused_at_once(plan, tmp_path):

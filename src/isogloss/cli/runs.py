@@ -98,7 +98,7 @@ def pretrain_in_all_processes(
     request: RecipeRequest, *, threads: int, quiet: bool, as_json: bool, command: str
 ) -> None:
     """Make a recipe's encoders as one of several processes; the first says what is left to be made alone."""
-    from isogloss.experiments.together import pretrain_together
+    from isogloss.experiments.engine import pretrain_together
     from isogloss.training.distributed import is_main_process, world_size
 
     planned = request.plan()

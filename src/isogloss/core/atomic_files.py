@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all: made under a temporary name, then renamed."""
+"""Atomic files and folders: written under a temporary name, then renamed."""
 
 import os
 import shutil
@@ -14,9 +14,9 @@ from isogloss.core.records import writing
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[TextIO]:
-    """Give a file to write text to; it takes its name when the block ends well, and goes away when not.
+    """Open a text file for writing; rename it to ``path`` on success, remove it on failure.
 
-    StorageError at once where no file can get this name: a folder, a device.
+    StorageError at once where ``path`` is no ordinary file: a folder, a device.
     """
     if path.exists() and not path.is_file():
         raise StorageError(f"{path}: this is no ordinary file, so none can take its place. Choose another.")
@@ -42,7 +42,7 @@ def atomic_file(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder to fill; it takes the place of ``path`` when the block ends well."""
+    """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure."""
     path = path.resolve()
     temporary = _beside(path, "tmp")
     sweep(path)
@@ -57,7 +57,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def sweep(path: Path) -> None:
-    """Remove what processes that were killed while they wrote a file or folder have left beside it."""
+    """Remove temporary files and folders that killed processes left next to a path."""
     for left in path.parent.glob(f".{escape(path.name)}.*.*"):
         process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
         if end in ("tmp", "old") and process.isdigit() and not _lives(int(process)):
@@ -67,7 +67,7 @@ def sweep(path: Path) -> None:
 
 
 def _lives(process: int) -> bool:
-    """Tell whether a process is there; Windows cannot be asked, but keeps files that are open."""
+    """Return whether a process is alive; on Windows, which keeps open files, only this one is known to be."""
     if os.name == "nt":
         return process == os.getpid()
     try:
@@ -80,7 +80,7 @@ def _lives(process: int) -> bool:
 
 
 def _replace(path: Path, new: Path) -> None:
-    """Give a folder the name of another one, which goes away once that has worked."""
+    """Replace a folder by a new one; the old one is removed last, and restored on failure."""
     old = _beside(path, "old")
     if path.exists():
         path.replace(old)

@@ -23,7 +23,7 @@ NAMES = {
 }  # fmt: skip
 
 BOTH = "+"
-"""What stands between two languages where an input is in both."""
+"""Separates two languages where an input is in both."""
 
 _CODE = re.compile(r"[a-z]{2,3}(_[A-Z][a-z]{3})?(_([A-Z]{2}|[0-9]{3}))?")
 _BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Z][a-z]{3}(?![a-z])|[A-Z]{2}(?![A-Za-z])|[0-9]{3}))")
@@ -68,7 +68,7 @@ def language_of_text(language: str) -> str:
 
 
 def is_built_in(code: str) -> bool:
-    """Tell whether a code is of the private range qaa…qtz, which names the built-in languages."""
+    """Return whether a code is in the private range qaa…qtz, the built-in languages."""
     return bool(_BUILT_IN.fullmatch(code))
 
 

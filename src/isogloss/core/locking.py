@@ -1,4 +1,4 @@
-"""One process at a time: a lock file, whose lock the system takes back when the process ends."""
+"""One process at a time: a lock file, which the system releases when the process ends."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Hold a file's lock for a while; give False if another has it. OSError where no file can be there."""
+    """Hold a file's lock; yield False if another process has it. OSError where no file can be written."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, blocking=False)

@@ -1,25 +1,25 @@
-"""Text from files and recipes, made safe to show: nothing in it steers a terminal or turns a line around."""
+"""Text from files and recipes, made safe to print: without control characters and direction overrides."""
 
 import re
 import unicodedata
 
 TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
-"""Unicode's embeddings, overrides and isolates: they change the direction of what stands behind them."""
+"""Unicode's embeddings, overrides and isolates, which change the direction of the text after them."""
 
 
 FOLDERS = re.compile(r"""(?<![^ \n])(['"(`]*)(?:\w:)?[/\\](?:[^ \n]*[/\\])?""")
-"""What stands before the last part of an absolute path: what opens it, and its folders."""
+"""Everything before the last part of an absolute path: the opening bracket or quote, and the folders."""
 
 
 def plain(text: str) -> str:
-    """Return the text without control characters (line ends and tabs stay) and without turns of direction."""
+    """Return the text without control characters (except line ends and tabs) and direction overrides."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(letter for letter in text if _shows(letter))
 
 
 def without_folders(text: object) -> str:
-    """Return a text, safe to show, without the folders of absolute paths: they belong to one machine."""
+    """Return a text, safe to show, without the folders of absolute paths, which differ between machines."""
     return FOLDERS.sub(r"\1…/", plain(str(text)))
 
 

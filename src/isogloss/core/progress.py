@@ -1,4 +1,4 @@
-"""Progress as a callback: the library tells, the command line draws."""
+"""Progress as a callback: the library reports, the command line draws."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is being done, how far it is, and one short remark (a loss, a score)."""
+    """A task, how far it is, and one short remark (a loss, a score)."""
 
     what: str
     done: int
@@ -18,4 +18,4 @@ OnProgress = Callable[[Progress], None]
 
 
 def no_progress(_: Progress) -> None:
-    """Tell nobody."""
+    """Ignore progress."""

@@ -1,7 +1,7 @@
-"""Records: what a finished run leaves behind. A run is finished if and only if its record exists.
+"""Records: the result of a finished run. A run is finished if and only if its record exists.
 
-A record holds only what follows from the run (so an interrupted and an uninterrupted run leave the same
-bytes); when, where and how long is written beside it in ``made.json``.
+A record holds only what follows from the run, so that interrupted and uninterrupted runs have equal bytes;
+when, where and how long is written to ``made.json`` in the same folder.
 """
 
 import errno
@@ -20,11 +20,11 @@ RECORD = "record.json"
 MADE = "made.json"
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says where more space would help."""
+"""Errors of the system that more disk space would solve."""
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
-"""One line of numbers: flat, so that it is also a line of a CSV file."""
+"""A flat mapping from column to value: also a line of a CSV file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,19 +41,19 @@ class Record:
 
 
 def write_record(folder: Path, record: Record) -> None:
-    """Write the record under a temporary name, then rename it: it is there whole or not at all."""
+    """Write the record atomically."""
     body = {name: getattr(record, name) for name in Record.__dataclass_fields__}
     body["rows"] = [{name: _strict(value) for name, value in row.items()} for row in record.rows]
     write_text(folder / RECORD, json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def _strict(value: Value) -> Value:
-    """Return null for what is no number: JSON has no nan."""
+    """Return None for nan and infinities, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_record(folder: Path) -> Record:
-    """Read a run's record; StorageError, saying how to make it again, when it is damaged or not there."""
+    """Read a run's record; StorageError, with what to do, when it is damaged or missing."""
     path = folder / RECORD
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
@@ -80,7 +80,7 @@ _SHAPES = {"id": str, "kind": str, "title": str, "run": dict, "needs": list, "ro
 
 
 def _misshapen(body: object) -> str:
-    """Say what no record that was written whole can have; nothing where there is no such thing."""
+    """Return what is wrong with the shape of a record; empty where nothing is."""
     if not isinstance(body, dict) or body.keys() != _SHAPES.keys():
         return f"its fields are not {', '.join(_SHAPES)}"
     for name, shape in _SHAPES.items():
@@ -119,7 +119,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the disk says about writing a file into a StorageError."""
+    """Turn errors of writing a file into a StorageError."""
     try:
         yield
     except OSError as error:
@@ -127,7 +127,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """Say what the disk said, and that nothing finished was lost."""
+    """Build the error with the system's reason, and that finished runs are kept."""
     full = error.errno in FULL or error.errno is None
     return StorageError(
         f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Mend that'} or "

@@ -1,4 +1,4 @@
-"""The rows of records, each kind declared once: diagnostics return, records hold and reports read them.
+"""The rows of measurements, each kind declared once: diagnostics return, records hold and reports read them.
 
 A row holds the ids of the runs it is about and measured numbers, never a name made for people: what a run is
 (its method, encoder, seed …) stands in its record. ``ROWS`` says which kinds a record can hold, by what it
@@ -10,6 +10,16 @@ from functools import cache
 from typing import ClassVar
 
 from isogloss.core.records import Row
+from isogloss.core.training_rows import (
+    Alignment,
+    BitextRead,
+    ConflictStep,
+    Epoch,
+    Parameters,
+    Perplexity,
+    TrainingStep,
+    TranslatedSplit,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,112 +326,6 @@ class SpecificGates:
     gates: int
     of: int
     parameters: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingStep:
-    """The loss at one step of any training; language "" is all of them."""
-
-    frame: ClassVar[str] = "training-steps"
-    step: int
-    loss: float
-    rate: float
-    language: str = ""
-    subwords: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
-    """A model in training on one dev set after one epoch."""
-
-    frame: ClassVar[str] = "epochs"
-    epoch: int
-    step: int
-    language: str
-    split: str
-    metric: str
-    score: float
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Perplexity:
-    """How perplexed an encoder is by held-out text of one language after one epoch of pretraining."""
-
-    frame: ClassVar[str] = "perplexity"
-    step: int
-    epoch: int
-    language: str
-    split: str
-    metric: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
-    """How many parameters of an encoder are a language's own; language "" is all share."""
-
-    frame: ClassVar[str] = "parameters"
-    language: str
-    parameters: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConflictStep:
-    """Cosine of gradients while a model trains, after one step."""
-
-    frame: ClassVar[str] = "training-conflict"
-    step: int
-    draw: int
-    batch: int
-    first: str
-    second: str
-    layer: int | None
-    module: str
-    cosine: float | None
-    within: float | None = None
-    norm_first: float
-    norm_second: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BitextRead:
-    """What a training read of the bitext of one pair of languages."""
-
-    frame: ClassVar[str] = "bitext-read"
-    pair: str
-    translations: int
-    left_out: int
-    pulled: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alignment:
-    """One word alignment of bitext: how many links, and, where there is gold, how many of them are right."""
-
-    frame: ClassVar[str] = "alignment"
-    pairs: int
-    links: int
-    gold_pairs: int = 0
-    precision: float | None = None
-    recall: float | None = None
-    f1: float | None = None
-    aer: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranslatedSplit:
-    """One translated split: what was lost, and, of bitext, chrF and BLEU against its own translations."""
-
-    frame: ClassVar[str] = "translations"
-    examples: int
-    translated: int
-    lost: int
-    cuts: int
-    metric: str | None = None
-    score: float | None = None
-    bleu: float | None = None
-    signature: str | None = None
 
 
 ROWS: dict[str, tuple[type, ...]] = {

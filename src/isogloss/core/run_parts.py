@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol
 from pydantic import Field
 
 Whole = Annotated[int, Field(strict=True)]
-"""A whole number; a truth value or a text is none."""
+"""A whole number; true, false and texts are refused."""
 
 Count = Annotated[int, Field(strict=True, ge=0)]
 """A number of things, possibly none."""
@@ -16,10 +16,10 @@ Positive = Annotated[int, Field(strict=True, ge=1)]
 """A number of things, at least one."""
 
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-"""A part of a whole."""
+"""A share, from 0 to 1."""
 
 Rate = Annotated[float, Field(strict=True, gt=0)]
-"""A step's size."""
+"""A step size, above 0."""
 
 Weight = Annotated[float, Field(strict=True, ge=0)]
 """A factor that may be 0."""
@@ -35,7 +35,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """The shape of an encoder that is trained from scratch."""
+    """The shape of an encoder trained from scratch."""
 
     family: str = "bert"
     """Encoder family, as bert or xlm-roberta; `isogloss list encoders` names them all."""
@@ -57,7 +57,7 @@ class Architecture:
 
 @dataclass(frozen=True, kw_only=True)
 class Modules:
-    """What each language of an encoder has for itself, beside what all share."""
+    """Modules that each language of an encoder has of its own; all other weights are shared."""
 
     kind: Literal["feed-forward", "attention", "adapter", "shared-adapter"]
     """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each

@@ -1,4 +1,4 @@
-"""Stamps of files: a digest of their names, sizes and times of change, to see cheaply whether any changed."""
+"""Stamps of files: a digest of names, sizes and modification times that shows cheaply whether any changed."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from isogloss.core.version import VERSION
 
 
 def stamp(paths: Iterable[Path]) -> str:
-    """Return the stamp of files and of all that is in folders; one that is not there is part of it too."""
+    """Return the stamp of files and folders with their contents; a missing file changes the stamp as well."""
     digest = sha256()
     for path in sorted(paths):
         for seen in _seen(path):
@@ -19,14 +19,14 @@ def stamp(paths: Iterable[Path]) -> str:
 
 
 def package_stamp() -> str:
-    """Return the stamp of the package: of its version, and of its files, which may be under development."""
+    """Return the stamp of the package: its version, and its files, which may be under development."""
     root = Path(str(files("isogloss")))
     inside = [path for path in root.rglob("*") if path.suffix != ".pyc" and path.is_file()]
     return f"{VERSION}-{stamp(inside)}"
 
 
 def _seen(path: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Give name, size and times of change of a file or of each in a folder, links followed."""
+    """Yield name, size and modification times of a file, or of each file in a folder; links are followed."""
     if not path.is_dir():
         yield _file(path)
         return

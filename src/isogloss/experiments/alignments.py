@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
 from isogloss.core.errors import DataError
 from isogloss.core.records import write_text
-from isogloss.core.rows import Alignment, as_row
+from isogloss.core.rows import as_row
+from isogloss.core.training_rows import Alignment
 from isogloss.data.bitext import two_languages
 from isogloss.data.bitext_report import check_bitext
 from isogloss.data.corpora import Split

@@ -1,4 +1,4 @@
-"""What was asked for: a recipe's text and the changes to it, known without importing what makes runs.
+"""What is asked for: a recipe's text and the changes to it. Cheap to import.
 
 ``request`` is a digest of all that a plan is made from. Where a folder was finished for the same request,
 nothing has to be planned again.
@@ -17,14 +17,14 @@ from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.stamps import package_stamp, stamp
 
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
-"""What --set takes as text although it has no quotes: a name or a path."""
+"""What --set reads as text without quotes: a name or a path."""
 
 NET = "hub"
-"""What ``--data`` says for datasets on the net, of which no file here tells whether they changed."""
+"""The value of ``--data`` for datasets on the Hugging Face hub: no local file shows whether these changed."""
 
 
 def recipe_text(name: str) -> tuple[str, str]:
-    """Return the text of a recipe (a file, or the name of a packaged one) and what messages call it."""
+    """Return the text of a recipe (a file, or the name of a packaged one) and its name in messages."""
     packaged = packaged_recipes()
     if name in packaged:
         return packaged[name], name
@@ -43,7 +43,7 @@ def packaged_recipes() -> dict[str, str]:
 
 
 def folder_for(name: str, out: str | Path | None) -> Path:
-    """Return the folder of a recipe's runs: the one named, or one called after the recipe."""
+    """Return the folder of a recipe's runs: ``out``, or one named after the recipe."""
     return Path(out) if out else Path("runs") / Path(name).stem
 
 
@@ -70,9 +70,9 @@ def parse_change(text: str) -> tuple[str, Any]:
 def request(
     text: str, *, changes: Mapping[str, Any] | None = None, scale: str = "", data: str | Path | None = None
 ) -> str:
-    """Return a digest of a recipe, what is asked beside it, the package, and every file and folder named.
+    """Return a digest of a recipe, the changes to it, the package, and every file and folder named.
 
-    Empty where it cannot be known whether something changed: data on the net, a recipe that is no TOML.
+    Empty where changes cannot be detected: data on the hub, a recipe that is no TOML.
     """
     named = str(data or "")
     if named == NET:
@@ -90,7 +90,7 @@ def request(
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Give every text in a recipe, or in changes to it."""
+    """Yield every text in a recipe, or in changes to it."""
     if isinstance(value, Path | str):
         yield str(value)
     elif isinstance(value, Mapping):
@@ -102,7 +102,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 LONGEST_NAME = 255
-"""Bytes that a file's name can have: a longer one is a sentence."""
+"""Most bytes of a file's name; anything longer is a sentence."""
 
 
 def _could_be_path(name: str) -> bool:

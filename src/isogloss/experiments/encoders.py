@@ -27,6 +27,7 @@ from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrai
 from isogloss.experiments.recipe import (
     AdjustTable,
     EncoderTable,
+    GridTable,
     PretrainTable,
     Recipe,
     Table,
@@ -94,7 +95,7 @@ def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
 
 
 def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
-    """Tell whether an encoder has a masked-LM head; of one that is not on this machine yet, hope so."""
+    """Return whether an encoder has a masked-LM head; True for one that is not on this machine yet."""
     where = place_of(encoder, folders)
     return not where or names_masked_lm(load_encoder_config(where))
 
@@ -125,7 +126,7 @@ def fingerprint(folder: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _digest(path: Path, _size: int, _changed: int) -> bytes:
-    """Hash a file; size and time of change are there so that a changed file is hashed anew."""
+    """Hash a file; size and modification time are arguments so that a changed file is hashed anew."""
     digest = sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -134,7 +135,7 @@ def _digest(path: Path, _size: int, _changed: int) -> bytes:
 
 
 def reads(encoder: Encoder, code: str, folders: Mapping[str, str]) -> bool:
-    """Tell whether an encoder reads a language."""
+    """Return whether an encoder reads a language."""
     each = (module_languages(encoder, folders), mapped_languages(encoder, folders))
     return all(known is None or code in known for known in each)
 
@@ -211,7 +212,7 @@ def planned_encoders(recipe: Recipe, sources: Sources, where: str) -> dict[Encod
 def _adjusted(
     table: Table, there: Mapping[Encoder, str], recipe: Recipe, sources: Sources, where: str
 ) -> dict[Encoder, str]:
-    """Build the encoders one [[adjust]] table asks for: one for each it starts from and each size."""
+    """Build the encoders of one [[adjust]] table: one for each encoder it starts from and each size."""
     kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where)
     refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
     choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
@@ -245,7 +246,7 @@ def _adjusted(
 
 
 def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
-    """Return what the encoders are called; a label that is given is the encoder's own."""
+    """Return the labels of the encoders; those that are given must differ."""
     labels = [ORIGINAL if isinstance(entry, str) else entry.label or ORIGINAL for entry in entries]
     for place, entry in enumerate(entries):
         if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
@@ -257,12 +258,12 @@ def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
 
 
 def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
-    """List what a recipe says of its encoders."""
+    """List the entries of a recipe's encoders."""
     return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
 
 
 def _encoders(entry: str | EncoderTable, sources: Sources, where: str) -> list[Encoder]:
-    """Build what one entry asks for: an encoder for each seed."""
+    """Build the encoders of one entry: one for each seed."""
     if isinstance(entry, str):
         return [_pretrained(entry, where)]
     if bool(entry.pretrain) == bool(entry.pretrained):
@@ -364,3 +365,27 @@ def has_dev(sources: Sources, corpus: str, language: str) -> bool:
     except DataError:
         return False
     return True
+
+
+def seeds_for(grid: GridTable, encoder: Encoder, built: Mapping[Encoder, str], where: str) -> tuple[int, ...]:
+    """Return the seeds an encoder is fine-tuned with: all, or its own where there is one encoder for each."""
+    there = _pretraining_seeds(encoder, built)
+    if len(there) < 2:
+        return grid.seeds
+    for seed in grid.seeds:
+        if seed not in there:
+            raise ConfigError(
+                f"{where}: grid.seeds: {seed}: a model starts from the encoder of its own seed, and "
+                f"{built[encoder]!r} is pretrained with {', '.join(map(str, sorted(there)))}. Name these."
+            )
+    first = encoder.original
+    return tuple(seed for seed in grid.seeds if isinstance(first, Pretrain) and seed == first.seed)
+
+
+def _pretraining_seeds(encoder: Encoder, built: Mapping[Encoder, str]) -> frozenset[int]:
+    """Return the seeds of the encoders that differ from this one in the seed of their pretraining alone."""
+    first = encoder.original
+    if not isinstance(first, Pretrain):
+        return frozenset()
+    others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
+    return frozenset(other.seed for other in others if replace(other, seed=first.seed) == first)

@@ -3,6 +3,11 @@
 ``run_serially`` works in this process. ``run_in_processes`` makes independent runs side by side, each
 with few threads: for small models that is faster than many threads in one, and it does not suffer when
 the machine is busy. Both leave the same records.
+
+``pretrain_together`` runs in several processes that ``accelerate launch -m isogloss run`` started. All of
+them compute; only the first takes the folder's lock, writes and reports. Encoders that are pretrained are
+made together; whatever else a recipe asks for is left to the same command started alone, whose records are
+the same however many processes made the encoders (within the rounding of sums).
 """
 
 import os
@@ -14,8 +19,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields, is_dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from queue import Empty
@@ -29,16 +34,17 @@ from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.sources import Sources
 from isogloss.experiments.context import RunContext, precision_here
-from isogloss.experiments.encoder_runs import Pretrained
+from isogloss.experiments.encoder_runs import Pretrain, Pretrained
 from isogloss.experiments.encoders import fetch
-from isogloss.experiments.execute import make
+from isogloss.experiments.execute import compute_without_recording, make
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.runs import Run, Translate, needs, parts_of
 from isogloss.experiments.store import WORK, Outcome, set_damage_aside
 from isogloss.experiments.translations import fetch_translators
+from isogloss.training.distributed import barrier, is_main_process, main_process_first
 
 LOOK_AGAIN = 0.2
-"""Seconds between looks at what the processes tell, and at whether the parent still lives."""
+"""Seconds between polls of the processes' progress and of the parent's life."""
 
 
 Announce = Callable[[Run, int, int], None]
@@ -55,7 +61,7 @@ def make_planned(
 ) -> Outcome:
     """Make what has no record yet, ``jobs`` runs side by side (0: as many as this machine has cores for).
 
-    What is damaged counts as missing.
+    Damaged runs count as missing.
     """
     damaged = set_damage_aside(planned.store, planned.runs)
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
@@ -87,7 +93,7 @@ def _fetch(runs: Sequence[Run]) -> None:
 
 
 def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -> None:
-    """Read what will be read from disk once, so that a broken line is found before anything trains."""
+    """Read every split on disk once, so that a broken line is found before anything trains."""
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
     on_disk = [split for split in splits if not is_built_in(split.language[:3])]
     for done, split in enumerate(on_disk):
@@ -107,7 +113,7 @@ def default_jobs(runs: Sequence[Run], threads: int = 1) -> int:
 
 
 def _width(runs: Sequence[Run]) -> int:
-    """Return the most runs that are equally far from those that need none of the others."""
+    """Return the largest number of runs at the same depth of the graph."""
     depths: dict[str, int] = {}
     for run in runs:  # What a run needs stands before it.
         below = [depths[key] for key in map(identity, needs(run)) if key in depths]
@@ -170,7 +176,7 @@ def run_in_processes(context: RunContext, runs: Sequence[Run], announce: Announc
 
 
 def of_script(runs: Sequence[Run]) -> str:
-    """Name a part of the runs whose class only the script that was started knows, if there is one."""
+    """Return the name of a class among the runs' parts that the started script defines; empty if none."""
     return next(filter(None, map(_of_script, runs)), "")
 
 
@@ -197,7 +203,7 @@ def _missing(context: RunContext, runs: Sequence[Run], outcome: Outcome) -> list
 
 
 def _ready(context: RunContext, waiting: list[Run], outcome: Outcome) -> list[Run]:
-    """List the waiting runs whose needs are finished; drop those that can never be."""
+    """List the waiting runs whose needs are finished; drop those that need a failed run."""
     for run in list(waiting):
         if _blocked(context, run, outcome):
             waiting.remove(run)
@@ -213,7 +219,7 @@ def _blocked(context: RunContext, run: Run, outcome: Outcome) -> bool:
 
 
 def _collect(context: RunContext, running: dict[Future[None], Run], outcome: Outcome) -> None:
-    """Note what ended; an error that is every run's ends everything."""
+    """Collect ended runs; an error that concerns all runs is raised."""
     ended, _ = wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED)
     for future in ended:
         run = running.pop(future)
@@ -244,7 +250,7 @@ _channel: "list[Queue[Progress]]" = []
 
 @contextmanager
 def _main_left_alone() -> Iterator[None]:
-    """Keep a new process from running the user's script again: it needs nothing of that."""
+    """Keep new processes from running the user's script again."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -254,7 +260,7 @@ def _main_left_alone() -> Iterator[None]:
 
 
 def _begin(told: "Queue[Progress]", parent: int) -> None:
-    """Prepare a process: its channel, and an end when the parent dies."""
+    """Set up a process: its channel, and its end when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends the others.
     _channel[:] = [told]
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -275,10 +281,65 @@ def _make(context: RunContext, run: Run) -> None:
 
 
 def excusable() -> tuple[type[Exception], ...]:
-    """Errors of one run that leave the others possible: all but those of the disk, which are everyone's."""
+    """Return the errors of one run that leave the others possible: all but those of the disk."""
     return ConfigError, DataError, ModelError, RunError, torch.OutOfMemoryError
 
 
 def _fail(context: RunContext, run: Run, outcome: Outcome, error: Exception) -> None:
     outcome.failed[identity(run)] = str(error)
     context.store.fail(run, str(error))
+
+
+@dataclass(frozen=True)
+class Together:
+    """The outcome of the encoders, and how many runs of the plan have no record yet."""
+
+    outcome: Outcome
+    left: int
+
+
+def pretrain_together(
+    planned: Planned,
+    *,
+    command: str,
+    announce: Announce,
+    on_progress: OnProgress = no_progress,
+    threads: int = 1,
+) -> Together:
+    """Make the encoders of a plan that are pretrained from text, in all processes at once.
+
+    ConfigError where there are none to make, and other runs have no record yet.
+    """
+    store = planned.store
+    missing = [run for run in planned.runs if not store.is_finished(run)]
+    if missing and not any(isinstance(run, Pretrain) for run in missing):
+        raise ConfigError(
+            f"several processes make encoders that are pretrained, and this recipe has none left; "
+            f"{len(missing)} of its runs have no record yet. Start the same command alone: it makes "
+            f"runs side by side (--jobs)."
+        )
+    context = RunContext(store=store, sources=planned.sources, on_progress=on_progress, threads=threads)
+    with store.lock() if is_main_process() else nullcontext():
+        if is_main_process():
+            planned.write(command)
+        missing = [run for run in missing if isinstance(run, Pretrain)]
+        barrier()  # Every process has looked before the first record is written.
+        if missing:
+            with main_process_first():
+                context = replace(context, precision=precision_here(store))
+        outcome = run_serially(context, missing, announce) if is_main_process() else _help(context, missing)
+        barrier()
+    return Together(outcome, sum(not store.is_finished(run) for run in planned.runs))
+
+
+def _help(context: RunContext, runs: Sequence[Run]) -> Outcome:
+    """Compute along with the first process; what ends a run there ends it here too."""
+    outcome = Outcome()
+    for run in runs:
+        try:
+            compute_without_recording(context, run)
+        except excusable() as error:
+            outcome.failed[identity(run)] = str(error)
+        else:
+            outcome.made.append(identity(run))
+    return outcome

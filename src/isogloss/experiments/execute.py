@@ -14,8 +14,9 @@ from torch.nn import Module
 
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, Row
-from isogloss.core.rows import Parameters, as_row
+from isogloss.core.rows import as_row
 from isogloss.core.seeds import derive
+from isogloss.core.training_rows import Parameters
 from isogloss.core.version import VERSION
 from isogloss.data.corpora import Split, is_translation
 from isogloss.data.examples import Example, TextLine, Translation, subsample

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 
 from isogloss.core.errors import ConfigError, unknown_name
@@ -12,8 +13,8 @@ from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments
-from isogloss.experiments.encoder_runs import Align, Encoder, Pretrain
-from isogloss.experiments.encoders import check_read, most_subwords, place_of
+from isogloss.experiments.encoder_runs import Align, Encoder
+from isogloss.experiments.encoders import check_read, most_subwords, place_of, seeds_for
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,
@@ -39,7 +40,20 @@ CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
 """Methods of earlier versions that are others with an alignment loss."""
 
 SPECIAL = 2
-"""Subwords of every row that no window may overlap: the one that opens it and the one that closes it."""
+"""Subwords of every row that no window may overlap: its first and its last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planning:
+    """A recipe whose grid and measurements are planned."""
+
+    recipe: Recipe
+    where: str
+    """What messages call the recipe."""
+    sources: Sources
+    encoders: Mapping[Encoder, str]
+    """Its encoders, each with the label that methods and measurements choose it by."""
+    translators: Sequence[RecipeTranslator] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +70,6 @@ class Cell:
     treebanks: Treebanks
     examples: int
     dev_examples: int
-    where: str = ""
-    """The place in the recipe that asks for it, for messages."""
     models: Mapping[str, FineTune] = field(default_factory=dict)
     """By the label of their method."""
 
@@ -65,11 +77,6 @@ class Cell:
     def targets(self) -> tuple[str, ...]:
         """The target languages that are no source."""
         return tuple(code for code in self.target.split("+") if code not in self.source)
-
-    def fingerprint(self, sources: Sources, code: str, split: Split) -> str:
-        """Return a fingerprint of the files of a split; errors say that the grid asked for it."""
-        with located(f"{self.where}: grid"):
-            return sources.fingerprint(self.corpus, code, split, treebanks=self.treebanks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,47 +93,34 @@ class MethodEntry:
     """Who translates what it reads in translation; None where that is read from files."""
 
 
-def cells(
-    recipe: Recipe,
-    built: Mapping[Encoder, str],
-    sources: Sources,
-    where: str,
-    *,
-    by: Sequence[RecipeTranslator] = (),
-) -> list[Cell]:
+def cells(planning: Planning) -> list[Cell]:
     """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds.
 
     Methods that read translations are there once for each translator of the recipe.
     """
-    grid = recipe.grid
+    grid, where = planning.recipe.grid, f"{planning.where}: grid"
     if grid is None:
         return []
-    _check_lists(grid, f"{where}: grid")
+    _check_lists(grid, where)
     entries = [
         one
         for place, table in enumerate(grid.method)
-        for one in _translated(_entry(table, grid, f"{where}: grid.method[{place}]"), by)
+        for one in _translated(_entry(table, grid, f"{where}.method[{place}]"), planning.translators)
     ]
-    refuse_empty_or_twice([entry.label for entry in entries], f"{where}: grid.method")
+    refuse_empty_or_twice([entry.label for entry in entries], f"{where}.method")
     found = []
-    for cell, changes in _points(grid, built, sources, where):
+    for cell, changes in _points(grid, planning):
         models: dict[str, FineTune] = {}
         for entry in _starts_first(entries):
-            if _takes(entry, cell, grid, built):
-                named = f"{entry.where}: encoder {built[cell.encoder]!r}"
-                check_read(cell.encoder, (*cell.source, *cell.targets), sources.encoders, named)
-                start = _start(cell, entry, models)
-                asked = {**changes, **entry.changes}
-                model = _model(cell, entry, recipe, asked, sources)
-                teacher = _teacher(cell, entry, recipe, changes, sources)
-                models[entry.label] = replace(model, start=start, teacher=teacher)
-        # In the order of the recipe, whichever goes on from whichever.
+            if _takes(entry, cell, grid, planning.encoders):
+                models[entry.label] = _started(planning, cell, entry, models, changes)
+        # In the order of the recipe, whichever starts from whichever.
         found.append(replace(cell, models={e.label: models[e.label] for e in entries if e.label in models}))
     return found
 
 
 def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
-    """Tell whether a method is trained in a cell: from its source, for its target, on its encoder."""
+    """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
     for label in choice.encoders:
         if label not in built.values():
@@ -134,6 +128,17 @@ def _takes(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encod
     of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     of_source = not choice.sources or "+".join(cell.source) in choice.sources
     return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
+
+
+def _started(
+    planning: Planning, cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune], changes: Table
+) -> FineTune:
+    """Build a model of a cell with the model it starts from and its teacher, if it has any."""
+    named = f"{entry.where}: encoder {planning.encoders[cell.encoder]!r}"
+    check_read(cell.encoder, (*cell.source, *cell.targets), planning.sources.encoders, named)
+    start = _start(cell, entry, models)
+    model = _model(planning, cell, entry, {**changes, **entry.changes})
+    return replace(model, start=start, teacher=_teacher(planning, cell, entry, changes))
 
 
 def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
@@ -174,28 +179,29 @@ def _start(cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune]) -> Fi
     return models[entry.choice.start]
 
 
-def _points(
-    grid: GridTable, built: Mapping[Encoder, str], sources: Sources, where: str
-) -> Iterator[tuple[Cell, Table]]:
-    """Give every point of the grid but its methods, with what it changes of the optimization."""
+def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]:
+    """Yield every point of the grid but its methods, with what it changes of the optimization."""
+    sources, where = planning.sources, planning.where
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
     asked = [(corpus, task) for corpus in _many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
-    _check_tasks(grid, {task for _, task in asked}, where)
-    for encoder, (corpus, task), source in product(built, asked, _many(grid.source)):
-        languages = tuple(source.split("+"))
-        seeds = _seeds(grid, encoder, built, where)
+    for task in _many(grid.task):
+        if task not in {used for _, used in asked}:
+            raise ConfigError(
+                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
+            )
+    for encoder, (corpus, task), source in product(planning.encoders, asked, _many(grid.source)):
+        seeds = seeds_for(grid, encoder, planning.encoders, where)
         for target, changes, seed in product(grid.targets, variants, seeds):
             cell = Cell(
                 encoder=encoder,
                 corpus=corpus,
                 task=task,
-                source=languages,
+                source=tuple(source.split("+")),
                 target=target,
                 seed=seed,
                 treebanks=_treebanks(grid, corpus, sources),
                 examples=grid.examples,
                 dev_examples=grid.dev_examples,
-                where=where,
             )
             if cell.targets:
                 yield cell, changes
@@ -238,18 +244,15 @@ def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
 
 
 def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
-    """Give a method once for each translator, if it reads translations."""
-    reads = entry.method.reads(("en",), ("sw",))
+    """Return a method once for each translator, if it reads translations."""
+    reads, label = entry.method.reads(("en",), ("sw",)), entry.label
     if not by or not any(map(is_translation, (*reads.train, *reads.dev))):
         return [entry]
-    return [
-        replace(entry, by=one, label=f"{entry.label} ({one.label})" if one.label else entry.label)
-        for one in by
-    ]
+    return [replace(entry, by=one, label=f"{label} ({one.label})" if one.label else label) for one in by]
 
 
 def _variants(table: Table, where: str) -> Iterator[Table]:
-    """Give every combination of the values of list-valued fields."""
+    """Yield every combination of the values of list-valued fields."""
     refuse_unknown(table, names(Optimization), "the optimization", where)
     lists = {key: value if isinstance(value, list) else [value] for key, value in table.items()}
     for key, values in lists.items():
@@ -260,16 +263,19 @@ def _variants(table: Table, where: str) -> Iterator[Table]:
         yield changes
 
 
-def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources) -> FineTune:
-    uses = {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
+def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune:
+    sources, uses = planning.sources, {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
     source = cell.source if "source" in uses else ()
     target = cell.targets if "target" in uses else ()
-    languages = (*source, *target)
     reads = entry.method.reads(source, target)
     wanted: list[tuple[Split, str]] = [("train", code) for code in reads.train]
     wanted += [("dev", code) for code in reads.dev]
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
+    optimization = _optimization(changes, cell, entry, sources)
+    fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
+    with located(f"{planning.where}: grid"):
+        files = [fingerprint(code, split) for split, code in from_files]
     return FineTune(
         encoder=cell.encoder,
         corpus=cell.corpus,
@@ -278,75 +284,63 @@ def _model(cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sourc
         auxiliary=entry.auxiliary,
         source=source,
         target=target,
-        optimization=_optimization(changes, cell, entry, sources),
-        aligned=_aligned(entry, cell, recipe, sources),
+        optimization=optimization,
+        aligned=_aligned(planning, cell, entry),
         translated=made or None,
-        treebanks=tuple(pair for pair in cell.treebanks if pair[0] in languages),
+        treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
         examples=cell.examples,
         dev_examples=cell.dev_examples,
         seed=cell.seed,
-        data=combined_fingerprint([cell.fingerprint(sources, code, split) for split, code in from_files]),
+        data=combined_fingerprint(files),
     )
 
 
 def _made(
     cell: Cell, entry: MethodEntry, wanted: Sequence[tuple[Split, str]], sources: Sources
 ) -> tuple[Translate, ...]:
-    """Return the translations a model reads that are made; none where they are read from files."""
+    """Build the translations a model reads; none where they are read from files."""
     if entry.by is None:
         return ()
     check_labels(cell.task, entry.method, entry.where)
-    return tuple(
-        entry.by.run(
-            TranslationRequest(
-                corpus=cell.corpus,
-                languages=code,
-                split=split,
-                examples=cell.examples if split == "train" else cell.dev_examples,
-                treebanks=cell.treebanks,
-                encoder=cell.encoder,
-                where=entry.where,
-            ),
-            sources,
+    requests = [
+        TranslationRequest(
+            corpus=cell.corpus,
+            languages=code,
+            split=split,
+            examples=cell.examples if split == "train" else cell.dev_examples,
+            treebanks=cell.treebanks,
+            encoder=cell.encoder,
+            where=entry.where,
         )
         for split, code in wanted
         if is_translation(code)
-    )
+    ]
+    return tuple(entry.by.run(request, sources) for request in requests)
 
 
-def _teacher(
-    cell: Cell, entry: MethodEntry, recipe: Recipe, changes: Table, sources: Sources
-) -> FineTune | None:
-    """Return the source-only model that labels translations, where a method needs one.
+def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune | None:
+    """Build the source-only model that labels translations, where a method needs one.
 
     It is that of the grid's optimization, whatever the method changes: so all methods have one teacher.
     """
-    if isinstance(entry.method, Mixing):
-        _check_mixing(entry.method, cell, entry.where, sources)
+    place = place_of(cell.encoder, planning.sources.encoders)
+    if isinstance(entry.method, Mixing) and place:
+        with located(entry.where):
+            entry.method.check(cell.task, load_encoder_config(place))
     if not isinstance(entry.method, UsesTeacher) or not entry.method.needs_teacher(cell.task):
         return None
-    return _model(
-        cell, replace(entry, method=SourceOnly(), auxiliary=None, by=None), recipe, changes, sources
-    )
+    return _model(planning, cell, replace(entry, method=SourceOnly(), auxiliary=None, by=None), changes)
 
 
-def _check_mixing(method: Mixing, cell: Cell, where: str, sources: Sources) -> None:
-    """Refuse what cannot be mixed, as far as the encoder is known before it is made."""
-    if place := place_of(cell.encoder, sources.encoders):
-        with located(where):
-            method.check(cell.task, load_encoder_config(place))
-
-
-def _aligned(entry: MethodEntry, cell: Cell, recipe: Recipe, sources: Sources) -> tuple[Align, ...] | None:
+def _aligned(planning: Planning, cell: Cell, entry: MethodEntry) -> tuple[Align, ...] | None:
     """Return the word alignments an auxiliary loss reads; None without one, or without bitext."""
     if entry.auxiliary is None:
         return None
     reads = entry.auxiliary.reads(cell.source, cell.targets)
     if not reads.bitext:
         return None
-    return alignments(
-        AlignmentRequest(recipe.align, entry.where), sources, cell.encoder, reads.bitext, reads.pairs
-    )
+    request = AlignmentRequest(planning.recipe.align, entry.where)
+    return alignments(request, planning.sources, cell.encoder, reads.bitext, reads.pairs)
 
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
@@ -379,8 +373,7 @@ def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimi
 def _check_lists(grid: GridTable, where: str) -> None:
     """Refuse lists that are empty or name a thing twice, and what is no language code."""
     for name in ("corpus", "source", "targets", "seeds", "method"):
-        value = getattr(grid, name)
-        refuse_empty_or_twice(_many(value), f"{where}.{name}")
+        refuse_empty_or_twice(_many(getattr(grid, name)), f"{where}.{name}")
     sources = [code for source in _many(grid.source) for code in source.split("+")]
     targets = [code for target in grid.targets for code in target.split("+")]
     for code in sources:
@@ -430,39 +423,6 @@ def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[
     return found
 
 
-def _check_tasks(grid: GridTable, used: set[str], where: str) -> None:
-    """Refuse a task that no corpus of the grid has labels for."""
-    for task in _many(grid.task):
-        if task not in used:
-            raise ConfigError(
-                f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
-            )
-
-
 def _many(value: OneOrMany) -> tuple[str, ...]:
     """Return one or several as several."""
     return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _seeds(grid: GridTable, encoder: Encoder, built: Mapping[Encoder, str], where: str) -> tuple[int, ...]:
-    """Return the seeds an encoder is fine-tuned with: all, or its own where there is one encoder for each."""
-    there = _pretraining_seeds(encoder, built)
-    if len(there) < 2:
-        return grid.seeds
-    for seed in grid.seeds:
-        if seed not in there:
-            raise ConfigError(
-                f"{where}: grid.seeds: {seed}: a model starts from the encoder of its own seed, and "
-                f"{built[encoder]!r} is pretrained with {', '.join(map(str, sorted(there)))}. Name these."
-            )
-    first = encoder.original
-    return tuple(seed for seed in grid.seeds if isinstance(first, Pretrain) and seed == first.seed)
-
-
-def _pretraining_seeds(encoder: Encoder, built: Mapping[Encoder, str]) -> frozenset[int]:
-    """Return the seeds of the encoders that differ from this one in the seed of their pretraining alone."""
-    first = encoder.original
-    if not isinstance(first, Pretrain):
-        return frozenset()
-    others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
-    return frozenset(other.seed for other in others if replace(other, seed=first.seed) == first)

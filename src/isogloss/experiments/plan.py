@@ -1,7 +1,7 @@
 """The plan of a recipe: all its runs, what is needed first, before the first one starts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,19 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import folder_for, recipe_text, request
+from isogloss.experiments.encoder_measures import of_encoders, of_masked_lm, of_parallel, of_states
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
 from isogloss.experiments.encoders import ORIGINAL, encoder_entries, places, planned_encoders
-from isogloss.experiments.grid import cells
-from isogloss.experiments.measures import measurements
+from isogloss.experiments.grid import Cell, Planning, cells
+from isogloss.experiments.measures import (
+    MeasureRequest,
+    check_names,
+    measure_request,
+    of_cells,
+    of_models,
+    of_scores,
+    of_seeds,
+)
 from isogloss.experiments.recipe import Recipe, located, read_recipe
 from isogloss.experiments.runs import FineTune, Measure, Run, in_order
 from isogloss.experiments.store import Store
@@ -22,6 +31,7 @@ from isogloss.experiments.translations import (
     translator_places,
     translators,
 )
+from isogloss.training.inputs import PAIRED, TRANSLATED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +55,7 @@ class Planned:
         self.store.write_plan(self.runs, {**about, "labels": labels, "asked": self.asked})
 
     def title(self, run: Run) -> str:
-        """Say what a run is, and, where there are several encoders, which of them it is about."""
+        """Return a run's title and, where there are several encoders, the labels of its own."""
         labels = [self.encoders[one] for one in _encoders_in(run) if one in self.encoders]
         several = len(set(self.encoders.values())) > 1
         about = ", ".join(dict.fromkeys(labels)) if several else ""
@@ -86,17 +96,50 @@ def plan(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: 
     ``built`` are its encoders with their labels.
     """
     by = translators(recipe, sources, where)
-    grid = cells(recipe, built, sources, where, by=by)
+    planning = Planning(recipe=recipe, where=where, sources=sources, encoders=built, translators=by)
+    grid = cells(planning)
     runs: list[Run] = [encoder for encoder in built if not isinstance(encoder, Pretrained)]
     runs += scored_translations(recipe, by, sources, where)
     runs += [model for cell in grid for model in cell.models.values()]
-    runs += measurements(recipe, built, grid, by, sources, where)
+    runs += _measurements(planning, grid)
     if not runs:
         raise ConfigError(
             f"{where}: this recipe asks for nothing: its encoder is there already, and it has neither [grid] "
             f"nor [[measure]]. Add one of them."
         )
     return in_order(runs)
+
+
+def _measurements(planning: Planning, grid: Sequence[Cell]) -> Iterator[Run]:
+    """Yield the measurements of all tables; names that are not in the grid are refused."""
+    for place, table in enumerate(planning.recipe.measure):
+        request = measure_request(table, planning, grid, f"{planning.where}: measure[{place}]")
+        check_names(request)
+        subject, name = request.diagnostic.subject, request.diagnostic.name
+        if subject in ("model", "cell", "scores", "seeds") and not request.cells:
+            raise ConfigError(f"{request.where}: {name} looks at models, and there is no [grid]. Add one.")
+        by = planning.translators if request.choice.inputs in (TRANSLATED, PAIRED) else ()
+        each = [replace(request, translator=one) for one in by] or [request]
+        found = [run for one in each for run in _MEASURES[subject](one)]
+        if not found:
+            raise ConfigError(
+                f"{request.where}: {name} finds nothing in the grid to look at. "
+                f"Change its targets, seeds or methods, or those of the grid."
+            )
+        yield from found
+
+
+_MEASURES: dict[str, Callable[[MeasureRequest], Iterable[Run]]] = {
+    "model": of_models,
+    "scores": of_scores,
+    "seeds": of_seeds,
+    "cell": of_cells,
+    "encoder": of_encoders,
+    "states": of_states,
+    "parallel": of_parallel,
+    "words": of_states,
+    "text": of_masked_lm,
+}
 
 
 def _encoders_in(run: Run) -> list[Encoder]:

@@ -1,7 +1,6 @@
-"""A recipe: the TOML file that says an experiment, read, checked and turned into frozen values.
+"""A recipe: the TOML file that describes an experiment, read, checked and turned into frozen values.
 
-Everything is checked here, before anything trains: unknown fields and names are refused with the nearest
-match, wrong types and ranges with what was found.
+Unknown fields and names are refused with the nearest match, wrong types and ranges with what was found.
 """
 
 import tomllib
@@ -35,7 +34,7 @@ _EXPECTED = {
     "less_than": "less than {lt:g}",
     "less_than_equal": "at most {le:g}",
 }
-"""What pydantic expects, by its names for what is wrong."""
+"""What was expected, by pydantic's error types."""
 
 Table = dict[str, Any]
 OneOrMany = str | tuple[str, ...]
@@ -60,9 +59,9 @@ class PretrainTable:
     architecture: Architecture = field(default_factory=Architecture)
     """The shape of the encoder."""
     modules: Modules | None = None
-    """What each language has for itself; without, all is shared."""
+    """Modules each language has of its own; all is shared when left out."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
-    """How it is trained; ``name`` and the method's fields."""
+    """How it is trained: ``name`` and the method's fields."""
     seed: Whole | tuple[Whole, ...] = 0
     """Seed of initial weights, order, masks, and the lines drawn; a list makes an encoder for each, and a
     model of the grid starts from the encoder of its own seed."""
@@ -70,19 +69,19 @@ class PretrainTable:
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderTable:
-    """[encoder]: made here, or there already."""
+    """[encoder]: pretrained by the recipe, or existing."""
 
     pretrain: PretrainTable | None = None
     """Make it from text."""
     pretrained: str = ""
     """ "shipped", a folder, or a name on the Hugging Face hub."""
     label: str = ""
-    """What methods and tables call it; "original" when left out."""
+    """Its name in methods and tables; "original" when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdjustTable:
-    """What an [[adjust]] table may say beside the method's own fields: each makes one more encoder."""
+    """The fields of an [[adjust]] table besides the method's own; each table makes one more encoder."""
 
     name: str
     """How the encoder is adjusted."""
@@ -95,7 +94,7 @@ class AdjustTable:
     start: str = "original"
     """Label of the encoder it starts from."""
     label: str = ""
-    """What methods and tables call the new encoder; the name (and size) when left out."""
+    """Name of the new encoder in methods and tables; the method's name (and size) when left out."""
     seed: Whole = 0
     """Seed of the order and of dropout."""
 
@@ -128,18 +127,18 @@ class GridTable:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodTable:
-    """What a [[grid.method]] table may say beside the method's own fields and the optimization's."""
+    """The fields of a [[grid.method]] table besides the method's own and the optimization's."""
 
     name: str
     """The method."""
     label: str = ""
-    """What measurements call it; its name when left out."""
+    """Its name in measurements; the method's name when left out."""
     sources: tuple[Language, ...] = ()
     """Those of the grid's sources it is trained from; all when left out."""
     targets: tuple[Language, ...] = ()
     """Those of the grid's targets it is trained for; all when left out."""
     start: str = ""
-    """Label of the method whose model it goes on from; it starts from the encoder when left out."""
+    """Label of the method whose model it starts from; the encoder when left out."""
     auxiliary: Table = field(default_factory=dict)
     """A loss added to the method's own: ``name`` and the loss's fields; none when left out."""
     encoders: tuple[str, ...] = ()
@@ -148,7 +147,7 @@ class MethodTable:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureTable:
-    """What a [[measure]] table may say beside the diagnostic's own fields: which runs it looks at."""
+    """The fields of a [[measure]] table besides the diagnostic's own: which runs are measured."""
 
     name: str
     """The diagnostic."""
@@ -168,15 +167,15 @@ class MeasureTable:
     with their translations (models of x-mixup alone), or with a part in the source language: "mixed" (one
     text of a pair, at random), "mixed-first", "mixed-second", "mixed-question", "mixed-passage"."""
     tasks: tuple[str, ...] = ()
-    """Those of the grid's tasks it looks at; all when left out."""
+    """Those of the grid's tasks that are measured; all when left out."""
     targets: tuple[Language, ...] = ()
-    """Those of the grid's targets it looks at; all when left out."""
+    """Those of the grid's targets that are measured; all when left out."""
     seeds: tuple[Whole, ...] = ()
-    """Those of the grid's seeds it looks at; all when left out."""
+    """Those of the grid's seeds that are measured; all when left out."""
     methods: tuple[str, ...] = ()
-    """Those of the grid's methods, by label, it looks at; all when left out."""
+    """Those of the grid's methods, by label, that are measured; all when left out."""
     encoders: tuple[str, ...] = ()
-    """Those of the recipe's encoders, by label, it looks at, or at whose models; all when left out."""
+    """Those of the recipe's encoders, by label, that are measured, or whose models are; all when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +187,7 @@ class Recipe:
     encoder: str | EncoderTable | tuple[str | EncoderTable, ...] = "shipped"
     """The encoder or encoders."""
     pretrain: Table = field(default_factory=dict)
-    """What the recipe's encoder.pretrain tables have in common: each has its own fields and these."""
+    """Fields shared by the recipe's encoder.pretrain tables."""
     align: Table = field(default_factory=dict)
     """How the words of bitext are aligned: ``name`` (fast-align when left out) and the aligner's fields."""
     translate: Table = field(default_factory=dict)
@@ -199,7 +198,7 @@ class Recipe:
     grid: GridTable | None = None
     """What is fine-tuned; without it only encoders are made (and measured)."""
     measure: tuple[Table, ...] = ()
-    """Diagnostics: ``name``, their fields, and which runs they look at."""
+    """Diagnostics: ``name``, their fields, and which runs they measure."""
     scale: dict[str, Table] = field(default_factory=dict)
     """Named changes to the recipe (--scale): dotted keys and their values."""
 
@@ -232,7 +231,7 @@ def read_recipe(
 def plug_in(
     table: Table, kinds: Mapping[str, type[Part]], what: str, where: str, default: str = ""
 ) -> type[Part]:
-    """Return the class a table names; ConfigError, with the nearest match, for a name there is none of."""
+    """Return the class a table names; ConfigError, with the nearest match, for an unknown name."""
     name = table.get("name", default or None)
     if not isinstance(name, str) or name not in kinds:
         raise unknown_name(where, what, str(name), kinds)
@@ -273,7 +272,7 @@ def located(where: str) -> Iterator[None]:
 
 
 def refuse_unknown(table: Table, known: Collection[str], what: str, where: str) -> None:
-    """Raise ConfigError, with the nearest match, at a field that nobody reads."""
+    """Raise ConfigError, with the nearest match, at an unknown field."""
     for key in table:
         if key not in known:
             raise ConfigError(
@@ -283,7 +282,7 @@ def refuse_unknown(table: Table, known: Collection[str], what: str, where: str) 
 
 
 def refuse_empty_or_twice(values: Collection[object], where: str) -> None:
-    """Raise ConfigError at a list with nothing in it, or with one thing twice."""
+    """Raise ConfigError at an empty list, or one with duplicates."""
     if not values:
         raise ConfigError(f"{where}: the list is empty. Name at least one.")
     listed = list(values)
@@ -320,12 +319,12 @@ def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
 
 
 def _is_alternative(part: str) -> bool:
-    """Tell whether a part of a place names a type that was tried, not a field."""
+    """Return whether a part of a location names a type that was tried, not a field."""
     return part[:1].isupper() or part in {"str", "int", "float"} or part.startswith("tuple[")
 
 
 def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
-    """Name the fields of the innermost table on the way to a place."""
+    """List the fields of the innermost table on the way to a location."""
     tables = {
         "encoder": EncoderTable,
         "pretrain": PretrainTable,
@@ -338,7 +337,7 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
 
 
 def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:
-    """Give the dotted keys of a scale and their values, whether it was written flat or nested."""
+    """Yield the dotted keys of a scale and their values, whether it was written flat or nested."""
     if not isinstance(table, dict):
         yield before, table
         return
@@ -364,10 +363,10 @@ def _set(body: Table, path: list[str], value: object, where: str) -> None:
 
 
 def _with_shared(body: Table, where: str) -> Table:
-    """Return a recipe's body with the fields of [pretrain] in every encoder.pretrain table that lacks them.
+    """Return a recipe's body with the fields of [pretrain] added to each encoder.pretrain table.
 
-    A table within (architecture, method, modules, lines) is completed field by field. What is no table is
-    left for the recipe's own checks to find.
+    Tables within (architecture, method, modules, lines) are merged field by field; what is no table is
+    left to the recipe's own checks.
     """
     shared: Any = body.get("pretrain")
     encoder: Any = body.get("encoder")
@@ -387,7 +386,7 @@ def _with_shared(body: Table, where: str) -> Table:
 
 
 def _completed(own: Table, shared: Table) -> Table:
-    """Return a table with what it lacks taken from another, tables within likewise; its own value wins."""
+    """Merge two tables, and the tables within; the first one's values win."""
     found = {**shared, **own}
     for key in own.keys() & shared.keys():
         if isinstance(own[key], dict) and isinstance(shared[key], dict):

@@ -335,7 +335,7 @@ def language_to_translate(corpus: str, languages: str) -> str:
 
 
 def described(part: Named, *more: str) -> str:
-    """Name a method or translator with its fields that are not the default, and what else there is to say."""
+    """Return the name of a method or translator with the fields that are not the default, after ``more``."""
     changed = [
         f"{one.name}={getattr(part, one.name)}"
         for one in fields(part)
@@ -346,7 +346,7 @@ def described(part: Named, *more: str) -> str:
 
 
 def translator_label(translated: Sequence[Translate]) -> str:
-    """Name what made some translations; models that differ by direction are joined by +."""
+    """Return the translator's name with its models; those of several directions are joined by +."""
     models = dict.fromkeys(one.model.label for one in translated if one.model is not None)
     return described(translated[0].translator, "+".join(models))
 

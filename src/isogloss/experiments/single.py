@@ -32,7 +32,7 @@ from isogloss.translators import TranslateSetting
 WHERE = "command line"
 
 COUNTS = ("pairs", "links")
-"""What is known of an alignment without gold links."""
+"""Columns of an alignment without gold links."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class SplitToTranslate:
 
 @dataclass(frozen=True)
 class MadeFile:
-    """A file of a finished run: what it came to, its path, and what to know of it."""
+    """A file that a run made, with the run's numbers and warnings."""
 
     row: Row
     file: Path
@@ -110,7 +110,7 @@ def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) ->
 
 
 def _alignment(run: Align, record: Record) -> Row:
-    """Say what was aligned, how, and what it came to; nothing of gold links where there are none."""
+    """Return what was aligned, how, and the counts; scores only where there are gold links."""
     about = {"languages": run.languages, "split": run.split, "aligner": run.aligner.name}
     (found,) = record.rows
     scored = bool(found["gold_pairs"])
@@ -163,7 +163,7 @@ def translate_split(
 
 
 def _translation(run: Translate, record: Record) -> Row:
-    """Say what was translated, by whom, and what it came to; no score where there is none."""
+    """Return what was translated, by which translator, and the counts; scores where there are references."""
     (found,) = record.rows
     return {
         "corpus": run.corpus,

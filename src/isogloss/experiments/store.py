@@ -50,7 +50,7 @@ ADVICE = re.compile(r"\. (Delete|Copy) .*", re.DOTALL)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a plan: ids of runs made now, found done, and failed (with the message).
+    """The outcome of a plan: ids of runs made now, found done, and failed (with the message).
 
     ``damaged`` says what was wrong with runs that were made again, or started over.
     """
@@ -81,7 +81,7 @@ class Store:
         return self.folder(run) / "model"
 
     def is_finished(self, run: "Run") -> bool:
-        """Tell whether the run has a record."""
+        """Return whether the run has a record."""
         return (self.folder(run) / RECORD).exists()
 
     def record(self, run: "Run") -> Record:
@@ -89,7 +89,7 @@ class Store:
         return read_record(self.folder(run))
 
     def start(self, run: "Run") -> Path:
-        """Make the run's folder, forget an earlier failure, and return it."""
+        """Create the run's folder, remove traces of an earlier failure, and return it."""
         folder = self.folder(run)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -102,22 +102,22 @@ class Store:
         return folder
 
     def finish(self, record: Record, made: Mapping[str, object]) -> None:
-        """Write what is known about the making, then the record: from now on the run is finished."""
+        """Write the circumstances, then the record: from then on the run is finished."""
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
         write_record(folder, record)
 
     def fail(self, run: "Run", message: str) -> None:
-        """Note why a run could not finish; the next call tries it again."""
+        """Write why a run failed; the next call tries it again."""
         write_text(self.folder(run) / FAILED, json.dumps({"error": message}, ensure_ascii=False) + "\n")
 
     def write_plan(self, runs: "list[Run]", about: Mapping[str, object]) -> None:
-        """Note what the last recipe asked for: reports are about these runs, and say what is about them."""
+        """Write which runs the last recipe asked for, and what reports say about them."""
         body = {**about, "runs": [identity(run) for run in runs]}
         write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
     def plan(self) -> dict[str, Any]:
-        """Return what the last recipe asked for; empty where nothing is known of it."""
+        """Return the plan of the last recipe; empty where there is none."""
         try:
             body = json.loads((self.root / PLAN).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -125,9 +125,9 @@ class Store:
         return body if isinstance(body, dict) else {}
 
     def precision(self, device: str, measure: Callable[[], str]) -> str:
-        """Return the precision that pays on a device, measured when its first run is made here.
+        """Return the precision that pays on a device, measured once for each device and store.
 
-        A second measurement, on a busier day, must not make the rest of a plan in another precision.
+        A second measurement, on a busier machine, must not change the precision within a plan.
         """
         path = self.root / PRECISION
         try:
@@ -141,7 +141,7 @@ class Store:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes from making runs in this folder; the lock of a dead one does not count."""
+        """Keep other processes from making runs in this folder; a dead process holds no lock."""
         path, holder = self.root / LOCK, self.root / HOLDER
         with ExitStack() as held:
             with writing(path):
@@ -211,7 +211,7 @@ def _damage(store: Store, run: "Run") -> Iterator[tuple[Path, str]]:
 
 
 def _unreadable(checkpoint: Path) -> str:
-    """Say why a checkpoint cannot be read; nothing where it can, or is none."""
+    """Return why a checkpoint cannot be read; empty where it can."""
     from safetensors import SafetensorError, safe_open
 
     for path in sorted(checkpoint.iterdir()) if checkpoint.is_dir() else ():
@@ -227,7 +227,7 @@ def _unreadable(checkpoint: Path) -> str:
 
 
 def _set_aside(path: Path) -> None:
-    """Rename a file or folder; what was set aside before it goes."""
+    """Rename a file or folder; what was set aside earlier is removed."""
     aside = path.with_name(f"{DAMAGED}{path.name}")
     with writing(aside):
         if aside.is_dir():

@@ -7,7 +7,8 @@ from typing import cast
 
 from isogloss.aligners import Aligner, AlignSetting
 from isogloss.core.errors import RunError
-from isogloss.core.rows import TranslatedSplit, as_row
+from isogloss.core.rows import as_row
+from isogloss.core.training_rows import TranslatedSplit
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation, write_examples
 from isogloss.data.label_projection import (

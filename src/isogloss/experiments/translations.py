@@ -57,7 +57,7 @@ def translation_model(source: str) -> Pretrained:
 
 
 def models_named(table: Mapping[str, Any]) -> list[str]:
-    """List the models that a [translate] table names; one that is none is refused later, with its place."""
+    """List the models a [translate] table names; anything else there is refused later, with its location."""
     model = table.get("model") or ()
     named = model.values() if isinstance(model, Mapping) else (model,) if isinstance(model, str) else ()
     return [source for source in named if isinstance(source, str)]
@@ -78,7 +78,7 @@ def translator_places(sources: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def check_direction(folder: str, source: str, target: str) -> None:
-    """Raise ModelError unless a model that is here knows how to be told these languages."""
+    """Raise ModelError unless a model on this machine has subwords for these languages."""
     load_subwords(folder, (source, target))
 
 
@@ -90,19 +90,19 @@ def fetch_translators(runs: Iterable[Run]) -> None:
 
 
 ANY = ""
-"""The direction of a model that is used for all."""
+"""The direction of a model used for all directions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TranslateTable:
-    """What [translate] may say beside the translator's fields; a list in one of those makes several."""
+    """The fields of [translate] besides the translator's own; a list in one of those makes several."""
 
     name: str
     """The translator."""
     model: str | dict[str, str] = ""
     """Its model, where it needs one: a folder or hub name for all directions, or one for each ("en-es")."""
     train: Table = field(default_factory=dict)
-    """A model that is trained first, in the place of one that exists: a table of its own."""
+    """A model that is trained first, instead of one that exists: a table of its own."""
     answers: tuple[str, ...] = ()
     """Ways to find the answers to questions again, in order: links (the translator's own), marks,
     alignment (by the aligner of [align]), alone; links or else marks, then alone, when left out."""
@@ -114,7 +114,7 @@ class TranslateTable:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTable:
-    """What [translate.train] may say beside the fields of the training."""
+    """The fields of [translate.train] besides those of the training."""
 
     name: str = "translation-modelling"
     """How it is trained."""
@@ -195,7 +195,7 @@ class RecipeTranslator:
         return self.run(replace(request, languages=before), sources) if "-" in before else None
 
     def _answers(self, purpose: str) -> tuple[str, ...]:
-        """Return the ways for a purpose: a text a model is tested on must not have had marks in it."""
+        """Return the ways for a purpose; marks in a text a model is tested on would give answers away."""
         if purpose == "pair":
             return ()
         best = "links" if self.translator.knows_links else "marks"
@@ -227,7 +227,7 @@ class RecipeTranslator:
 
 
 def check_labels(task: str, method: Method | None, where: str) -> None:
-    """Raise ConfigError where labels are needed that do not outlive translation.
+    """Raise ConfigError where labels are needed that are lost in translation.
 
     ``method`` is what trains on translations; None where they are what a model is tested on.
     """
@@ -281,7 +281,7 @@ def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[RecipeTra
 def scored_translations(
     recipe: Recipe, by: tuple[RecipeTranslator, ...], sources: Sources, where: str
 ) -> Iterator[TrainTranslator | Translate]:
-    """Give what [translate] asks for by itself: the model it trains, and translations that are scored."""
+    """Yield the runs [translate] itself asks for: the model it trains, and scored translations."""
     if not by:
         return
     yield from (model for model in by[0].models.values() if isinstance(model, TrainTranslator))
