@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from measuring import Toy, equal, measure_setting, subject, weights
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import with_fields
 from isogloss.core.runs import Optimization
 from isogloss.diagnostics.interpolation import COARSE, FINE, Interpolation, Plane, on_path, on_plane
 from isogloss.diagnostics.scores import Scores
@@ -206,7 +207,7 @@ def real(encoder_folder):
             for weight in model.parameters():
                 weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
     tokenizer = load_tokenizer(encoder_folder)
-    how = Optimization(limit=32, overlap=8, precision="float32")
+    how = with_fields(Optimization(), limit=32, overlap=8, precision="float32")
 
     def data(language) -> Evaluation:
         return evaluation(task, tagged(language, 15), tokenizer, how)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from measuring import measure_setting, subject
 
 from isogloss.core.rows import Score, as_row
+from isogloss.core.run_parts import with_fields
 from isogloss.core.runs import Optimization
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.diagnostics.run_variance import RunVariance, run_variance
@@ -30,7 +31,7 @@ def row(language, score, *, model="m", main=True, metric="accuracy"):
 def test_scores_are_those_of_the_evaluation(bert_folder):
     task = TASKS["upos"]
     model = task.head(bert_folder, seed=0)
-    how = Optimization(limit=32, overlap=8, precision="float32")
+    how = with_fields(Optimization(), limit=32, overlap=8, precision="float32")
 
     def data(language):
         return evaluation(task, tagged(language, 10), load_tokenizer(bert_folder), how, baseline=0.25)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from measuring import equal, measure_setting, weights
 
+from isogloss.core.run_parts import with_fields
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import ParsedSentence
 from isogloss.diagnostics.deltas import Deltas
@@ -43,7 +44,7 @@ def models(encoder_folder):
 @pytest.fixture
 def scored(encoder_folder):
     tokenizer = load_tokenizer(encoder_folder)
-    return evaluation(TASK, SENTENCES, tokenizer, Optimization(precision="float32"))
+    return evaluation(TASK, SENTENCES, tokenizer, with_fields(Optimization(), precision="float32"))
 
 
 def test_encoder_and_head_are_told_apart(models):

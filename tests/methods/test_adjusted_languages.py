@@ -5,6 +5,7 @@ from importlib.resources import files
 import pytest
 import torch
 
+from isogloss.core.run_parts import with_fields
 from isogloss.data.languages import translations
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
@@ -37,9 +38,9 @@ def distances(model, pairs):
 @pytest.mark.parametrize(
     "method",
     [
-        CrossLingualAdjustment(learning_rate=5e-4, precision="float32"),
-        CrossLingualAdjustment(learning_rate=5e-4, precision="float32", form="mean"),
-        ContrastiveAlignment(learning_rate=5e-4, precision="float32", stay=1.0),
+        with_fields(CrossLingualAdjustment(), learning_rate=5e-4, precision="float32"),
+        with_fields(CrossLingualAdjustment(), learning_rate=5e-4, precision="float32", form="mean"),
+        with_fields(ContrastiveAlignment(), learning_rate=5e-4, precision="float32", stay=1.0),
     ],
     ids=["sum", "mean", "contrastive"],
 )
@@ -59,7 +60,7 @@ def test_holding_the_source_keeps_it_nearer_to_where_it_was(sentences, tmp_path)
     _, _, source = distances(load_model(SHIPPED), held_out)
     moved = {}
     for stay in (0.0, 1.0):
-        method = CrossLingualAdjustment(learning_rate=5e-4, precision="float32", stay=stay)
+        method = with_fields(CrossLingualAdjustment(), learning_rate=5e-4, precision="float32", stay=stay)
         setting = AdjustSetting(start=SHIPPED, bitext=train, folder=tmp_path / str(stay), seed=0)
         _, _, after = distances(method.train(setting).model, held_out)
         moved[stay] = float((after - source).norm(dim=1).mean())

@@ -4,20 +4,22 @@ from dataclasses import replace
 
 import pytest
 import torch
-from isogloss.training.alignment_loss import alignment_terms
 
 from aligned import Slowly, in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.training.aligned_batches import Caching, collate_pairs, reference_states
+from isogloss.training.aligned_batches import Caching, alignment_terms, collate_pairs, reference_states
 from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
 from trained import equal, interrupted, weights
 
-EXACT = CrossLingualAdjustment(precision="float32", kept="float32", batch_size=4, learning_rate=1e-3)
+EXACT = with_fields(
+    CrossLingualAdjustment(), precision="float32", kept="float32", batch_size=4, learning_rate=1e-3
+)
 
 
 @pytest.fixture
@@ -99,14 +101,18 @@ def test_padding_and_order_change_nothing(bert_folder, tmp_path):
 
 def test_without_pairs_or_steps_the_encoder_stays_as_it_is(setting, bert_folder):
     start = load_whole(bert_folder)
-    for method, bitext in ((replace(EXACT, epochs=0), setting.bitext), (EXACT, {}), (EXACT, {"en-xx": []})):
+    for method, bitext in (
+        (with_fields(EXACT, epochs=0), setting.bitext),
+        (EXACT, {}),
+        (EXACT, {"en-xx": []}),
+    ):
         assert equal(method.train(replace(setting, bitext=bitext)).model, start)
 
 
 def test_what_is_saved_has_all_the_start_had(encoder_folder, setting, tmp_path):
     from safetensors.torch import load_file
 
-    adjusted = replace(EXACT, epochs=0).train(replace(setting, start=str(encoder_folder)))
+    adjusted = with_fields(EXACT, epochs=0).train(replace(setting, start=str(encoder_folder)))
     save_model(adjusted.model, adjusted.tokenizer, tmp_path / "saved")
     before, after = (
         load_file(folder / "model.safetensors") for folder in (encoder_folder, tmp_path / "saved")
@@ -121,7 +127,7 @@ def test_a_pooler_is_kept_beside_the_masked_lm_head(tmp_path, bert_folder, setti
 
     BertForPreTraining.from_pretrained(bert_folder).save_pretrained(tmp_path / "whole")
     load_tokenizer(bert_folder).save_pretrained(tmp_path / "whole")
-    adjusted = replace(EXACT, epochs=0).train(replace(setting, start=str(tmp_path / "whole")))
+    adjusted = with_fields(EXACT, epochs=0).train(replace(setting, start=str(tmp_path / "whole")))
     save_model(adjusted.model, adjusted.tokenizer, tmp_path / "saved")
     before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "saved"))
     assert torch.equal(before["bert.pooler.dense.weight"], after["bert.pooler.dense.weight"])
@@ -129,7 +135,7 @@ def test_a_pooler_is_kept_beside_the_masked_lm_head(tmp_path, bert_folder, setti
 
 
 def test_resuming_gives_the_very_weights_and_rows(setting, tmp_path, monkeypatch):
-    method = replace(EXACT, checkpoint_every=2, kept="float16")
+    method = with_fields(EXACT, checkpoint_every=2, kept="float16")
     whole = method.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(Bucketed, monkeypatch, at=3):
         method.train(setting)
@@ -148,7 +154,7 @@ def test_it_trains_in_bfloat16(bert_folder, setting):
 
 
 def near_and_near_the_start(folder, setting, *, precision):
-    method = replace(EXACT, epochs=4, precision=precision, batch_size=8, dropout=False)
+    method = with_fields(EXACT, epochs=4, precision=precision, batch_size=8, dropout=False)
     moved = method.train(replace(setting, start=str(folder))).model
     before, after = (equation_1_of(one, folder, setting) for one in (load_model(folder), moved))
     assert after.aligned < 0.8 * before.aligned
@@ -168,7 +174,7 @@ def equation_1_of(model, folder, setting):
 
 
 def test_layers_above_the_adjusted_one_keep_their_weights(setting, bert_folder):
-    moved = weights(replace(EXACT, layer=1).train(setting).model)
+    moved = weights(with_fields(EXACT, layer=1).train(setting).model)
     start = weights(load_whole(bert_folder))
     changed = {name for name in start if not torch.equal(start[name], moved[name])}
     assert any(".layer.0." in name for name in changed)
@@ -177,7 +183,7 @@ def test_layers_above_the_adjusted_one_keep_their_weights(setting, bert_folder):
 
 def test_dropout_is_a_choice(setting, tmp_path):
     runs = [
-        replace(EXACT, dropout=dropout).train(replace(setting, folder=tmp_path / name, seed=seed))
+        with_fields(EXACT, dropout=dropout).train(replace(setting, folder=tmp_path / name, seed=seed))
         for name, dropout, seed in (("a", False, 0), ("b", False, 0), ("c", True, 0))
     ]
     assert equal(runs[0].model, runs[1].model)
@@ -209,7 +215,7 @@ def test_pairs_that_are_empty_or_too_long_are_left_out_and_counted(setting):
     too_long = Translation(id="long", first="cat " * 30, second="tac", links=())
     endless = Translation(id="endless", first="cat", second=" ".join(["atat" * 5] * 15), links=((0, 0),))
     empty = Translation(id="empty", first="", second="tac", links=())
-    adjusted = replace(EXACT, longest=20).train(
+    adjusted = with_fields(EXACT, longest=20).train(
         replace(setting, bitext={"en-xx": [*translations(4), too_long, endless, empty]})
     )
     assert adjusted.rows[0]["left_out"] == 3
@@ -227,4 +233,4 @@ def test_bitext_without_links_is_refused(setting):
 
 def test_a_layer_that_is_not_there_is_refused(setting):
     with pytest.raises(ConfigError, match="no layer 9: this encoder has 3 layers"):
-        replace(EXACT, layer=9).train(setting)
+        with_fields(EXACT, layer=9).train(setting)

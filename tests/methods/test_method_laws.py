@@ -9,6 +9,7 @@ import torch
 import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import with_fields
 from isogloss.core.runs import Modules
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of
@@ -49,8 +50,8 @@ FINE_TUNING = {
 PLAIN = {name: method for name, (method, auxiliary, _) in FINE_TUNING.items() if not auxiliary}
 
 ADJUSTING = {
-    "cross-lingual-adjustment": CrossLingualAdjustment(batch_size=8, precision="float32"),
-    "contrastive-alignment": ContrastiveAlignment(batch_size=8, stay=1.0, precision="float32"),
+    "cross-lingual-adjustment": with_fields(CrossLingualAdjustment(), batch_size=8, precision="float32"),
+    "contrastive-alignment": with_fields(ContrastiveAlignment(), batch_size=8, stay=1.0, precision="float32"),
     "procrustes": Procrustes(precision="float32"),
     "centring": Centring(precision="float32"),
 }

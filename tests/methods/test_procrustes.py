@@ -7,6 +7,7 @@ import torch
 
 from aligned import translations
 from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import with_fields
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import active_language, language_maps_of
 from isogloss.methods import ADJUSTMENTS
@@ -69,7 +70,9 @@ def test_the_means_of_sentences_become_the_source_s(method, setting, bert_folder
         torch.testing.assert_close(*means, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("method", [EVERY[0], EVERY[2], ContrastiveAlignment(precision="float32")], ids=str)
+@pytest.mark.parametrize(
+    "method", [EVERY[0], EVERY[2], with_fields(ContrastiveAlignment(), precision="float32")], ids=str
+)
 def test_what_has_maps_already_is_not_adjusted_again(method, setting, tmp_path):
     mapped = EVERY[0].train(setting)
     save_model(mapped.model, mapped.tokenizer, tmp_path / "mapped")

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.run_parts import with_fields
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.loading import load_tokenizer, save_model
@@ -252,7 +253,7 @@ def test_loss_is_that_of_each_word_alone_root_arcs_included(model, batch, tokeni
 
 def test_words_whose_head_was_cut_off_add_nothing_to_the_loss(model, tokenizer):
     example = sentence(["the", "cat", "Anna", "slowly"], [4, 1, 2, 0], ["det", "obj", "iobj", "root"])
-    (whole,) = replace(SMALL, words=3).encode([example], tokenizer)
+    (whole,) = with_fields(SMALL, words=3).encode([example], tokenizer)
     assert whole.heads == (-1, 1, 2)
     other = replace(whole, gold=(SMALL.labels.index("xcomp"), *whole.gold[1:]))
     pad = tokenizer.pad_token_id
@@ -376,7 +377,9 @@ def test_the_baseline_is_the_better_chain_of_the_training_trees():
 def test_scored_rows_are_whole_whatever_the_limit_of_training(folder, tokenizer):
     examples = [random_sentence(size, number=size) for size in (3, 40)]
     model = SMALL.head(folder, seed=0)
-    found = evaluation(SMALL, examples, tokenizer, Optimization(limit=12, overlap=2, precision="float32"))
+    found = evaluation(
+        SMALL, examples, tokenizer, with_fields(Optimization(), limit=12, overlap=2, precision="float32")
+    )
     assert [len(row.words) for row in found.rows] == [3, 40]
     assert max(len(row.subwords) for row in found.rows) <= tokenizer.model_max_length == 160
     trees = found.predict(model)
@@ -389,7 +392,7 @@ def test_scored_rows_are_whole_whatever_the_limit_of_training(folder, tokenizer)
 def test_a_sentence_longer_than_the_encoder_is_parsed_as_far_as_it_goes(folder, tokenizer):
     examples = [replace(random_sentence(120), words=("casings",) * 120)]
     model = SMALL.head(folder, seed=0)
-    found = evaluation(SMALL, examples, tokenizer, Optimization(precision="float32"))
+    found = evaluation(SMALL, examples, tokenizer, with_fields(Optimization(), precision="float32"))
     (row,) = found.rows
     assert len(row.subwords) == 160
     assert len(row.words) < 120

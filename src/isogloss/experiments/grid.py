@@ -1,10 +1,11 @@
 """From a recipe to the runs it asks for: every product, every name and every file checked beforehand."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.run_parts import keys_of
 from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Translate
 from isogloss.data.corpora import Split
 from isogloss.data.layouts import is_translation
@@ -208,10 +209,7 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
     if name not in METHODS:
         raise unknown_name(where, "method", str(name), METHODS)
     kind: type[Method] = METHODS[name]
-    own, shared, about = (
-        {one.name for one in fields(part)}  # type: ignore[arg-type]
-        for part in (kind, Optimization, MethodTable)
-    )
+    own, shared, about = (set(keys_of(part)) for part in (kind, Optimization, MethodTable))
     refuse_unknown(table, own | shared | about, f"method {name}", where)
     choice: MethodTable = checked(MethodTable, {key: table[key] for key in about & set(table)}, where)
     for target in choice.targets:
@@ -240,7 +238,7 @@ def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
         raise unknown_name(where, "auxiliary loss", str(name), AUXILIARY_LOSSES)
     kind = AUXILIARY_LOSSES[name]
     own = {key: value for key, value in table.items() if key != "name"}
-    refuse_unknown(own, {one.name for one in fields(kind)}, f"auxiliary loss {name}", where)  # type: ignore[arg-type]
+    refuse_unknown(own, set(keys_of(kind)), f"auxiliary loss {name}", where)
     found: AuxiliaryLoss = checked(kind, own, where)
     return found
 
@@ -258,13 +256,13 @@ def _translated(entry: MethodEntry, by: Sequence[TranslatedBy]) -> list[MethodEn
 
 def _variants(table: Table, where: str) -> Iterator[Table]:
     """Give every combination of the values of list-valued fields."""
-    refuse_unknown(table, [one.name for one in fields(Optimization)], "the optimization", where)
+    refuse_unknown(table, keys_of(Optimization), "the optimization", where)
     lists = {key: value if isinstance(value, list) else [value] for key, value in table.items()}
     for key, values in lists.items():
         refuse_empty_or_twice(values, f"{where}.{key}")
     for combination in product(*lists.values()):
         changes = dict(zip(lists, combination, strict=True))
-        check_precision(checked(Optimization, changes, where).precision, f"{where}.precision")
+        check_precision(checked(Optimization, changes, where).updates.precision, f"{where}.precision")
         yield changes
 
 
@@ -359,7 +357,7 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
     """Check a model's optimization, also against what its encoder has positions for."""
     most = most_subwords(cell.encoder, place_of(cell.encoder, sources.encoders))
     found = _lengths(changes, cell, most, entry.where)
-    check_precision(found.precision, f"{entry.where}: precision")
+    check_precision(found.updates.precision, f"{entry.where}: precision")
     if found.overlap >= found.limit - SPECIAL:
         raise ConfigError(
             f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "

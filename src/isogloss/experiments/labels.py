@@ -5,15 +5,18 @@ from dataclasses import fields
 from typing import Any
 
 from isogloss.core.run_graph import run_id
+from isogloss.core.run_parts import values_of
 from isogloss.core.runs import Pretrained, TrainTranslator, Translate
 
 
 def described(part: Any, *more: str) -> str:
     """Name a method or translator with its fields that are not the default, and what else there is to say."""
+    silent = {one.name for one in fields(part) if one.metadata.get("watches")}
+    default = values_of(type(part)())
     changed = [
-        f"{one.name}={getattr(part, one.name)}"
-        for one in fields(part)
-        if getattr(part, one.name) != one.default and not one.metadata.get("watches")
+        f"{name}={value}"
+        for name, value in values_of(part).items()
+        if value != default[name] and name not in silent
     ]
     about = ", ".join((*filter(None, more), *changed))
     return f"{part.name} ({about})" if about else str(part.name)

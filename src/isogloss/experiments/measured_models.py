@@ -1,11 +1,12 @@
 """From a [[measure]] table to what it asks for, and to the measurements of models."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language, language_of_text
+from isogloss.core.run_parts import keys_of
 from isogloss.core.runs import Encoder, FineTune, Measure, Run, Translate
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.layouts import is_translation
@@ -81,7 +82,7 @@ def choose(table: Table, align: Table, where: str) -> Chosen:
     if name not in DIAGNOSTICS:
         raise unknown_name(where, "diagnostic", name, DIAGNOSTICS)
     kind = DIAGNOSTICS[name]
-    own = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    own = set(keys_of(kind))
     choosing = {"name", *CHOICE[kind.subject]}
     refuse_unknown(table, own | choosing, f"diagnostic {name}", where)
     choice: MeasureTable = checked(MeasureTable, {key: table[key] for key in table if key in choosing}, where)

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
+from isogloss.core.run_parts import keys_of
 from isogloss.core.runs import Architecture, Count, Modules, Positive, Whole
 from isogloss.experiments.shared_fields import with_shared
 from isogloss.training.gradient_conflict import Conflict
@@ -283,7 +284,7 @@ def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
         error.errors(include_url=False),
         key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
     )
-    place = [str(part) for part in first["loc"] if not _is_alternative(str(part))]
+    place = [str(part) for part in first["loc"] if part != "updates" and not _is_alternative(str(part))]
     name = ".".join(place) or kind.__name__
     if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         known = _fields_at(kind, first["loc"])
@@ -310,7 +311,7 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
         "conflict": Conflict,
     }
     inner = [tables[part] for part in place[:-1] if part in tables]
-    return [field.name for field in fields(inner[-1] if inner else kind)]
+    return list(keys_of(inner[-1] if inner else kind))
 
 
 def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:

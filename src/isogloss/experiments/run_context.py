@@ -1,11 +1,12 @@
 """What all runs that are made together have in common: store, data, precision, progress."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
+from isogloss.core.run_parts import with_fields
 from isogloss.core.runs import Encoder, Optimization, Pretrained, TrainTranslator
 from isogloss.data.prediction_table import Predictions
 from isogloss.data.sources import Sources
@@ -40,7 +41,7 @@ class RunContext:
 
     def optimization(self, asked: Optimization) -> Optimization:
         """Return an optimization with its precision settled."""
-        return replace(asked, precision=self.settled(asked.precision))
+        return with_fields(asked, precision=self.settled(asked.updates.precision))
 
 
 @dataclass(frozen=True)

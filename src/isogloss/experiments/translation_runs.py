@@ -8,6 +8,7 @@ from typing import Any, cast
 from isogloss.aligners import AlignSetting
 from isogloss.core.errors import RunError
 from isogloss.core.rows import TranslatedSplit, as_row
+from isogloss.core.run_parts import values_of, with_fields
 from isogloss.core.runs import TrainTranslator, Translate
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation, read_examples, write_examples
@@ -41,7 +42,7 @@ def train_translator(context: RunContext, run: TrainTranslator) -> RunResult:
         seed=run.seed,
         on_progress=context.on_progress,
     )
-    method = replace(method, precision=context.settled(method.precision))
+    method = with_fields(method, precision=context.settled(values_of(method)["precision"]))
     model, tokenizer, fitted = method.train(setting)
     save_model(model, tokenizer, context.store.model(run))
     return RunResult(fitted.rows)

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.core.run_graph import original
+from isogloss.core.run_parts import keys_of, values_of
 from isogloss.core.runs import Count, Encoder, Pretrained, Run, TrainTranslator, Translate, Whole
 from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Corpus, Split
@@ -257,7 +258,7 @@ def translators(recipe: Recipe, sources: Sources, where: str) -> tuple[Translate
     if name not in TRANSLATORS:
         raise unknown_name(where, "translator", str(name), TRANSLATORS)
     kind = TRANSLATORS[name]
-    own, about = ({one.name for one in fields(part)} for part in (kind, TranslateTable))  # type: ignore[arg-type]
+    own, about = (set(keys_of(part)) for part in (kind, TranslateTable))
     refuse_unknown(table, own | about, f"translator {name}", where)
     choice: TranslateTable = checked(TranslateTable, {key: table[key] for key in about & set(table)}, where)
     lists = {key: value if isinstance(value, list) else [value] for key, value in table.items() if key in own}
@@ -325,11 +326,11 @@ def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
     if name not in TRANSLATION_TRAINING:
         raise unknown_name(where, "way to train a translator", str(name), TRANSLATION_TRAINING)
     kind = TRANSLATION_TRAINING[name]
-    own, about = ({one.name for one in fields(part)} for part in (kind, TrainTable))
+    own, about = (set(keys_of(part)) for part in (kind, TrainTable))
     refuse_unknown(table, own | about, f"training {name}", where)
     choice: TrainTable = checked(TrainTable, {key: table[key] for key in about & set(table)}, where)
     method = checked(kind, {key: table[key] for key in own & set(table)}, where)
-    check_precision(method.precision, f"{where}: precision")
+    check_precision(values_of(method)["precision"], f"{where}: precision")
     refuse_empty_or_twice(choice.pairs, f"{where}.pairs")
     files = _bitext_files(choice.bitext, "train", choice.pairs, sources, f"{where}.bitext")
     if choice.dev:

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.runs import Architecture, Modules, Updates
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
@@ -77,8 +77,8 @@ class Pretraining(Protocol):
         ...
 
     @property
-    def precision(self) -> str:
-        """auto, float32 or bfloat16."""
+    def updates(self) -> Updates:
+        """How weights are updated."""
         ...
 
     @property

@@ -105,7 +105,7 @@ class AlignmentLoss:
         caching = Caching(
             folder=setting.folder,
             kept=self.kept,
-            precision=setting.optimization.precision,
+            precision=setting.optimization.updates.precision,
             on_progress=setting.on_progress,
         )
         before = reference_states(model, pairs, sampling.ever(), caching)

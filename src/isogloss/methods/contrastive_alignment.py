@@ -4,18 +4,18 @@ InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words
 spelled alike in either language is no wrong answer: function words and full stops are in every sentence.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from isogloss.core.runs import Count, Positive, Rate, Share, Weight
+from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Weight, nested_fields
+from isogloss.core.runs import Updates
 from isogloss.nn.closeness import squared_distance
 from isogloss.nn.contrast import bidirectional_contrast
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, states_of
 from isogloss.training.aligned_pairs import PairEncoding, Word
-from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import AdjustSetting
 
 
@@ -50,11 +50,8 @@ class ContrastiveAlignment:
     batch_size: Positive = 32
     """Sentence pairs a step, all of one pair of languages; the others are the wrong answers."""
 
-    learning_rate: Rate = 2e-5
-    """Highest rate, reached after the warm-up; then linear decay to 0."""
-
-    warmup: Share = 0.1
-    """Share of the steps with linear warm-up."""
+    updates: Updates = field(default=Updates(learning_rate=2e-5, weight_decay=0.0), metadata=NESTED)
+    """How weights are updated."""
 
     dropout: bool = True
     """Whether the encoder drops out while it is aligned."""
@@ -62,11 +59,7 @@ class ContrastiveAlignment:
     kept: CacheType = "float16"
     """In what the states before are kept on disk, where stay is not 0."""
 
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
-
-    checkpoint_every: Count = 200
-    """Steps between checkpoints; 0 for none."""
+    _nested = nested_fields()
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""
@@ -77,16 +70,7 @@ class ContrastiveAlignment:
             layer=self.layer,
         )
         training = PairTraining(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            schedule=Schedule(
-                learning_rate=self.learning_rate,
-                warmup=self.warmup,
-                weight_decay=0.0,
-                precision=self.precision,
-            ),
-            dropout=self.dropout,
-            checkpoint_every=self.checkpoint_every,
+            epochs=self.epochs, batch_size=self.batch_size, updates=self.updates, dropout=self.dropout
         )
         return adjust(
             setting, self._loss, encoding=encoding, training=training, kept=self.kept if self.stay else None

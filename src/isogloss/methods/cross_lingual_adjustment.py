@@ -6,21 +6,18 @@ own, is where rates, lengths and dropout come from. One thing differs: after the
 where it is, and ours falls to 0, as it does in every training here.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from torch import Tensor
 
-from isogloss.core.runs import Count, Positive, Rate, Share, Weight
+from isogloss.core.run_parts import NESTED, Count, Positive, Weight, nested_fields
+from isogloss.core.runs import Updates
 from isogloss.nn.closeness import Form
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, alignment_terms
 from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word
-from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import AdjustSetting
-
-BETA2, EPSILON = 0.98, 1e-9
-"""Adam's, as in Cao et al. (2020), who took them from Vaswani et al. (2017), Section 5.3."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +58,12 @@ class CrossLingualAdjustment:
     batch_size: Positive = 32
     """Sentence pairs a step, all of one pair of languages."""
 
-    learning_rate: Rate = 5e-5
-    """Highest rate, reached after the warm-up; then linear decay to 0."""
-
-    warmup: Share = 0.1
-    """Share of the steps with linear warm-up."""
+    updates: Updates = field(
+        default=Updates(learning_rate=5e-5, weight_decay=0.0, beta2=0.98, epsilon=1e-9, clip=0.0),
+        metadata=NESTED,
+    )
+    """How weights are updated: Adam as in Cao et al. (2020), after Vaswani et al. (2017), Section 5.3, and
+    without clipping, which makes the sum of Eq. 1 depend on how many words a batch has."""
 
     dropout: bool = True
     """Whether the encoder drops out while it is adjusted, as in the released code; f⁰ never does."""
@@ -73,11 +71,7 @@ class CrossLingualAdjustment:
     kept: CacheType = "float16"
     """In what f⁰ is kept on disk: float16 or float32, with 2 or 4 bytes a number."""
 
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
-
-    checkpoint_every: Count = 200
-    """Steps between checkpoints; 0 for none."""
+    _nested = nested_fields()
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext; without pairs or steps it stays as it is, to the bit."""
@@ -88,27 +82,12 @@ class CrossLingualAdjustment:
             longest=self.longest,
             layer=self.layer,
         )
-        return adjust(setting, self._loss, encoding=encoding, training=self._training(), kept=self.kept)
+        training = PairTraining(
+            epochs=self.epochs, batch_size=self.batch_size, updates=self.updates, dropout=self.dropout
+        )
+        return adjust(setting, self._loss, encoding=encoding, training=training, kept=self.kept)
 
     def _loss(self, model: Any, batch: AlignedBatch) -> Tensor:
         """Return Eq. 1: Σ‖f(s)−f(t)‖² over aligned pairs + Σ‖f(s)−f⁰(s)‖² over all source words."""
         terms = alignment_terms(model, batch, layer=self.layer, form=self.form)
         return terms.aligned + self.stay * terms.anchored
-
-    def _training(self) -> PairTraining:
-        schedule = Schedule(
-            learning_rate=self.learning_rate,
-            warmup=self.warmup,
-            weight_decay=0.0,
-            beta2=BETA2,
-            epsilon=EPSILON,
-            clip=0.0,  # Clipping would make the sum of Eq. 1 depend on how many words a batch has.
-            precision=self.precision,
-        )
-        return PairTraining(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            schedule=schedule,
-            dropout=self.dropout,
-            checkpoint_every=self.checkpoint_every,
-        )

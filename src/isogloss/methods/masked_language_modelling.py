@@ -5,14 +5,15 @@ Section 3.3. The last weights are kept: perplexity on held-out text is noted, an
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, ClassVar
 
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.runs import Architecture, Modules
+from isogloss.core.run_parts import NESTED, nested_fields
+from isogloss.core.runs import Architecture, Modules, Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, require, set_dropout
 from isogloss.encoders.attention import fastest_attention
@@ -23,12 +24,12 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
 from isogloss.training.pretraining import (
+    PRETRAINING_UPDATES,
     Parallel,
     Start,
     TextBatches,
     begin,
     check_fields,
-    pretraining_schedule,
     sampling_of,
 )
 from isogloss.training.setting import TextSetting
@@ -64,31 +65,17 @@ class MaskedLanguageModelling:
     vocabulary_lines: int = 200_000
     """Lines the vocabulary is trained on, the same number of each language."""
 
-    learning_rate: float = 1e-3
-    """Highest rate."""
-
-    warmup: float = 0.1
-    """Share of the steps with linear warm-up."""
-
-    weight_decay: float = 0.01
-    """AdamW's decay, on matrices only."""
-
-    precision: str = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
+    updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
+    """How weights are updated."""
 
     conflict: Conflict | None = None
     """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
-
-    checkpoint_every: int = 500
-    """Steps between checkpoints; 0 for none."""
 
     evaluate_every: int | None = None
     """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
     when left out, nothing is held out."""
 
-    accumulation: int | None = None
-    """Parts that the batch of one update is computed in, one after the other or in several processes: less
-    memory, the same result within rounding; one when left out."""
+    _nested = nested_fields()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
@@ -96,7 +83,7 @@ class MaskedLanguageModelling:
             self,
             {
                 "translation": 0 <= self.translation <= 1,
-                "accumulation": self.accumulation is None or self.accumulation >= 1,
+                "accumulation": self.updates.accumulation is None or self.updates.accumulation >= 1,
             },
         )
 
@@ -129,13 +116,12 @@ class MaskedLanguageModelling:
         )
         callbacks = Callbacks(
             periodic=(*start.periodic, *self._watched(start, setting)),
-            checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
+            checkpoints=Checkpoints(setting.folder, self.updates.checkpoint_every),
             on_progress=setting.on_progress,
             what="pretraining",
         )
-        schedule = replace(pretraining_schedule(self), accumulation=self.accumulation or 1)
         fitted = fit(
-            start.model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, callbacks=callbacks
+            start.model, batches, masked_lm_loss, updates=self.updates, seed=setting.seed, callbacks=callbacks
         )
         set_dropout(start.model.config, setting.architecture.dropout)
         return start.model, start.tokenizer, fitted
@@ -144,13 +130,14 @@ class MaskedLanguageModelling:
         """Return what watches gradient conflict, on blocks of text as they are trained on."""
         if self.conflict is None:
             return ()
+        checkpoints = Checkpoints(setting.folder, self.updates.checkpoint_every)
         pool = block_pool(
             start.model,
             start.streams,
             start.masking,
             block=self.block,
             budget=self.batch_subwords,
-            precision=precision_of(self.precision, Checkpoints(setting.folder, self.checkpoint_every)),
+            precision=precision_of(self.updates.precision, checkpoints),
         )
         return (conflict_callback(self.conflict, start.model, pool, seed=setting.seed),)
 

@@ -5,7 +5,7 @@ Vaswani et al. (2017), Section 5, in the small; what is to be translated into sa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any, ClassVar
@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.run_parts import NESTED, nested_fields
+from isogloss.core.runs import Updates
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import write_tokenizer
@@ -35,7 +37,6 @@ from isogloss.tasks.translating import (
 from isogloss.training.batching import by_length
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callbacks, Fitted, Note, fit, precision_of
-from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import scoring
 from isogloss.training.setting import TranslationSetting
 
@@ -81,14 +82,11 @@ class TranslationModelling:
     dropout: float = 0.1
     """Dropout of states."""
 
-    learning_rate: float = 1e-3
-    """Highest rate."""
-
-    warmup: float = 0.1
-    """Share of the steps with linear warm-up."""
-
-    weight_decay: float = 0.0
-    """AdamW's decay, on matrices only."""
+    updates: Updates = field(
+        default=Updates(learning_rate=1e-3, weight_decay=0.0, beta2=0.98, epsilon=1e-9, checkpoint_every=500),
+        metadata=NESTED,
+    )
+    """How weights are updated."""
 
     dev_sentences: int = 200
     """Translations of each direction, the first ones, by whose chrF the weights are chosen."""
@@ -96,11 +94,7 @@ class TranslationModelling:
     evaluations: int = 5
     """Times on the way, evenly spaced and at the end, that they are translated."""
 
-    precision: str = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
-
-    checkpoint_every: int = 500
-    """Steps between checkpoints; 0 for none."""
+    _nested = nested_fields()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
@@ -129,8 +123,8 @@ class TranslationModelling:
             self._shape(), tokenizer, seed=derive(setting.seed, "model"), attention=fastest_attention()
         )
         batches = _PairBatches(rows, self, derive(setting.seed, "order"), tokenizer.pad_token_id)
-        checkpoints = Checkpoints(setting.folder, self.checkpoint_every)
-        precision = precision_of(self.precision, checkpoints)
+        checkpoints = Checkpoints(setting.folder, self.updates.checkpoint_every)
+        precision = precision_of(self.updates.precision, checkpoints)
         callbacks = Callbacks(
             evaluate=partial(self._notes, model, tokenizer, setting, precision) if setting.dev else None,
             evaluate_at=tuple(
@@ -141,9 +135,8 @@ class TranslationModelling:
             what="training a translation model",
         )
         loss = partial(translation_loss, smoothing=self.smoothing)
-        fitted = fit(
-            model, batches, loss, schedule=self._schedule(precision), seed=setting.seed, callbacks=callbacks
-        )
+        updates = replace(self.updates, precision=precision)
+        fitted = fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
         return model, tokenizer, Fitted([*notes, *fitted.rows])
 
     def _tokenizer(self, setting: TranslationSetting) -> Any:
@@ -189,16 +182,6 @@ class TranslationModelling:
             heads=self.heads,
             feed_forward=self.feed_forward,
             dropout=self.dropout,
-        )
-
-    def _schedule(self, precision: str) -> Schedule:
-        return Schedule(
-            learning_rate=self.learning_rate,
-            warmup=self.warmup,
-            weight_decay=self.weight_decay,
-            beta2=0.98,
-            epsilon=1e-9,
-            precision=precision,
         )
 
     def _notes(

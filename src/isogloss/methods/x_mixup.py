@@ -26,12 +26,10 @@ from isogloss.tasks.batch import Batch
 from isogloss.tasks.task import ScoredTask
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.mixup_tasks import MixupTask, mixup_task
+from isogloss.training.optimizer import learn_at
 from isogloss.training.pairs import PairedBatch, paired_batches
 from isogloss.training.pseudo_labels import untagged
 from isogloss.training.setting import Reads, Setting
-
-RATIO = "ratio."
-"""How the names of W and b begin in a model that mixes."""
 
 SELDOM = 0.01
 """Share of back-translated batches below which a schedule might as well not be there."""
@@ -119,11 +117,12 @@ class XMixup:
             pseudo_labels=kind.pseudo_labels,
         )
         model = MixedModel(network, self._mixup(kind, network.config))
+        if model.ratio is not None:
+            learn_at(model.ratio.parameters(), self.ratio_rate or 1.0)
         return Training(
             batches=batches,
             loss=partial(self.loss, cast("ScoredTask", setting.task)),
             trained=model,
-            faster=(RATIO, 1.0 if self.ratio_rate is None else self.ratio_rate),
             warnings=(*warnings, *(schedule.warnings(len(batches)) if self.schedule else ())),
             extras=(partial(save_mixup, model.mixup),),
         )

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
+from isogloss.core.runs import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole
 from isogloss.encoders.attention import fastest_attention
@@ -37,7 +38,6 @@ from isogloss.training.batching import Bucketed, by_length
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.fit import Callbacks, fit, precision_of
-from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import device, scoring
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import check_layers
@@ -52,9 +52,8 @@ class PairTraining:
 
     epochs: int
     batch_size: int
-    schedule: Schedule
+    updates: Updates
     dropout: bool
-    checkpoint_every: int
 
 
 @dataclass(frozen=True)
@@ -86,12 +85,12 @@ def adjust(
     check_layers(model, [encoding.layer])
     check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
     pairs = encode_pairs(setting.bitext, tokenizer, encoding)
-    checkpoints = Checkpoints(setting.folder, training.checkpoint_every)
-    schedule = replace(training.schedule, precision=precision_of(training.schedule.precision, checkpoints))
+    checkpoints = Checkpoints(setting.folder, training.updates.checkpoint_every)
+    updates = replace(training.updates, precision=precision_of(training.updates.precision, checkpoints))
     before: CachedStates | None = None
     if kept and training.epochs:
         keeping = Caching(
-            folder=setting.folder, kept=kept, precision=schedule.precision, on_progress=setting.on_progress
+            folder=setting.folder, kept=kept, precision=updates.precision, on_progress=setting.on_progress
         )
         before = reference_states(model, pairs, range(len(pairs)), keeping)
     batches = Bucketed(
@@ -106,7 +105,7 @@ def adjust(
     if len(batches):
         callbacks = Callbacks(checkpoints=checkpoints, on_progress=setting.on_progress, what="adjusting")
         run = partial(_loss, loss, training.dropout)
-        rows += fit(model, batches, run, schedule=schedule, seed=setting.seed, callbacks=callbacks).rows
+        rows += fit(model, batches, run, updates=updates, seed=setting.seed, callbacks=callbacks).rows
     return Adjusted(model.eval(), tokenizer, rows, pairs.warnings())
 
 

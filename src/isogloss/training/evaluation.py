@@ -157,7 +157,7 @@ def evaluation(
         rows=rows,
         batches=scored_batches(rows, {}, padding=tokenizer.pad_token_id, languages=("", language)),
         gold=task.gold(examples),
-        precision=optimization.precision,
+        precision=optimization.updates.precision,
         baseline=baseline,
         language=language,
     )

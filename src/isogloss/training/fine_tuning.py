@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from isogloss.core.records import Value
-from isogloss.core.runs import Optimization
+from isogloss.core.run_parts import with_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example
 from isogloss.data.shots import Per, shots
@@ -26,7 +26,6 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
-from isogloss.training.optimizer import Schedule
 from isogloss.training.pseudo_labels import encode_all
 from isogloss.training.setting import AuxiliaryTerm, Reads, Setting
 
@@ -60,8 +59,6 @@ class Training:
     """From what is trained and a batch to one number."""
     trained: nn.Module | None = None
     """What is trained where it is more than the model: a module that holds it."""
-    faster: tuple[str, float] = ("", 1.0)
-    """How the names of parameters begin that learn at so many times the rate, and how many; "" is none."""
     warnings: tuple[str, ...] = ()
     extras: tuple[Extra, ...] = ()
 
@@ -149,7 +146,7 @@ def fine_tune(
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
     model to go on from brings its own. ``conflict`` watches the languages' gradients.
     """
-    checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
+    checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
     setting = _with_resolved_precision(setting, checkpoints)
     tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
@@ -166,12 +163,12 @@ def fine_tune(
         on_progress=setting.on_progress,
         what=f"fine-tuning on {'+'.join(reads.train)}",
     )
-    schedule = replace(schedule_of(setting.optimization), faster=training.faster)
+    updates = setting.optimization.updates
     auxiliary = setting.auxiliary
     term = auxiliary.prepare(setting, model, tokenizer, len(batches)) if auxiliary else None
     every, whole = with_auxiliary(batches, loss, term)
     fitted = fit(
-        training.trained or model, every, whole, schedule=schedule, seed=setting.seed, callbacks=callbacks
+        training.trained or model, every, whole, updates=updates, seed=setting.seed, callbacks=callbacks
     )
     rows = [*mark_chosen(fitted.rows), *(term.rows if term else ())]
     warnings = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
@@ -184,27 +181,15 @@ def _conflict_callback(
     """Return what watches gradient conflict, on the examples that are trained on."""
     if not isinstance(batches, Bucketed):
         raise TypeError("gradient conflict is watched where each batch holds one language")
-    padding, precision = tokenizer.pad_token_id, setting.optimization.precision
+    padding, precision = tokenizer.pad_token_id, setting.optimization.updates.precision
     pool = example_pool(model, batches.groups, setting.task, padding=padding, precision=precision)
     return conflict_callback(conflict, model, pool, seed=setting.seed)
 
 
 def _with_resolved_precision(setting: Setting, checkpoints: Checkpoints) -> Setting:
     """Decide the precision once, so that the model is trained and selected in the same."""
-    precision = precision_of(setting.optimization.precision, checkpoints)
-    return replace(setting, optimization=replace(setting.optimization, precision=precision))
-
-
-def schedule_of(optimization: Optimization) -> Schedule:
-    """Say how weights are updated, from a run's fields."""
-    return Schedule(
-        learning_rate=optimization.learning_rate,
-        warmup=optimization.warmup,
-        weight_decay=optimization.weight_decay,
-        beta2=optimization.beta2,
-        clip=optimization.clip,
-        precision=optimization.precision,
-    )
+    precision = precision_of(setting.optimization.updates.precision, checkpoints)
+    return replace(setting, optimization=with_fields(setting.optimization, precision=precision))
 
 
 class Selection:

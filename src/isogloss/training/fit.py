@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
+from isogloss.core.runs import Updates
 from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
 from isogloss.training.batching import Batches, Divisible
@@ -29,7 +30,7 @@ from isogloss.training.distributed import (
     rank,
     world_size,
 )
-from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
+from isogloss.training.optimizer import adamw, linear_rate, set_rate
 from isogloss.training.precision import autocast, device, release_memory, resolved_precision
 
 LOOK_EVERY = 20
@@ -77,18 +78,18 @@ def fit(
     batches: Batches[Made],
     loss: Loss,
     *,
-    schedule: Schedule,
+    updates: Updates,
     seed: int,
     callbacks: Callbacks | None = None,
 ) -> Fitted:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
 
-    With ``schedule.accumulation``, or in several processes, a batch is computed in parts (``Divisible``): the
+    With ``updates.accumulation``, or in several processes, a batch is computed in parts (``Divisible``): the
     same update within rounding.
 
     Raises DivergedError, with the step, when the loss is no longer a finite number.
     """
-    return _Fit(model, batches, loss, schedule=schedule, seed=seed, callbacks=callbacks or Callbacks()).run()
+    return _Fit(model, batches, loss, updates=updates, seed=seed, callbacks=callbacks or Callbacks()).run()
 
 
 @dataclass(frozen=True)
@@ -109,18 +110,18 @@ class _Fit:
         batches: Batches[Any],
         loss: Loss,
         *,
-        schedule: Schedule,
+        updates: Updates,
         seed: int,
         callbacks: Callbacks,
     ) -> None:
-        self.schedule, self.seed = schedule, seed
+        self.updates, self.seed = updates, seed
         self.batches, self.loss, self.callbacks = batches, loss, callbacks
         self.device = own_device()
         self.model = model.to(self.device)
         broadcast_weights(self.model)
-        self.optimizer = adamw(model, schedule)
-        self.rate = linear_rate(schedule, len(batches))
-        self.precision = precision_of(schedule.precision, callbacks.checkpoints)
+        self.optimizer = adamw(model, updates)
+        self.rate = linear_rate(updates, len(batches))
+        self.precision = precision_of(updates.precision, callbacks.checkpoints)
         self.rows: list[Note] = []
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
@@ -155,8 +156,8 @@ class _Fit:
         set_rate(self.optimizer, self.rate(step))
         losses = [self._backward(part) for part in self._parts(step)]
         all_reduce_gradients(self.model)
-        if self.schedule.clip:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
+        if self.updates.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.updates.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
@@ -164,7 +165,7 @@ class _Fit:
     def _parts(self, step: int) -> "Iterator[_Part]":
         """Yield this process's share of the batch."""
         batch, together = self.batches[step], world_size()
-        count = -(-self.schedule.accumulation // together) * together
+        count = -(-(self.updates.accumulation or 1) // together) * together
         if count == 1:
             yield _Part(batch, derive(self.seed, "step", step))
             return
@@ -219,7 +220,7 @@ class _Fit:
 
     def _diverged(self, what: str) -> DivergedError:
         return DivergedError(
-            f"{self.callbacks.what}: {what}. Lower learning_rate (now {self.schedule.learning_rate:g}), "
+            f"{self.callbacks.what}: {what}. Lower learning_rate (now {self.updates.learning_rate:g}), "
             f"raise warmup, or set precision to float32."
         )
 

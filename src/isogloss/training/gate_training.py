@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.runs import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders.gates import GateGroup, frozen, gated
 from isogloss.nn.hard_concrete import (
@@ -30,7 +31,9 @@ from isogloss.nn.hard_concrete import (
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
 from isogloss.training.fit import Callbacks, fit
-from isogloss.training.optimizer import Schedule
+
+GATE_UPDATES = Updates(learning_rate=0.1, warmup=0.0, weight_decay=0.0, clip=0.0)
+"""How gates are updated."""
 
 SPREAD = 0.01
 """Standard deviation of the gates' parameters at the start (Louizos et al.'s code)."""
@@ -46,7 +49,7 @@ class GateTraining:
     steps: int
     rows: int
     """Rows of text of one update."""
-    learning_rate: float = 0.1
+    updates: Updates = GATE_UPDATES
     sparsity: float = 0.5
     """Share of the gated parameters that shall be pruned, below 1; 0 lets ``penalty`` decide."""
     penalty: float = 0.0
@@ -55,7 +58,6 @@ class GateTraining:
     """Share of the steps after which the whole sparsity is asked for; before, it rises."""
     start: float = 0.95
     """Probability that a gate is open before the first update."""
-    precision: str = "auto"
 
 
 class Gates(nn.Module):
@@ -149,15 +151,12 @@ def learn_gates(
         with gated(model, groups, gates.by_group(sample(log_alpha, generator))):
             return masked_lm_loss(model, drawn.batch) + how.penalty * kept
 
-    schedule = Schedule(
-        learning_rate=how.learning_rate, warmup=0.0, weight_decay=0.0, clip=0.0, precision=how.precision
-    )
     with frozen(model):
         fit(
             gates,
             batches,
             loss,
-            schedule=schedule,
+            updates=how.updates,
             seed=seed,
             callbacks=Callbacks(on_progress=on_progress, what=f"gates of {language}"),
         )

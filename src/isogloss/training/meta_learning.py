@@ -26,6 +26,7 @@ from torch.func import functional_call
 
 from isogloss.core.errors import DataError
 from isogloss.core.records import Value
+from isogloss.core.runs import Updates
 from isogloss.core.seeds import derive
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
@@ -40,7 +41,7 @@ from isogloss.training.hypergradient import (
     hypergradient,
     norm,
 )
-from isogloss.training.optimizer import Schedule, adamw, linear_rate
+from isogloss.training.optimizer import EPSILON, adamw, linear_rate
 from isogloss.training.pretraining import BatchSampling, TextBatches
 
 SECOND_ORDER: dict[str, SecondOrder] = {
@@ -98,18 +99,18 @@ class MetaLearner(nn.Module):
         loss: TextLoss,
         *,
         learning: Learning,
-        schedule: Schedule,
+        updates: Updates,
     ) -> None:
         """Take the parameters ``own`` (by language and name) away from every other optimiser."""
         super().__init__()
         self.model, self._loss = model, loss
-        self._learning, self._schedule = learning, schedule
+        self._learning, self._adam = learning, updates
         self._own = {language: dict(parts) for language, parts in own.items()}
         alone = {name for parts in own.values() for name in parts}
         self._shared = {name: one for name, one in model.named_parameters() if name not in alone}
         self._seen: dict[str, Tensor] = {}
         self._language = ""
-        self.adamw = CheckpointedAdamW([one for parts in own.values() for one in parts.values()], schedule)
+        self.adamw = CheckpointedAdamW([one for parts in own.values() for one in parts.values()], updates)
         adapted = self._shared.values() if learning.inner_step == "preconditioned" else ()
         self.squares = checkpointed(torch.zeros_like(one) for one in adapted)
         self.updates = checkpointed([torch.zeros(())])
@@ -150,8 +151,8 @@ class MetaLearner(nn.Module):
             rate,
             dict(zip(self._shared, self.squares, strict=True)),
             updates=int(self.updates[0]),
-            beta2=self._schedule.beta2,
-            epsilon=self._schedule.epsilon,
+            beta2=self._adam.beta2,
+            epsilon=self._adam.epsilon or EPSILON,
         )
 
     def _remember(self, language: str, found: Hypergradient) -> None:
@@ -165,7 +166,7 @@ class MetaLearner(nn.Module):
         if len(self.squares):
             self.updates[0] += 1
             for square, gradient in zip(self.squares, found.gradient.values(), strict=True):
-                square.lerp_(gradient.square(), 1 - self._schedule.beta2)
+                square.lerp_(gradient.square(), 1 - self._adam.beta2)
 
 
 class _Objective(nn.Module):
@@ -229,17 +230,17 @@ class CheckpointedAdamW(nn.Module):
     parameter is updated, and counted, when it is given a gradient.
     """
 
-    def __init__(self, parameters: Iterable[nn.Parameter], schedule: Schedule) -> None:
+    def __init__(self, parameters: Iterable[nn.Parameter], updates: Updates) -> None:
         """Take the parameters away from every other optimiser: they no longer ask for gradients."""
         super().__init__()
         trained = list(parameters)
-        self._clip = schedule.clip
-        self._optimizer = adamw(nn.ParameterList(trained), schedule)
+        self._clip = updates.clip
+        self._optimizer = adamw(nn.ParameterList(trained), updates)
         self.updates = checkpointed(torch.zeros(()) for _ in trained)
         self.means = checkpointed(torch.zeros_like(one) for one in trained)
         self.squares = checkpointed(torch.zeros_like(one) for one in trained)
-        for one, updates, mean, square in zip(trained, self.updates, self.means, self.squares, strict=True):
-            self._optimizer.state[one] = {"step": updates, "exp_avg": mean, "exp_avg_sq": square}
+        for one, step, mean, square in zip(trained, self.updates, self.means, self.squares, strict=True):
+            self._optimizer.state[one] = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
             one.requires_grad_(False)
 
     def update(self, gradients: Iterable[tuple[nn.Parameter, Tensor]], rate: float) -> None:
@@ -304,7 +305,7 @@ def meta_batches(
     masking: Masking,
     *,
     validation: Validation,
-    schedule: Schedule,
+    updates: Updates,
     seed: int,
 ) -> MetaBatches:
     """Set text apart, and draw from both parts; DataError for a language with too little text."""
@@ -326,7 +327,7 @@ def meta_batches(
             )
             for code, (_, apart) in parts.items()
         },
-        pace=linear_rate(replace(schedule, learning_rate=1.0), sampling.steps),
+        pace=linear_rate(replace(updates, learning_rate=1.0), sampling.steps),
     )
 
 

@@ -1,66 +1,59 @@
 """AdamW with linear warm-up and linear decay, decay on matrices only."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import nn
 
-TIMES = "times"
-"""What a group of parameters that learns faster calls its multiple of the rate."""
+from isogloss.core.runs import Updates
+
+EPSILON = 1e-8
+"""Adam's where none is given."""
+
+RATE_MULTIPLE = "rate_multiple"
+"""The multiple of the rate that a parameter learns at, on the parameter and in its group."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Schedule:
-    """How a model's weights are updated."""
-
-    learning_rate: float
-    warmup: float = 0.1
-    """Share of the steps with linear warm-up; then the rate falls linearly to 0."""
-    weight_decay: float = 0.01
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    clip: float = 1.0
-    """Largest gradient norm; 0 switches clipping off."""
-    precision: str = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
-    accumulation: int = 1
-    """Parts that the batch of one update is computed in, one after the other; more takes less memory."""
-    faster: tuple[str, float] = ("", 1.0)
-    """How the names of parameters begin that learn at so many times the rate, and how many; "" is none."""
+def learn_at(parameters: Iterable[nn.Parameter], multiple: float) -> None:
+    """Let parameters learn at a multiple of the rate, without decay; ``adamw`` puts them in a group."""
+    for one in parameters:
+        setattr(one, RATE_MULTIPLE, multiple)
 
 
-def adamw(model: nn.Module, schedule: Schedule) -> torch.optim.AdamW:
+def adamw(model: nn.Module, updates: Updates) -> torch.optim.AdamW:
     """Return fused AdamW; biases and layer norms (everything below two dimensions) do not decay."""
-    start, times = schedule.faster
-    named = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
-    apart = [weight for name, weight in named if start and name.startswith(start)]
-    trained = [weight for name, weight in named if not (start and name.startswith(start))]
-    groups = [
+    every = [weight for weight in model.parameters() if weight.requires_grad]
+    apart = [weight for weight in every if hasattr(weight, RATE_MULTIPLE)]
+    trained = [weight for weight in every if not hasattr(weight, RATE_MULTIPLE)]
+    groups: list[dict[str, Any]] = [
         {
             "params": [weight for weight in trained if weight.dim() >= 2],
-            "weight_decay": schedule.weight_decay,
+            "weight_decay": updates.weight_decay,
         },
         {"params": [weight for weight in trained if weight.dim() < 2], "weight_decay": 0.0},
-        *([{"params": apart, "weight_decay": 0.0, TIMES: times}] if apart else []),
     ]
-    betas = (0.9, schedule.beta2)
-    return torch.optim.AdamW(groups, lr=schedule.learning_rate, betas=betas, eps=schedule.epsilon, fused=True)
+    multiples = sorted({getattr(weight, RATE_MULTIPLE) for weight in apart})
+    for multiple in multiples:
+        own = [weight for weight in apart if getattr(weight, RATE_MULTIPLE) == multiple]
+        groups.append({"params": own, "weight_decay": 0.0, RATE_MULTIPLE: multiple})
+    betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
+    return torch.optim.AdamW(groups, lr=updates.learning_rate, betas=betas, eps=epsilon, fused=True)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Give every group of parameters the rate of a step, those that learn faster so many times it."""
+    """Give every group of parameters the rate of a step, or that multiple of it which the group learns at."""
     for group in optimizer.param_groups:
-        group["lr"] = rate * group.get(TIMES, 1.0)
+        group["lr"] = rate * group.get(RATE_MULTIPLE, 1.0)
 
 
-def linear_rate(schedule: Schedule, steps: int) -> Callable[[int], float]:
+def linear_rate(updates: Updates, steps: int) -> Callable[[int], float]:
     """Return the rate of each step: up over the warm-up share, then down to 0 after the last step."""
-    rising = max(1, round(schedule.warmup * steps))
+    rising = max(1, round(updates.warmup * steps))
 
     def rate(step: int) -> float:
         up = (step + 1) / rising
         down = (steps - step) / max(1, steps - rising + 1)
-        return schedule.learning_rate * min(up, down, 1.0)
+        return updates.learning_rate * min(up, down, 1.0)
 
     return rate

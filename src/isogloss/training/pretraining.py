@@ -17,6 +17,7 @@ import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
+from isogloss.core.runs import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.encoders.language_modules import add_modules
@@ -24,7 +25,6 @@ from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
 from isogloss.training.distributed import main_process_first
 from isogloss.training.fit import Callback
-from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import scoring
 from isogloss.training.setting import TextSetting
 
@@ -190,6 +190,9 @@ def _apart(stream: TextStream, length: int) -> list[int]:
     return places
 
 
+PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, checkpoint_every=500)
+"""How weights of a new encoder are updated, whatever the method."""
+
 SHORTEST = 8
 """Subwords of the shortest rows that make sense: six of text, two special."""
 
@@ -218,18 +221,6 @@ def sampling_of(method: Any) -> BatchSampling:
         batch_subwords=method.batch_subwords,
         block=method.block,
         temperature=method.temperature,
-    )
-
-
-def pretraining_schedule(method: Any) -> Schedule:
-    """Return how a method's fields say that weights are updated."""
-    return Schedule(
-        learning_rate=method.learning_rate,
-        warmup=method.warmup,
-        weight_decay=method.weight_decay,
-        beta2=0.98,
-        epsilon=1e-6,
-        precision=method.precision,
     )
 
 
@@ -281,9 +272,13 @@ def check_fields(method: Any, also: Mapping[str, bool]) -> None:
     for field, fine in allowed.items():
         if not fine:
             raise ConfigError(
-                f"{method.name}: {field} cannot be {getattr(method, field)}. Shares lie in 0 to 1, counts "
+                f"{method.name}: {field} cannot be {_value(method, field)}. Shares lie in 0 to 1, counts "
                 f"are positive, block is {SHORTEST} or more and batch_subwords at least block."
             )
+
+
+def _value(method: Any, field: str) -> object:
+    return getattr(method if hasattr(method, field) else method.updates, field)
 
 
 def _check(setting: TextSetting, method: Any) -> None:
@@ -300,7 +295,7 @@ def _check(setting: TextSetting, method: Any) -> None:
 def _perplexity_callbacks(model: Any, batches: Mapping[str, Any], method: Any) -> tuple[Callback, ...]:
     if method.evaluate_every is None:
         return ()
-    held_out = HeldOut(batches=batches, every=method.evaluate_every, precision=method.precision)
+    held_out = HeldOut(batches=batches, every=method.evaluate_every, precision=method.updates.precision)
     return (Callback(rows=partial(held_out.notes, model), every=method.evaluate_every),)
 
 
