@@ -7,7 +7,7 @@ from torch import nn
 
 from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.training.parallel_text import BitextSentences
+from isogloss.training.states import BitextSentences
 
 
 class Toy(nn.Module):

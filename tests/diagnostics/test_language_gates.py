@@ -31,7 +31,7 @@ from isogloss.encoders.gates import GateGroup, GateKinds, Mask, prune_encoder, r
 from isogloss.encoders.language_context import LanguageMaps
 from isogloss.encoders.language_files import write_language_maps
 from isogloss.encoders.language_modules import add_modules, own_parameters
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 from made_up import TEXT
 from tiny import tiny
 

@@ -17,7 +17,7 @@ from isogloss.encoders.language_context import (
 )
 from isogloss.encoders.language_files import MAPS_FILE, read_language_maps, write_language_maps
 from isogloss.encoders.own_head import load_with_own_head
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 
 IDS = torch.tensor([[2, 7, 9, 11, 3]])
 

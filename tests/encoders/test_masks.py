@@ -23,7 +23,7 @@ from isogloss.encoders.gates import (
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of
 from isogloss.encoders.language_files import write_language_maps
 from isogloss.methods.plain import SourceOnly
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 
 KINDS = GateKinds(attention="head", feed_forward="neuron")
 IDS = torch.tensor([[2, 7, 9, 11, 3]])

@@ -15,7 +15,7 @@ from isogloss.experiments.asking import packaged_recipes
 from isogloss.experiments.execute import title_of
 from isogloss.experiments.recipe import read_recipe
 from isogloss.experiments.running import plan_recipe
-from isogloss.training.inputs import examples_of
+from isogloss.training.evaluation import examples_of
 from tiny import MODELS, RUNS, TINY, tiny
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

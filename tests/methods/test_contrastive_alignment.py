@@ -10,7 +10,7 @@ from isogloss.core.run_parts import with_fields
 from isogloss.diagnostics.retrieval import directions, found_share
 from isogloss.encoders import load_model, load_tokenizer, load_whole
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.nn.contrast import bidirectional_contrast
+from isogloss.nn.distance import bidirectional_contrast
 from isogloss.training.aligned_batches import collate_pairs
 from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
 from isogloss.training.setting import AdjustSetting

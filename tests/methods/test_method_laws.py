@@ -17,14 +17,13 @@ from isogloss.encoders.language_files import write_language_maps
 from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss
-from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.methods.procrustes import Procrustes
 from isogloss.methods.x_mixup import XMixup
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
 from trained import equal, interrupted, weights

@@ -11,9 +11,8 @@ from isogloss.core.run_parts import with_fields
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import active_language, language_maps_of
 from isogloss.methods import ADJUSTMENTS
-from isogloss.methods.centring import Centring
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.methods.procrustes import Procrustes
+from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import sentence_states
 

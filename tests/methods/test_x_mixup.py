@@ -20,8 +20,7 @@ from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import beside_translations, evaluation
 from isogloss.training.mixup_tasks import MIXUP_TASKS
-from isogloss.training.pairs import collate_sides
-from isogloss.training.pseudo_labels import pseudo_labels
+from isogloss.training.pairs import collate_sides, pseudo_labels
 from trained import equal, interrupted, weights
 
 NEUTRAL = XMixup(ratio=0.0, mse=0.0, kl=0.0, schedule=False)

@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from isogloss.nn.adapter import Adapter
+from isogloss.nn.language_modules import Adapter
 
 
 def test_a_new_adapter_is_the_identity_to_the_bit():

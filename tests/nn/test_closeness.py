@@ -2,7 +2,7 @@
 
 import torch
 
-from isogloss.nn.closeness import squared_distance
+from isogloss.nn.distance import squared_distance
 
 
 def test_the_sum_is_that_of_squared_norms_and_the_mean_is_mse():

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from isogloss.nn.contrast import bidirectional_contrast
+from isogloss.nn.distance import bidirectional_contrast
 
 
 def by_hand(x, y, same, temperature):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy.linalg import orthogonal_procrustes
 
-from isogloss.nn.language_map import Moments, language_map
+from isogloss.nn.language_modules import Moments, language_map
 
 
 def moments_of(source, target, *, parts=1):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.nn.language_switch import ActiveLanguage, LanguageSwitch, routed
+from isogloss.nn.language_modules import ActiveLanguage, LanguageSwitch, routed
 
 LANGUAGES = ("en", "fr", "sw")
 

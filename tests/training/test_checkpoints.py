@@ -8,8 +8,7 @@ from toys import UPDATES, Drawn, loss, toy
 
 from isogloss.core.errors import StorageError
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.fit import Callbacks, fit
-from isogloss.training.optimizer import adamw
+from isogloss.training.fit import Callbacks, adamw, fit
 from trained import equal, weights
 
 

@@ -8,7 +8,7 @@ from torch import nn
 from toys import UPDATES
 
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callbacks, fit
+from isogloss.training.fit import EPSILON, Callbacks, fit, linear_rate
 from isogloss.training.hypergradient import exact, hypergradient
 from isogloss.training.meta_learning import (
     INNER_STEPS,
@@ -19,7 +19,6 @@ from isogloss.training.meta_learning import (
     functional_loss,
     plain_step,
 )
-from isogloss.training.optimizer import EPSILON, linear_rate
 from trained import equal, weights
 
 LANGUAGES = ("en", "sw")

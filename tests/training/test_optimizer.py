@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from transformers import get_linear_schedule_with_warmup
 
 from isogloss.core.runs import Updates
-from isogloss.training.optimizer import adamw, learn_at, linear_rate, set_rate
+from isogloss.training.fit import adamw, learn_at, linear_rate, set_rate
 
 
 def theirs(warmup_steps, steps):

@@ -9,8 +9,8 @@ from in_translation import sentences, setting, without_tags
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import save_model
 from isogloss.methods.plain import SourceOnly, TranslateTrain
-from isogloss.training import pseudo_labels as module
-from isogloss.training.pseudo_labels import pseudo_labels
+from isogloss.training import pairs as module
+from isogloss.training.pairs import pseudo_labels
 from trained import equal, weights
 
 TAUGHT = TranslateTrain(labels="teacher")

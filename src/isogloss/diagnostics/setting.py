@@ -15,7 +15,7 @@ from isogloss.core.runs import Run
 from isogloss.data.examples import Translation
 from isogloss.data.prediction_table import Predictions
 from isogloss.training.evaluation import Evaluation
-from isogloss.training.parallel_text import ParallelText
+from isogloss.training.states import ParallelText
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from isogloss.core.languages import language_of_text
 from isogloss.encoders.language_modules import ModuleTree, encoder_of, tree_of, unreadable
-from isogloss.nn.language_map import LanguageMap
-from isogloss.nn.language_switch import ActiveLanguage, Run, routed
+from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, Run, routed
 
 _MAPS = "language_maps"
 """Attribute of an encoder that has maps."""

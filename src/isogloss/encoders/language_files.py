@@ -28,7 +28,7 @@ from isogloss.encoders.language_modules import (
     owners,
     tree_of,
 )
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 
 MODULES_FILE = "language_modules.safetensors"
 MAPS_FILE = "language_maps.safetensors"

@@ -45,8 +45,16 @@ from isogloss.experiments.run_examples import parallel_text, run_bitext, run_exa
 from isogloss.experiments.translation_runs import train_translator, translate
 from isogloss.tasks import TASKS
 from isogloss.training.distributed import is_main_process
-from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
-from isogloss.training.inputs import ORIGINAL_INPUTS, PAIRED, codes_read, examples_of, language_read
+from isogloss.training.evaluation import (
+    ORIGINAL_INPUTS,
+    PAIRED,
+    Evaluation,
+    beside_translations,
+    codes_read,
+    evaluation,
+    examples_of,
+    language_read,
+)
 from isogloss.training.setting import Setting, TextSetting
 
 Seen = Callable[[], list[Example]]

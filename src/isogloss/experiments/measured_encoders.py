@@ -20,7 +20,7 @@ from isogloss.experiments.measured_models import (
 )
 from isogloss.experiments.recipe import located, refuse_empty_or_twice
 from isogloss.tasks import TASKS
-from isogloss.training.inputs import ORIGINAL_INPUTS, PAIRED, codes_read
+from isogloss.training.evaluation import ORIGINAL_INPUTS, PAIRED, codes_read
 
 
 def over_encoders(

@@ -23,7 +23,7 @@ from isogloss.experiments.recipe import (
 )
 from isogloss.experiments.translations import TranslatedBy, Wanted, check_labels
 from isogloss.methods import Mixing
-from isogloss.training.inputs import PAIRED, check_inputs, codes_read, language_read
+from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
 
 _OF_MODELS = (
     *("split", "examples", "tasks", "targets", "seeds", "methods", "encoders"),

@@ -22,7 +22,7 @@ from isogloss.experiments.recipe import (
     Recipe,
 )
 from isogloss.experiments.translations import scored_translations, translators
-from isogloss.training.inputs import PAIRED, TRANSLATED
+from isogloss.training.evaluation import PAIRED, TRANSLATED
 
 
 def plan(recipe: Recipe, built: Mapping[Encoder, str], sources: Sources, where: str) -> list[Run]:

@@ -15,7 +15,7 @@ from isogloss.diagnostics import ON_BITEXT
 from isogloss.experiments.alignments import splits_aligned
 from isogloss.experiments.translations import code_read
 from isogloss.tasks import TASKS
-from isogloss.training.inputs import ORIGINAL_INPUTS, codes_read
+from isogloss.training.evaluation import ORIGINAL_INPUTS, codes_read
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from isogloss.experiments.alignments import bitext_of
 from isogloss.experiments.run_context import RunContext
 from isogloss.experiments.translation_runs import translated_examples
 from isogloss.tasks import TASKS
-from isogloss.training.inputs import PAIRED, codes_read
-from isogloss.training.parallel_text import BitextSentences, ParallelExamples, ParallelText
+from isogloss.training.evaluation import PAIRED, codes_read
+from isogloss.training.states import BitextSentences, ParallelExamples, ParallelText
 
 
 def run_examples(

@@ -4,14 +4,13 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from isogloss.core.runs import Architecture, Modules, Updates
 from isogloss.methods.alignment_loss import AlignmentLoss
-from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.methods.procrustes import Procrustes
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
 from isogloss.training.adjustment import Adjusted

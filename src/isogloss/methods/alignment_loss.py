@@ -17,7 +17,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.runs import Positive, Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.language_context import check_languages
-from isogloss.nn.closeness import Form
+from isogloss.nn.distance import Form
 from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.aligned_batches import (
     AlignedBatch,

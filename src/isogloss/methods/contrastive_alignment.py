@@ -11,8 +11,7 @@ from torch import Tensor
 
 from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Weight, nested_fields
 from isogloss.core.runs import Updates
-from isogloss.nn.closeness import squared_distance
-from isogloss.nn.contrast import bidirectional_contrast
+from isogloss.nn.distance import bidirectional_contrast, squared_distance
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, states_of
 from isogloss.training.aligned_pairs import PairEncoding, Word

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from isogloss.core.run_parts import NESTED, Count, Positive, Weight, nested_fields
 from isogloss.core.runs import Updates
-from isogloss.nn.closeness import Form
+from isogloss.nn.distance import Form
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, alignment_terms
 from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word

@@ -15,7 +15,7 @@ from isogloss.data.shots import Per
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune
 from isogloss.training.gradient_conflict import WATCHES, Conflict
-from isogloss.training.pseudo_labels import untagged, uses_teacher
+from isogloss.training.pairs import untagged, uses_teacher
 from isogloss.training.setting import Reads, Setting
 
 

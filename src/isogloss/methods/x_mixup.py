@@ -25,10 +25,9 @@ from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, m
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.task import ScoredTask
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
+from isogloss.training.fit import learn_at
 from isogloss.training.mixup_tasks import MixupTask, mixup_task
-from isogloss.training.optimizer import learn_at
-from isogloss.training.pairs import PairedBatch, paired_batches
-from isogloss.training.pseudo_labels import untagged
+from isogloss.training.pairs import PairedBatch, paired_batches, untagged
 from isogloss.training.setting import Reads, Setting
 
 SELDOM = 0.01

@@ -23,7 +23,7 @@ from isogloss.encoders.language_context import (
     keep_language_maps,
     language_maps_of,
 )
-from isogloss.nn.language_map import Kind, LanguageMap, Moments, language_map
+from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
 from isogloss.training.aligned_batches import (
     AlignedBatch,
     CachedStates,

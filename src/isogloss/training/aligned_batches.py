@@ -20,7 +20,7 @@ from torch.nn.functional import embedding_bag
 
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
-from isogloss.nn.closeness import Form, squared_distance
+from isogloss.nn.distance import Form, squared_distance
 from isogloss.tasks.batch import forward
 from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
 from isogloss.training.batching import by_length

@@ -1,21 +1,27 @@
-"""Scoring models on data that was encoded once: examples alone, or beside their translations.
+"""Scoring models on data that was encoded once, however the inputs come.
 
-X-Mixup, Section 4.3: a model that mixes reads each input beside its translation into the source language. In
-classification the probabilities of both sides are averaged; in tagging and span QA the target side counts,
-which has taken up the source's in the layer that mixes. An input without a translation runs alone, unmixed.
+Inputs of a target language come as they are, translated into the source language (translate-test: XTREME,
+X-Mixup's baseline), or with a part in the source language (cross-lingual adjustment, Section 4). X-Mixup,
+Section 4.3, reads each input beside its translation into the source language: in classification the
+probabilities of both sides are averaged; in tagging and span QA the target side counts, which has taken up
+the source's in the layer that mixes. An input without a translation runs alone, unmixed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.languages import BOTH
 from isogloss.core.runs import Optimization
 from isogloss.data.examples import Example
+from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.mixup import Mixup, Noted, mixing
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
@@ -283,3 +289,61 @@ def _warnings(alone: int, count: int) -> tuple[str, ...]:
         f"{alone} of {count} examples have no translation into the source language and are predicted "
         f"unmixed. Translate them for what X-Mixup was trained for.",
     )
+
+
+ORIGINAL_INPUTS = ""
+TRANSLATED = "translated"
+PAIRED = "paired"
+"""Each input beside its translation into the source language, for models that mix the two (X-Mixup)."""
+
+Mix = Callable[[Any, Any], Sequence[Example]]
+"""From the examples of the target and of the source language."""
+
+MIXED: Mapping[str, Mix] = {
+    "mixed": partial(mixed_pairs, side="random"),
+    "mixed-first": partial(mixed_pairs, side="first"),
+    "mixed-second": partial(mixed_pairs, side="second"),
+    "mixed-question": partial(mixed_questions, part="question"),
+    "mixed-passage": partial(mixed_questions, part="passage"),
+}
+"""What is in the source language: one text of a pair (at random, by the id), or one part of a question."""
+
+TASKS = {
+    name: ("qa",) if name in ("mixed-question", "mixed-passage") else ("nli", "paraphrase") for name in MIXED
+}
+"""Tasks whose examples have these parts."""
+
+Read = Callable[[str], list[Example]]
+
+
+def check_inputs(inputs: str, task: str, where: str) -> None:
+    """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
+    if inputs not in (ORIGINAL_INPUTS, TRANSLATED, PAIRED, *MIXED):
+        raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, PAIRED, *MIXED))
+    if task not in TASKS.get(inputs, (task,)):
+        fitting = [TRANSLATED, *(name for name, tasks in TASKS.items() if task in tasks)]
+        raise ConfigError(
+            f"{where}: {inputs!r} is for {' and '.join(TASKS[inputs])}, not for {task}. "
+            f"Choose {' or '.join(fitting)}, or leave it out."
+        )
+
+
+def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the languages (or pairs) whose examples make up a language's inputs; the source's are plain."""
+    if inputs == ORIGINAL_INPUTS or language in source or not source:
+        return (language,)
+    translation = f"{language}-{source[0]}"
+    if inputs == PAIRED:
+        return language, translation
+    return (translation,) if inputs == TRANSLATED else (language, source[0])
+
+
+def language_read(inputs: str, language: str, source: tuple[str, ...]) -> str:
+    """Return the language (or pair) that a model reads: both, joined by +, where an example has both."""
+    return BOTH.join(codes_read(inputs, language, source))
+
+
+def examples_of(inputs: str, language: str, source: tuple[str, ...], read: Read) -> list[Example]:
+    """Return a language's examples with their inputs as asked; DataError where a test set is not parallel."""
+    own, *others = (read(code) for code in codes_read(inputs, language, source))
+    return list(MIXED[inputs](own, others[0])) if others else own

@@ -26,7 +26,7 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
-from isogloss.training.pseudo_labels import encode_all
+from isogloss.training.pairs import encode_all
 from isogloss.training.setting import AuxiliaryTerm, Reads, Setting
 
 ABOVE_CHANCE = 0.01

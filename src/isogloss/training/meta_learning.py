@@ -30,6 +30,7 @@ from isogloss.core.runs import Updates
 from isogloss.core.seeds import derive
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
+from isogloss.training.fit import EPSILON, adamw, linear_rate
 from isogloss.training.hypergradient import (
     Hypergradient,
     Parameters,
@@ -41,7 +42,6 @@ from isogloss.training.hypergradient import (
     hypergradient,
     norm,
 )
-from isogloss.training.optimizer import EPSILON, adamw, linear_rate
 from isogloss.training.pretraining import BatchSampling, TextBatches
 
 SECOND_ORDER: dict[str, SecondOrder] = {
