@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from isogloss.core.runs import Architecture, Modules, Updates
+from isogloss.core.runs import Architecture, Modules
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
@@ -13,9 +13,11 @@ from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
+from isogloss.tasks.task import Config, Model, Tokenizer
 from isogloss.training.adjustment import Adjusted
 from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Fitted
+from isogloss.training.pretraining import TextMethod
 from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Reads, Setting, TextSetting
 
 
@@ -51,7 +53,7 @@ class UsesTeacher(Protocol):
 class Mixing(Protocol):
     """A method whose models take an input beside its translation."""
 
-    def check(self, task: str, config: Any) -> None:
+    def check(self, task: str, config: Config) -> None:
         """Raise ConfigError or ModelError for a task or an encoder with which it cannot be."""
         ...
 
@@ -60,36 +62,19 @@ class Mixing(Protocol):
         ...
 
 
-class Pretraining(Protocol):
+class Pretraining(TextMethod, Protocol):
     """A way to make an encoder from text; its fields are its hyper-parameters."""
-
-    name: ClassVar[str]
 
     @property
     def translation(self) -> float:
         """Share of the updates that are made on translations."""
         ...
 
-    @property
-    def block(self) -> int:
-        """Subwords of one row of text."""
-        ...
-
-    @property
-    def updates(self) -> Updates:
-        """How weights are updated."""
-        ...
-
-    @property
-    def evaluate_every(self) -> int | None:
-        """Steps between measurements on held-out text; None when nothing is held out."""
-        ...
-
     def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that cannot be trained like this."""
         ...
 
-    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         ...
 

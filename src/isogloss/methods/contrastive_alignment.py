@@ -5,13 +5,14 @@ spelled alike in either language is no wrong answer: function words and full sto
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
 from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Weight, nested_fields
 from isogloss.core.runs import Updates
 from isogloss.nn.distance import bidirectional_contrast, squared_distance
+from isogloss.tasks.task import Model
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, states_of
 from isogloss.training.aligned_pairs import PairEncoding, Word
@@ -75,7 +76,7 @@ class ContrastiveAlignment:
             setting, self._loss, encoding=encoding, training=training, kept=self.kept if self.stay else None
         )
 
-    def _loss(self, model: Any, batch: AlignedBatch) -> Tensor:
+    def _loss(self, model: Model, batch: AlignedBatch) -> Tensor:
         states = states_of(model, batch.passes, layer=self.layer)
         source, target = batch.source.of(states), batch.target.of(states)
         contrast = bidirectional_contrast(source, target, batch.same(), temperature=self.temperature)

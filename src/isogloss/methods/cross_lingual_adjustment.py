@@ -7,13 +7,14 @@ where it is, and ours falls to 0, as it does in every training here.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor
 
 from isogloss.core.run_parts import NESTED, Count, Positive, Weight, nested_fields
 from isogloss.core.runs import Updates
 from isogloss.nn.distance import Form
+from isogloss.tasks.task import Model
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, alignment_terms
 from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word
@@ -87,7 +88,7 @@ class CrossLingualAdjustment:
         )
         return adjust(setting, self._loss, encoding=encoding, training=training, kept=self.kept)
 
-    def _loss(self, model: Any, batch: AlignedBatch) -> Tensor:
+    def _loss(self, model: Model, batch: AlignedBatch) -> Tensor:
         """Return Eq. 1: Σ‖f(s)−f(t)‖² over aligned pairs + Σ‖f(s)−f⁰(s)‖² over all source words."""
         terms = alignment_terms(model, batch, layer=self.layer, form=self.form)
         return terms.aligned + self.stay * terms.anchored

@@ -1,8 +1,8 @@
 """Adjustments that leave an encoder as it is and map each target language's last states onto the source's.
 
-Procrustes: Schönemann (1966) has the orthogonal map in closed form; Artetxe et al. (2016) and Wang et al. (2019,
-"Cross-Lingual BERT Transformation") align words and contextual states by it. Both languages are centred first,
-as in Artetxe et al.: the map is x ↦ (x - t̄)R + s̄.
+Procrustes: Schönemann (1966) has the orthogonal map in closed form; Artetxe et al. (2016) and Wang et al.
+(2019, "Cross-Lingual BERT Transformation") align words and contextual states by it. Both languages are
+centred first, as in Artetxe et al.: the map is x ↦ (x - t̄)R + s̄.
 
 Centring: Libovický et al. (2020), "On the Language Neutrality of Pre-trained Multilingual Representations",
 subtract each language's mean; Zhao et al. (2021), "Inducing Language-Agnostic Multilingual Representations",

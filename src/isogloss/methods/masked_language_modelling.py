@@ -7,7 +7,7 @@ Section 3.3. The last weights are kept: perplexity on held-out text is noted, an
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from isogloss.encoders import FAMILIES, require, set_dropout
 from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of
@@ -100,7 +101,7 @@ class MaskedLanguageModelling:
                 f"({modules.kind}) of neither. Leave translation and bitext out, or the modules."
             )
 
-    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         self.check(setting.architecture, setting.modules, setting.languages)
         if self.translation and setting.translations is None:
@@ -142,7 +143,7 @@ class MaskedLanguageModelling:
         return (conflict_callback(self.conflict, start.model, pool, seed=setting.seed),)
 
 
-def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Parallel]:
+def _translations(setting: TextSetting, tokenizer: Tokenizer, block: int) -> list[Parallel]:
     """Read every language beside the first; rows of the same text become one row of several languages."""
     read = setting.translations or (lambda *_: iter(()))
     first, *others = setting.languages
@@ -156,7 +157,7 @@ def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Para
 
 
 def _encoded(
-    texts: list[dict[str, str]], tokenizer: Any, block: int
+    texts: list[dict[str, str]], tokenizer: Tokenizer, block: int
 ) -> Iterator[tuple[dict[str, str], list[np.ndarray]]]:
     lines = chain.from_iterable(text.values() for text in texts)
     subwords = subwords_of(lines, tokenizer)

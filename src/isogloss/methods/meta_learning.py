@@ -5,7 +5,7 @@
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -15,6 +15,7 @@ from isogloss.core.runs import Architecture, Modules, Updates
 from isogloss.encoders import set_dropout
 from isogloss.encoders.language_modules import SHARED_ADAPTER, own_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import world_size
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit
@@ -127,7 +128,7 @@ class MetaLearning:
                 f"more, or choose masked-language-modelling."
             )
 
-    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         self.check(setting.architecture, setting.modules, setting.languages)
         if world_size() > 1:
@@ -162,7 +163,7 @@ class MetaLearning:
         set_dropout(start.model.config, setting.architecture.dropout)
         return start.model, start.tokenizer, fitted
 
-    def _learner(self, model: Any, languages: tuple[str, ...]) -> MetaLearner:
+    def _learner(self, model: Model, languages: tuple[str, ...]) -> MetaLearner:
         def rate(own: float | None) -> float:
             return self.updates.learning_rate if own is None else own
 

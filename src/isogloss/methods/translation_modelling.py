@@ -27,6 +27,7 @@ from isogloss.encoders.new import (
 )
 from isogloss.encoders.seq2seq import TranslationSubwords, generate, language_subword, subwords_for
 from isogloss.metrics.translation import chrf
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.tasks.translating import (
     TranslationBatch,
@@ -114,7 +115,7 @@ class TranslationModelling:
                     f"dim ({self.dim}), smoothing is below 1 and batch_subwords at least longest."
                 )
 
-    def train(self, setting: TranslationSetting) -> tuple[Any, Any, Fitted]:
+    def train(self, setting: TranslationSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model, its tokenizer, and the rows of the training."""
         tokenizer = self._tokenizer(setting)
         pairs = {name: _encoded(setting.bitext[name], tokenizer) for name in setting.bitext}
@@ -157,7 +158,7 @@ class TranslationModelling:
         return tokenizer
 
     def _rows(
-        self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Any
+        self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Tokenizer
     ) -> tuple[list[TranslationRow], list[Note]]:
         """Give every pair in both directions, and a note on how many pairs were left out as too long."""
         rows: list[TranslationRow] = []
@@ -185,7 +186,7 @@ class TranslationModelling:
         )
 
     def _notes(
-        self, model: Any, tokenizer: Any, setting: TranslationSetting, precision: str, done: int
+        self, model: Model, tokenizer: Tokenizer, setting: TranslationSetting, precision: str, done: int
     ) -> list[Note]:
         """Translate the dev sentences greedily, both ways, and score them."""
         notes: list[Note] = []
@@ -205,11 +206,11 @@ class TranslationModelling:
 _Sides = tuple[np.ndarray, np.ndarray]
 
 
-def _prefix(tokenizer: Any, language: str) -> np.ndarray:
+def _prefix(tokenizer: Tokenizer, language: str) -> np.ndarray:
     return np.array([tokenizer.convert_tokens_to_ids(language_subword(language))], dtype=np.int32)
 
 
-def _encoded(pairs: list[Translation], tokenizer: Any) -> list[_Sides]:
+def _encoded(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:
     """Give both texts of every pair as subwords, with their end."""
     end = [tokenizer.eos_token_id]
     lines = chain.from_iterable((pair.first, pair.second) for pair in pairs)
@@ -217,7 +218,9 @@ def _encoded(pairs: list[Translation], tokenizer: Any) -> list[_Sides]:
     return list(zip(rows, rows, strict=True))
 
 
-def _translated(model: Any, subwords: TranslationSubwords, texts: tuple[str, ...], budget: int) -> list[str]:
+def _translated(
+    model: Model, subwords: TranslationSubwords, texts: tuple[str, ...], budget: int
+) -> list[str]:
     rows = [row[: subwords.longest] for row in subwords.encode(texts)]
     written: list[list[int]] = [[] for _ in rows]
     for batch in by_length([len(row) for row in rows], budget):

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -23,7 +23,7 @@ from isogloss.core.runs import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing, save_mixup
 from isogloss.tasks.batch import Batch
-from isogloss.tasks.task import ScoredTask
+from isogloss.tasks.task import Config, Model, ScoredTask, Tokenizer
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.fit import learn_at
 from isogloss.training.mixup_tasks import MixupTask, mixup_task
@@ -87,7 +87,7 @@ class XMixup:
         back = [f"{one}-{other}-{one}" for one, other in product(source, target)] if self.schedule else []
         return Reads(train=(*source, *there, *back), dev=source)
 
-    def check(self, task: str, config: Any) -> None:
+    def check(self, task: str, config: Config) -> None:
         """Raise ConfigError or ModelError for a task, an encoder or a layer with which it cannot be."""
         check_mixup(config, self._layer(mixup_task(task), config))
 
@@ -103,7 +103,7 @@ class XMixup:
         given = untagged(setting) if self.needs_teacher(setting.task.name) else setting
         return fine_tune(given, reads, prepare=self._prepare)
 
-    def _prepare(self, setting: Setting, network: Any, tokenizer: Any, train: Examples) -> Training:
+    def _prepare(self, setting: Setting, network: Model, tokenizer: Tokenizer, train: Examples) -> Training:
         kind = mixup_task(setting.task.name)
         schedule = SourceSchedule(
             k=self.decay or kind.decay, seed=derive(setting.seed, "schedule"), sampling=self.sampling
@@ -143,12 +143,12 @@ class XMixup:
             loss = loss + self.kl * divergence(source, target)
         return loss
 
-    def _mixup(self, kind: MixupTask, config: Any) -> Mixup:
+    def _mixup(self, kind: MixupTask, config: Config) -> Mixup:
         layer = self._layer(kind, config)
         check_mixup(config, layer)
         return Mixup(layer=layer, largest=self.ratio, learned=self.learned_ratio, residual=self.residual)
 
-    def _layer(self, kind: MixupTask, config: Any) -> int:
+    def _layer(self, kind: MixupTask, config: Config) -> int:
         return self.layer or kind.layer_of(config.num_hidden_layers)
 
 
@@ -197,7 +197,7 @@ def share_of_real(step: int, k: int) -> float:
 class MixedModel(nn.Module):
     """A model, and what mixes in one of its layers; both are trained."""
 
-    def __init__(self, network: Any, mixup: Mixup) -> None:
+    def __init__(self, network: Model, mixup: Mixup) -> None:
         super().__init__()
         self.network, self.mixup = network, mixup
         self.ratio = mixup.ratio if mixup.learned and mixup.largest else None

@@ -11,12 +11,13 @@ from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.sentences import LIMIT, OVERLAP
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
+    Config: TypeAlias = PretrainedConfig
     Model: TypeAlias = PreTrainedModel
     Tokenizer: TypeAlias = PreTrainedTokenizerFast
 else:  # The names under which floors above know the types of a library they do not import.
-    Model = Tokenizer = Any
+    Config = Model = Tokenizer = Any
 
 LabelsAre = Literal["example", "word", "span", "tree"]
 """What a task's labels are of: a whole example, each word, a piece of a passage, or words as a tree."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from torch import Tensor
 
@@ -24,6 +23,7 @@ from isogloss.encoders.language_context import (
     language_maps_of,
 )
 from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.aligned_batches import (
     AlignedBatch,
     CachedStates,
@@ -42,7 +42,7 @@ from isogloss.training.precision import device, scoring
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import check_layers
 
-PairLoss = Callable[[Any, AlignedBatch], Tensor]
+PairLoss = Callable[[Model, AlignedBatch], Tensor]
 """From the model and a batch to one number."""
 
 
@@ -60,8 +60,8 @@ class PairTraining:
 class Adjusted:
     """An encoder, its tokenizer, the rows its adjustment left, and what there is to warn of."""
 
-    model: Any
-    tokenizer: Any
+    model: Model
+    tokenizer: Tokenizer
     rows: list[dict[str, Value]]
     warnings: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ def adjust(
     return Adjusted(model.eval(), tokenizer, rows, pairs.warnings())
 
 
-def refuse_mapped(model: Any, start: str) -> None:
+def refuse_mapped(model: Model, start: str) -> None:
     """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
     if language_maps_of(model) is not None:
         raise ConfigError(
@@ -118,7 +118,7 @@ def refuse_mapped(model: Any, start: str) -> None:
         )
 
 
-def _loss(loss: PairLoss, dropout: bool, model: Any, batch: AlignedBatch) -> Tensor:
+def _loss(loss: PairLoss, dropout: bool, model: Model, batch: AlignedBatch) -> Tensor:
     model.train(dropout)  # fit has switched it on.
     return loss(model, batch)
 
@@ -133,7 +133,7 @@ def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding,
     return Adjusted(model, tokenizer, list(pairs.rows), pairs.warnings())
 
 
-def language_maps(model: Any, pairs: AlignedPairs, kind: Kind, *, precision: str = "auto") -> LanguageMaps:
+def language_maps(model: Model, pairs: AlignedPairs, kind: Kind, *, precision: str = "auto") -> LanguageMaps:
     """Find the map of each target language onto the source, from the last states of what is matched.
 
     All pairs of languages (en-es, en-ru) have one source. ConfigError when they do not, DataError when a pair
@@ -154,7 +154,7 @@ def language_maps(model: Any, pairs: AlignedPairs, kind: Kind, *, precision: str
     return LanguageMaps(sources.pop(), maps)
 
 
-def _map(model: Any, pairs: AlignedPairs, languages: str, rows: range, kind: Kind) -> LanguageMap:
+def _map(model: Model, pairs: AlignedPairs, languages: str, rows: range, kind: Kind) -> LanguageMap:
     moments = Moments(model.config.hidden_size)
     where = next(model.parameters()).device
     for group in by_length([pairs.length(row) for row in rows], BUDGET):

@@ -22,6 +22,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
 from isogloss.nn.distance import Form, squared_distance
 from isogloss.tasks.batch import forward
+from isogloss.tasks.task import Model
 from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
 from isogloss.training.batching import by_length
 from isogloss.training.evaluation import BUDGET
@@ -148,7 +149,7 @@ def collate_pairs(rows: Sequence[AlignedRow], kept: CachedStates | None, *, padd
     )
 
 
-def states_of(model: Any, passes: Sequence[Pass], *, layer: int) -> Float[Tensor, "place dim"]:
+def states_of(model: Model, passes: Sequence[Pass], *, layer: int) -> Float[Tensor, "place dim"]:
     """Return the states of all passes in one layer, padding included; at least in float32.
 
     Layer 0 is the embeddings, -1 the last.
@@ -168,7 +169,7 @@ class AlignmentTerms(NamedTuple):
     anchored: Tensor
 
 
-def alignment_terms(model: Any, batch: AlignedBatch, *, layer: int, form: Form) -> AlignmentTerms:
+def alignment_terms(model: Model, batch: AlignedBatch, *, layer: int, form: Form) -> AlignmentTerms:
     """Return Σ‖f(s)−f(t)‖² over aligned pairs and Σ‖f(s)−f⁰(s)‖² over all source words (Eq. 1)."""
     f = states_of(model, batch.passes, layer=layer)
     return AlignmentTerms(
@@ -177,7 +178,7 @@ def alignment_terms(model: Any, batch: AlignedBatch, *, layer: int, form: Form) 
     )
 
 
-def anchored_states(model: Any, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:
+def anchored_states(model: Model, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:
     """Return [item dim] the states of what is anchored in some rows, by the model as it is."""
     device = next(model.parameters()).device
     sentences, languages = [row.source for row in rows], [row.languages[0] for row in rows]
@@ -276,7 +277,7 @@ class Caching:
     on_progress: OnProgress = no_progress
 
 
-def reference_states(model: Any, pairs: AlignedPairs, rows: Sequence[int], how: Caching) -> CachedStates:
+def reference_states(model: Model, pairs: AlignedPairs, rows: Sequence[int], how: Caching) -> CachedStates:
     """Compute the states of what is anchored in some rows, without dropout; the model goes to its device."""
     lengths = [pairs.source.size(row) for row in rows]
     groups = [[rows[place] for place in group] for group in by_length(lengths, BUDGET)]

@@ -17,6 +17,7 @@ from isogloss.core.records import Value
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import linked_words
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
+from isogloss.tasks.task import Tokenizer
 
 Word = Literal["average", "first", "last", "subwords"]
 """What represents a word: the average of its subwords, one of them, or each for itself."""
@@ -146,7 +147,7 @@ class AlignedPairs:
 
 
 def encode_pairs(
-    bitext: Mapping[str, Sequence[Translation]], tokenizer: Any, how: PairEncoding
+    bitext: Mapping[str, Sequence[Translation]], tokenizer: Tokenizer, how: PairEncoding
 ) -> AlignedPairs:
     """Encode the translations of every pair of languages; the source language is the first.
 
@@ -185,7 +186,7 @@ Splits = tuple[SplitWords, SplitWords]
 class _Encoder:
     """Turns translations into rows, one after the other."""
 
-    def __init__(self, how: PairEncoding, tokenizer: Any) -> None:
+    def __init__(self, how: PairEncoding, tokenizer: Tokenizer) -> None:
         self.how, self.special = how, special_subwords(tokenizer)
         self.limit = tokenizer.model_max_length
         self.pairs = AlignedPairs(how.layer, tokenizer.pad_token_id)

@@ -25,6 +25,7 @@ from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.mixup import Mixup, Noted, mixing
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.batching import by_length
 from isogloss.training.mixup_tasks import mixup_task
 from isogloss.training.precision import release_memory, scoring
@@ -73,19 +74,19 @@ class Evaluation:
         """Name of the task's metric."""
         return self.task.metric
 
-    def score(self, model: Any) -> float:
+    def score(self, model: Model) -> float:
         """Return the task's metric for a model."""
         return self.task.score(self.gold, self.predict(model))
 
-    def measures(self, model: Any) -> dict[str, float]:
+    def measures(self, model: Model) -> dict[str, float]:
         """Return the task's metric, first, and what the field reports beside it."""
         return self.task.measures(self.gold, self.predict(model))
 
-    def predict(self, model: Any) -> list[Any]:
+    def predict(self, model: Model) -> list[Any]:
         """Return what a model predicts for each example, in their order."""
         return self.task.decode(self.examples, self.rows, self.scores(model))
 
-    def scores(self, model: Any) -> list[Tensor]:
+    def scores(self, model: Model) -> list[Tensor]:
         """Return the raw scores [label class] of each row, in their order, in float32 on the CPU.
 
         Where both sides answer they are logarithms of mean probabilities.
@@ -100,7 +101,7 @@ class Evaluation:
                 found[number] = part
         return found
 
-    def ratios(self, model: Any) -> Float[Tensor, " example"]:
+    def ratios(self, model: Model) -> Float[Tensor, " example"]:
         """Return λ of each example, the mean over its rows; nan for one without a translation.
 
         All 0 where nothing is mixed.
@@ -114,7 +115,7 @@ class Evaluation:
         return torch.tensor([sum(each) / len(each) if each else float("nan") for each in found])
 
     def _passes(
-        self, model: Any, batches: Sequence[ScoredBatch]
+        self, model: Model, batches: Sequence[ScoredBatch]
     ) -> Iterator[tuple[ScoredBatch, Tensor, Noted]]:
         """Run a model on batches; give each with its scores and what the layer that mixes noted."""
         model.eval()
@@ -128,7 +129,7 @@ class Evaluation:
 
 
 def mixing_translations(
-    model: Any, mixup: Mixup, each: ScoredBatch, batch: Batch
+    model: Model, mixup: Mixup, each: ScoredBatch, batch: Batch
 ) -> AbstractContextManager[Noted]:
     """Let a model mix while it runs on a batch, on its device; nothing is mixed without translations."""
     if not each.before:
@@ -147,7 +148,7 @@ def mean_probabilities(
 def evaluation(
     task: Task,
     examples: Sequence[Example],
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     optimization: Optimization,
     *,
     baseline: float | None = None,
@@ -177,7 +178,7 @@ def in_batches(lengths: Sequence[int], budget: int | None = None) -> list[list[i
 def beside_translations(
     own: Evaluation,
     translations: Sequence[Example],
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     optimization: Optimization,
     *,
     mixup: Mixup,
@@ -205,7 +206,7 @@ def beside_translations(
     )
 
 
-def _limit(task: Task, tokenizer: Any, optimization: Optimization) -> int:
+def _limit(task: Task, tokenizer: Tokenizer, optimization: Optimization) -> int:
     limit: int = tokenizer.model_max_length if task.scored_whole else optimization.limit
     return limit
 

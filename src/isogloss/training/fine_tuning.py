@@ -21,6 +21,7 @@ from isogloss.encoders import load_tokenizer
 from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.batching import Batches, Bucketed, Epochs
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
@@ -43,8 +44,8 @@ Extra = Callable[[Path], None]
 class Trained:
     """A model, its tokenizer, the rows its training left, and what there is to warn of."""
 
-    model: Any
-    tokenizer: Any
+    model: Model
+    tokenizer: Tokenizer
     rows: list[dict[str, Value]]
     warnings: tuple[str, ...] = ()
     extras: tuple[Extra, ...] = ()
@@ -63,7 +64,7 @@ class Training:
     extras: tuple[Extra, ...] = ()
 
 
-Prepare = Callable[[Setting, Any, Any, Examples], Training]
+Prepare = Callable[[Setting, Model, Tokenizer, Examples], Training]
 """From the setting, the model before its first step, its tokenizer and the training examples."""
 
 
@@ -108,7 +109,7 @@ class _SideBySide:
 
 
 def examples_alone(
-    setting: Setting, _model: Any, tokenizer: Any, train: Examples, *, pseudo: bool = False
+    setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples, *, pseudo: bool = False
 ) -> Training:
     """Train on the task's own loss, one language a batch; ``pseudo``: the teacher labels translations."""
     padding = tokenizer.pad_token_id
@@ -176,7 +177,7 @@ def fine_tune(
 
 
 def _conflict_callback(
-    conflict: Conflict, setting: Setting, model: Any, tokenizer: Any, batches: Epochs[Any]
+    conflict: Conflict, setting: Setting, model: Model, tokenizer: Tokenizer, batches: Epochs[Any]
 ) -> Callback:
     """Return what watches gradient conflict, on the examples that are trained on."""
     if not isinstance(batches, Bucketed):
@@ -198,7 +199,7 @@ class Selection:
     def __init__(
         self,
         setting: Setting,
-        tokenizer: Any,
+        tokenizer: Tokenizer,
         train: dict[str, list[Example]],
         languages: tuple[str, ...],
         *,
@@ -214,7 +215,7 @@ class Selection:
                 setting.task, dev, tokenizer, setting.optimization, baseline=baseline, language=language
             )
 
-    def notes(self, model: Any, done: int) -> list[Note]:
+    def notes(self, model: Model, done: int) -> list[Note]:
         """Score the model in every language."""
         epoch = done // self.steps_per_epoch
         return [

@@ -11,7 +11,6 @@ as were asked for (without a sparsity, all whose settled gate is not 0), and the
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -30,6 +29,7 @@ from isogloss.nn.hard_concrete import (
     shifted,
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
+from isogloss.tasks.task import Model
 from isogloss.training.fit import Callbacks, fit
 
 GATE_UPDATES = Updates(learning_rate=0.1, warmup=0.0, weight_decay=0.0, clip=0.0)
@@ -128,7 +128,7 @@ class _Batches:
 
 
 def learn_gates(
-    loaded: tuple[Any, Masking],
+    loaded: tuple[Model, Masking],
     groups: Sequence[GateGroup],
     text: tuple[str, Blocks],
     how: GateTraining,

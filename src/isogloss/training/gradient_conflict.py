@@ -18,7 +18,6 @@ Batches are drawn: often for a finished model, or now and then while one trains.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 import torch
@@ -36,6 +35,7 @@ from isogloss.encoders.language_modules import shared_parameters
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example, collate
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
+from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.batching import by_length
 from isogloss.training.fit import Callback
@@ -201,7 +201,7 @@ def _containing(part: Part) -> tuple[Part, ...]:
     return ALL, Part(None, part.module), Part(part.layer, "all"), part
 
 
-def parts_of(model: Any) -> dict[str, Part]:
+def parts_of(model: Model) -> dict[str, Part]:
     """Return for each parameter that languages share the smallest part of the model it belongs to.
 
     What a language has for itself no other pulls at. An output layer that shares its weights with the
@@ -277,7 +277,7 @@ class ConflictSampling:
 
 
 def sampled_conflict(
-    model: Any, pool: Pool, how: ConflictSampling, *, on_progress: OnProgress = no_progress
+    model: Model, pool: Pool, how: ConflictSampling, *, on_progress: OnProgress = no_progress
 ) -> list[dict[str, Value]]:
     """Return the rows of ``conflict_rows`` for each draw, with its number and the size of its batches."""
     size, languages, parts = pool.size(how.batch), tuple(pool.counts), parts_of(model)
@@ -299,7 +299,7 @@ def sampled_conflict(
     return rows
 
 
-def conflict_callback(conflict: Conflict, model: Any, pool: Pool, *, seed: int) -> Callback:
+def conflict_callback(conflict: Conflict, model: Model, pool: Pool, *, seed: int) -> Callback:
     """Return a callback that measures conflict; batches follow from the seed and the step alone."""
 
     def rows(step: int) -> list[dict[str, Value]]:
@@ -312,7 +312,7 @@ def conflict_callback(conflict: Conflict, model: Any, pool: Pool, *, seed: int) 
 
 
 def block_pool(
-    model: Any,
+    model: Model,
     streams: Mapping[str, TextStream],
     masking: Masking,
     *,
@@ -334,7 +334,7 @@ def block_pool(
 
 
 def example_pool(
-    model: Any, rows: Mapping[str, Sequence[EncodedRow]], task: Task, *, padding: int, precision: str
+    model: Model, rows: Mapping[str, Sequence[EncodedRow]], task: Task, *, padding: int, precision: str
 ) -> Pool:
     """Draw labelled examples of each language; those of several rows are drawn whole."""
     whole = {language: list(by_example(own).values()) for language, own in rows.items()}
@@ -374,7 +374,7 @@ def masked_parts(
     ]
 
 
-def text_losses(model: Any, batches: Sequence[MaskedBatch], *, precision: str) -> Iterator[Tensor]:
+def text_losses(model: Model, batches: Sequence[MaskedBatch], *, precision: str) -> Iterator[Tensor]:
     """Give the mean cross entropy at the hidden places of all batches, in a part for each.
 
     A part is computed when it is asked for.
@@ -388,7 +388,7 @@ def text_losses(model: Any, batches: Sequence[MaskedBatch], *, precision: str) -
 
 
 def task_losses(
-    model: Any,
+    model: Model,
     language: str,
     rows: Sequence[EncodedRow],
     task: Task,

@@ -26,6 +26,7 @@ from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate
 from isogloss.tasks.tagging import Tagging
+from isogloss.tasks.task import Tokenizer
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
 from isogloss.training.precision import device
@@ -73,7 +74,7 @@ class PairedBatch:
 
 def paired_batches(
     setting: Setting,
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     train: Mapping[str, Sequence[Example]],
     *,
     takes_real: TakesReal | None = None,
@@ -125,7 +126,7 @@ def paired_batches(
 
 
 def _encode_any(
-    setting: Setting, tokenizer: Any, examples: Sequence[Example], _language: str
+    setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example], _language: str
 ) -> list[EncodedRow]:
     return encode(setting, tokenizer, examples)
 
@@ -211,14 +212,14 @@ def pseudo_labels(
     return found
 
 
-def encode(setting: Setting, tokenizer: Any, examples: Sequence[Example]) -> list[EncodedRow]:
+def encode(setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example]) -> list[EncodedRow]:
     """Encode examples with the labels they have."""
     how = setting.optimization
     return setting.task.encode(examples, tokenizer, limit=how.limit, overlap=how.overlap)
 
 
 def encode_pseudo_labelled(
-    setting: Setting, tokenizer: Any, examples: Sequence[Example], language: str
+    setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example], language: str
 ) -> list[EncodedRow]:
     """Encode translations (``language`` is as en-sw) with the labels the setting's teacher gives them."""
     if not setting.teacher:
@@ -235,7 +236,7 @@ def encode_pseudo_labelled(
 
 
 def encode_all(
-    setting: Setting, tokenizer: Any, train: Mapping[str, Sequence[Example]], *, pseudo: bool
+    setting: Setting, tokenizer: Tokenizer, train: Mapping[str, Sequence[Example]], *, pseudo: bool
 ) -> dict[str, list[EncodedRow]]:
     """Encode the examples of each language; with ``pseudo`` the teacher labels the translations."""
     return {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.encoders.language_modules import add_modules
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
 from isogloss.training.distributed import main_process_first
 from isogloss.training.fit import Callback
@@ -131,7 +132,7 @@ class HeldOut:
     """Steps of an epoch."""
     precision: str = "auto"
 
-    def notes(self, model: Any, done: int) -> list[dict[str, Value]]:
+    def notes(self, model: Model, done: int) -> list[dict[str, Value]]:
         """Return a row for each language."""
         return [
             {
@@ -146,7 +147,7 @@ class HeldOut:
         ]
 
 
-def perplexity(model: Any, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
+def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
     """Return the perplexity of the hidden subwords of all batches, infinite where it is too large to say."""
     total = hidden = 0.0
     with scoring(model, precision) as device:
@@ -204,9 +205,9 @@ Streams = dict[str, TextStream]
 class Start:
     """What a pretraining begins with."""
 
-    model: Any
+    model: Model
     """With its masked-LM head, and its language modules where the run asks for some."""
-    tokenizer: Any
+    tokenizer: Tokenizer
     masking: Masking
     streams: Streams
     """The text that is trained on."""
@@ -214,7 +215,54 @@ class Start:
     """Who measures the perplexity after each epoch."""
 
 
-def sampling_of(method: Any) -> BatchSampling:
+@runtime_checkable
+class TextMethod(Protocol):
+    """The fields that every method of pretraining has."""
+
+    name: ClassVar[str]
+
+    @property
+    def steps(self) -> int:
+        """Updates."""
+        ...
+
+    @property
+    def batch_subwords(self) -> int:
+        """Subwords of one update, padding included."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """Subwords of one row of text."""
+        ...
+
+    @property
+    def masked(self) -> float:
+        """Share of the subwords that are predicted."""
+        ...
+
+    @property
+    def temperature(self) -> float:
+        """T in size^(1/T), with which languages are drawn."""
+        ...
+
+    @property
+    def vocabulary_lines(self) -> int:
+        """Lines the vocabulary is trained on."""
+        ...
+
+    @property
+    def updates(self) -> Updates:
+        """How weights are updated."""
+        ...
+
+    @property
+    def evaluate_every(self) -> int | None:
+        """Steps between measurements on held-out text; None when nothing is held out."""
+        ...
+
+
+def sampling_of(method: TextMethod) -> BatchSampling:
     """Return how a method's fields say that batches are drawn."""
     return BatchSampling(
         steps=method.steps,
@@ -224,7 +272,9 @@ def sampling_of(method: Any) -> BatchSampling:
     )
 
 
-def begin(setting: TextSetting, method: Any, sampling: BatchSampling, *, attention: str = "eager") -> Start:
+def begin(
+    setting: TextSetting, method: TextMethod, sampling: BatchSampling, *, attention: str = "eager"
+) -> Start:
     """Read the text, train the vocabulary, and make the encoder, as a method's fields say.
 
     ``attention`` is one of transformers' names; only the explicit ones have second derivatives.
@@ -257,7 +307,7 @@ def begin(setting: TextSetting, method: Any, sampling: BatchSampling, *, attenti
     )
 
 
-def check_fields(method: Any, also: Mapping[str, bool]) -> None:
+def check_fields(method: TextMethod, also: Mapping[str, bool]) -> None:
     """Raise ConfigError where a field of a method cannot be; ``also`` tells of its others."""
     allowed = {
         "steps": method.steps >= 1,
@@ -277,11 +327,11 @@ def check_fields(method: Any, also: Mapping[str, bool]) -> None:
             )
 
 
-def _value(method: Any, field: str) -> object:
+def _value(method: TextMethod, field: str) -> object:
     return getattr(method if hasattr(method, field) else method.updates, field)
 
 
-def _check(setting: TextSetting, method: Any) -> None:
+def _check(setting: TextSetting, method: TextMethod) -> None:
     if method.evaluate_every is not None and setting.held_out is None:
         raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
     positions = setting.architecture.positions
@@ -292,14 +342,16 @@ def _check(setting: TextSetting, method: Any) -> None:
         )
 
 
-def _perplexity_callbacks(model: Any, batches: Mapping[str, Any], method: Any) -> tuple[Callback, ...]:
+def _perplexity_callbacks(
+    model: Model, batches: Mapping[str, Any], method: TextMethod
+) -> tuple[Callback, ...]:
     if method.evaluate_every is None:
         return ()
     held_out = HeldOut(batches=batches, every=method.evaluate_every, precision=method.updates.precision)
     return (Callback(rows=partial(held_out.notes, model), every=method.evaluate_every),)
 
 
-def _read(setting: TextSetting, method: Any) -> tuple[Any, Streams, Streams]:
+def _read(setting: TextSetting, method: TextMethod) -> tuple[Any, Streams, Streams]:
     """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
 
     Gives the tokenizer, and the text that is trained on and that is held out. What an interrupted run has
@@ -329,7 +381,7 @@ def _held_out(setting: TextSetting) -> dict[str, Iterator[str]]:
     return {language: iter(read(language)) for language in setting.languages}
 
 
-def _stream(folder: Path, lines: Iterator[str], tokenizer: Any, block: int) -> TextStream:
+def _stream(folder: Path, lines: Iterator[str], tokenizer: Tokenizer, block: int) -> TextStream:
     if is_stream(folder):
         return open_stream(folder)
     return write_stream(lines, tokenizer, folder, longest=block - 2)

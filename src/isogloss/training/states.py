@@ -23,6 +23,7 @@ from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.evaluation import ScoredBatch, in_batches, mixing_translations, scored_batches
 from isogloss.training.precision import release_memory, scoring
 
@@ -31,7 +32,7 @@ Take = Callable[[list[int], Float[Tensor, "layer batch subword dim"]], None]
 
 
 def encoder_states(
-    model: Any,
+    model: Model,
     texts: Sequence[Sequence[int]],
     take: Take,
     *,
@@ -60,7 +61,7 @@ def encoder_states(
     release_memory()
 
 
-def check_layers(model: Any, layers: Sequence[int]) -> None:
+def check_layers(model: Model, layers: Sequence[int]) -> None:
     """Raise ConfigError for a layer that the encoder has not."""
     last = model.config.num_hidden_layers
     for layer in layers:
@@ -72,8 +73,8 @@ def check_layers(model: Any, layers: Sequence[int]) -> None:
 
 
 def sentence_states(
-    model: Any,
-    tokenizer: Any,
+    model: Model,
+    tokenizer: Tokenizer,
     texts: Sequence[str],
     *,
     layers: Sequence[int] = (-1,),
@@ -115,8 +116,8 @@ WORDS = ("average", "first", "last")
 
 
 def word_states(
-    model: Any,
-    tokenizer: Any,
+    model: Model,
+    tokenizer: Tokenizer,
     sentences: Sequence[Sequence[str]],
     *,
     layers: Sequence[int] = (-1,),
@@ -235,7 +236,7 @@ class ParallelText(Protocol):
         ...
 
     def states(
-        self, loaded: tuple[Any, Any], texts: Sequence[Any], language: str, wanted: StatesWanted
+        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, wanted: StatesWanted
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector for each text: the mean of its subwords' states."""
         ...
@@ -253,7 +254,7 @@ class BitextSentences:
         return [Pair(one.first, one.first, one.second) for one in self.read(f"{first}-{second}")]
 
     def states(
-        self, loaded: tuple[Any, Any], texts: Sequence[Any], language: str, wanted: StatesWanted
+        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, wanted: StatesWanted
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector a sentence."""
         model, tokenizer = loaded
@@ -290,7 +291,7 @@ class ParallelExamples:
         return [Pair(one.id, one, other) for one, other in both]
 
     def states(
-        self, loaded: tuple[Any, Any], texts: Sequence[Any], language: str, wanted: StatesWanted
+        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, wanted: StatesWanted
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector an example, read beside its translation where it has one to be mixed with."""
         encode = partial(example_rows, self.task, loaded=loaded, limit=wanted.limit)
@@ -321,7 +322,7 @@ class ParallelExamples:
 
 
 def example_rows(
-    task: Task, examples: Sequence[Example], loaded: tuple[Any, Any], limit: int
+    task: Task, examples: Sequence[Example], loaded: tuple[Model, Tokenizer], limit: int
 ) -> list[EncodedRow]:
     """Encode examples as their task does, a row each: of a long one what fits, without labels."""
     model, tokenizer = loaded
@@ -334,7 +335,7 @@ def example_rows(
 
 
 def row_states(
-    loaded: tuple[Any, Any], batches: Sequence[ScoredBatch], wanted: StatesWanted, mixup: Mixup
+    loaded: tuple[Model, Tokenizer], batches: Sequence[ScoredBatch], wanted: StatesWanted, mixup: Mixup
 ) -> Float[Tensor, "layer row dim"]:
     """Return the mean of each row's states in some layers, special subwords left out, on the CPU.
 
