@@ -1,6 +1,6 @@
-"""Floor 5: one training method per file."""
+"""Floor 5: training methods, and the tables that list them."""
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from isogloss.core.runs import Architecture, Modules
 from isogloss.methods.alignment_loss import AlignmentLoss
@@ -26,13 +26,13 @@ class Method(Protocol):
 
     name: ClassVar[str]
     uses: ClassVar[tuple[str, ...]]
-    """Which languages decide what it makes: source, target, or both."""
+    """The languages that its model depends on: source, target, or both."""
 
     needs_start: ClassVar[bool]
-    """Whether it goes on from the model of another method."""
+    """Whether training continues from the model of another method."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Say which examples it reads, so that every file is looked for before anything trains."""
+        """Return the data it reads, so that every file is checked before anything trains."""
         ...
 
     def train(self, setting: Setting) -> Trained:
@@ -45,20 +45,20 @@ class UsesTeacher(Protocol):
     """A method for which a model that was trained on the source alone may label translations."""
 
     def needs_teacher(self, task: str) -> bool:
-        """Tell whether translations of a task are labelled by a source-only model."""
+        """Return whether translations of a task are labelled by a source-only model."""
         ...
 
 
 @runtime_checkable
 class Mixing(Protocol):
-    """A method whose models take an input beside its translation."""
+    """A method whose models mix an input with its translation."""
 
     def check(self, task: str, config: Config) -> None:
-        """Raise ConfigError or ModelError for a task or an encoder with which it cannot be."""
+        """Raise ConfigError or ModelError for a task or an encoder that it does not support."""
         ...
 
     def needs_teacher(self, task: str) -> bool:
-        """Tell whether translations of a task are labelled by a source-only model."""
+        """Return whether translations of a task are labelled by a source-only model."""
         ...
 
 
@@ -71,7 +71,7 @@ class Pretraining(TextMethod, Protocol):
         ...
 
     def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
-        """Raise ModelError or ConfigError for an encoder that cannot be trained like this."""
+        """Raise ModelError or ConfigError for an encoder that it cannot train."""
         ...
 
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
@@ -80,11 +80,11 @@ class Pretraining(TextMethod, Protocol):
 
 
 class Adjustment(Protocol):
-    """A way to make translations lie together in an encoder; its fields are its hyper-parameters."""
+    """A way to align translations in an encoder; its fields are its hyper-parameters."""
 
     name: ClassVar[str]
     maps: ClassVar[bool]
-    """Whether it leaves the encoder as it is, and gives it a map for each target language."""
+    """Whether it leaves the weights as they are and adds a map for each target language."""
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext."""

@@ -44,11 +44,11 @@ class AlignmentLoss:
     """Corpus of translations the sentence pairs are drawn from."""
 
     alpha: Weight = 0.01
-    """Weight of Eq. 1 beside the task's loss; 0 is the method without it."""
+    """Weight α of Eq. 1 in the sum with the task's loss; 0 is the method without it."""
 
     weighs: Literal["both", "pull"] = "both"
     """What alpha multiplies: both terms of Eq. 1, as printed, or the first alone (released code: the term
-    that keeps source words in place then has weight 1, also with alpha = 0)."""
+    that anchors source words then has weight 1, also with alpha = 0)."""
 
     form: Form = "mean"
     """mean: the terms of Eq. 1 are means over words and dimensions, as in the released code, for which the

@@ -1,4 +1,4 @@
-"""Consistency: what a model says of an example it should say of the example's translation.
+"""Consistency: predictions on an example and on its translation should agree.
 
 Zheng et al. (2021), "Consistency Regularization for Cross-Lingual Fine-Tuning" (xTune), Section 3.1: example
 consistency R1 with machine translation as the augmentation. X-Mixup's strongest peer that has nothing but
@@ -32,7 +32,7 @@ from isogloss.training.setting import Reads, Setting
 
 @dataclass(frozen=True, kw_only=True)
 class Consistency:
-    """Train on examples and their translations together, and on saying the same of both."""
+    """Train on examples and their translations together, with equal predictions on both."""
 
     name: ClassVar[str] = "consistency"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")

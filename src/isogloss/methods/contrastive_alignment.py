@@ -1,7 +1,7 @@
-"""Contrastive alignment: a word, or sentence, must find its translation among all of the batch, both ways.
+"""Contrastive alignment: a word, or sentence, must be nearest to its translation in the batch, both ways.
 
 InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words. What is
-spelled alike in either language is no wrong answer: function words and full stops are in every sentence.
+spelled alike in either language is no negative: function words and full stops are in every sentence.
 """
 
 from dataclasses import dataclass, field
@@ -21,19 +21,19 @@ from isogloss.training.setting import AdjustSetting
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastiveAlignment:
-    """Let translations find each other among the others of their batch."""
+    """Train by contrast: a word must be nearer to its translation than to all others of the batch."""
 
     name: ClassVar[str] = "contrastive-alignment"
     maps: ClassVar[bool] = False
 
     level: Literal["word", "sentence"] = "word"
-    """What finds its translation: linked words, or the means of whole sentences."""
+    """What is contrasted: linked words, or the means of whole sentences."""
 
     temperature: Rate = 0.1
-    """What cosines are divided by: the lower, the more the nearest wrong answers count."""
+    """Divisor of the cosines: the lower, the more the nearest negatives count."""
 
     stay: Weight = 0.0
-    """Weight of keeping the source where it was (the second term of cross-lingual adjustment, a mean)."""
+    """Weight of anchoring the source (the second term of cross-lingual adjustment, a mean)."""
 
     layer: int = -1
     """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
@@ -48,16 +48,16 @@ class ContrastiveAlignment:
     """Passes over the sentence pairs; 0 leaves the encoder as it is."""
 
     batch_size: Positive = 32
-    """Sentence pairs a step, all of one pair of languages; the others are the wrong answers."""
+    """Sentence pairs a step, all of one pair of languages; the others are the negatives."""
 
     updates: Updates = field(default=Updates(learning_rate=2e-5, weight_decay=0.0), metadata=NESTED)
     """How weights are updated."""
 
     dropout: bool = True
-    """Whether the encoder drops out while it is aligned."""
+    """Whether dropout is on while the encoder is aligned."""
 
     kept: CacheType = "float16"
-    """In what the states before are kept on disk, where stay is not 0."""
+    """Data type in which f⁰ is cached on disk, where stay is not 0."""
 
     _nested = nested_fields()
 

@@ -1,4 +1,4 @@
-"""Cross-lingual adjustment: bring translated words together, keep the source's words where they were.
+"""Cross-lingual adjustment: bring translated words together, anchor the source's words.
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
 Eq. 1, after Cao et al. (2020). The paper leaves the optimisation to Cao et al.; their code, and the paper's
@@ -23,7 +23,7 @@ from isogloss.training.setting import AdjustSetting
 
 @dataclass(frozen=True, kw_only=True)
 class CrossLingualAdjustment:
-    """Pull the states of aligned words together (Eq. 1)."""
+    """Bring the states of aligned words together (Eq. 1)."""
 
     name: ClassVar[str] = "cross-lingual-adjustment"
     maps: ClassVar[bool] = False
@@ -31,24 +31,24 @@ class CrossLingualAdjustment:
     form: Form = "sum"
     """sum: Eq. 1 as printed, every pair and every source word counts alike; mean: each term is a mean over
     its words and dimensions, as in the released code, so that a pair weighs more than a source word. Both
-    train at the same rate: Adam looks at directions, not at the size of the loss."""
+    train at the same rate: Adam is invariant to the scale of the loss."""
 
     stay: Weight = 1.0
-    """Weight of the second term, which keeps source words near where they were."""
+    """Weight of the second term, which anchors source words at their states before the training."""
 
     layer: int = -1
     """Layer whose states are adjusted; -1 is the last, 0 the embeddings. Those above it stay as they are."""
 
     word: Word = "average"
     """What represents a word: the average of its subwords, its first, its last, or subwords: each subword of
-    a word is pulled to each of its translation's. (Table 6's subword alignment links subwords instead.)"""
+    a word is aligned with each of its translation's. (Table 6's subword alignment links subwords instead.)"""
 
     pulled: Aligned = "all"
-    """What is pulled together: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
+    """What is aligned: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
     ([CLS]), or sentences (the means of both sentences). The first four are Table 7's."""
 
     drop_identical: bool = False
-    """Whether words that are spelled alike in both languages are left alone (the released code does)."""
+    """Whether words that are spelled alike in both languages are left out (the released code does)."""
 
     longest: Positive = 64
     """Words of the longest sentence; pairs with a longer one are left out."""
@@ -67,10 +67,10 @@ class CrossLingualAdjustment:
     without clipping, which makes the sum of Eq. 1 depend on how many words a batch has."""
 
     dropout: bool = True
-    """Whether the encoder drops out while it is adjusted, as in the released code; f⁰ never does."""
+    """Whether dropout is on while the encoder is adjusted, as in the released code; never for f⁰."""
 
     kept: CacheType = "float16"
-    """In what f⁰ is kept on disk: float16 or float32, with 2 or 4 bytes a number."""
+    """Data type in which f⁰ is cached on disk: float16 or float32."""
 
     _nested = nested_fields()
 

@@ -70,7 +70,7 @@ class MaskedLanguageModelling:
     """How weights are updated."""
 
     conflict: Conflict | None = None
-    """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
+    """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
 
     evaluate_every: int | None = None
     """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
@@ -89,7 +89,7 @@ class MaskedLanguageModelling:
         )
 
     def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
-        """Raise ModelError or ConfigError for an encoder that cannot be trained like this."""
+        """Raise ModelError or ConfigError for an encoder that it cannot train."""
         del languages
         if not self.translation:
             return
@@ -128,7 +128,7 @@ class MaskedLanguageModelling:
         return start.model, start.tokenizer, fitted
 
     def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:
-        """Return what watches gradient conflict, on blocks of text as they are trained on."""
+        """Return the callback that measures gradient conflict on blocks of the training text."""
         if self.conflict is None:
             return ()
         checkpoints = Checkpoints(setting.folder, self.updates.checkpoint_every)
@@ -144,7 +144,7 @@ class MaskedLanguageModelling:
 
 
 def _translations(setting: TextSetting, tokenizer: Tokenizer, block: int) -> list[Parallel]:
-    """Read every language beside the first; rows of the same text become one row of several languages."""
+    """Read the first language with every other; equal first texts make one row of several languages."""
     read = setting.translations or (lambda *_: iter(()))
     first, *others = setting.languages
     texts: dict[tuple[str, str], dict[str, str]] = {}

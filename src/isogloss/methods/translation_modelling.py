@@ -160,7 +160,7 @@ class TranslationModelling:
     def _rows(
         self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Tokenizer
     ) -> tuple[list[TranslationRow], list[Note]]:
-        """Give every pair in both directions, and a note on how many pairs were left out as too long."""
+        """Return every pair in both directions, and a row on how many pairs were left out as too long."""
         rows: list[TranslationRow] = []
         notes: list[Note] = []
         for name, sides in pairs.items():
@@ -211,7 +211,7 @@ def _prefix(tokenizer: Tokenizer, language: str) -> np.ndarray:
 
 
 def _encoded(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:
-    """Give both texts of every pair as subwords, with their end."""
+    """Return both texts of every pair as subwords, each ending in </s>."""
     end = [tokenizer.eos_token_id]
     lines = chain.from_iterable((pair.first, pair.second) for pair in pairs)
     rows = (np.array([*ids, *end], dtype=np.int32) for ids in subwords_of(lines, tokenizer))

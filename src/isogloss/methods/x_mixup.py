@@ -38,7 +38,7 @@ Sampling = Literal["batch", "example"]
 
 @dataclass(frozen=True, kw_only=True)
 class XMixup:
-    """Train on source examples and their translations, which take up source states in one layer."""
+    """Train on source examples and their translations, whose states mix with the source's in one layer."""
 
     name: ClassVar[str] = "x-mixup"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
@@ -88,11 +88,11 @@ class XMixup:
         return Reads(train=(*source, *there, *back), dev=source)
 
     def check(self, task: str, config: Config) -> None:
-        """Raise ConfigError or ModelError for a task, an encoder or a layer with which it cannot be."""
+        """Raise ConfigError or ModelError for an unsupported task, encoder or layer."""
         check_mixup(config, self._layer(mixup_task(task), config))
 
     def needs_teacher(self, task: str) -> bool:
-        """Tell whether translations of a task are labelled by a source-only model."""
+        """Return whether translations of a task are labelled by a source-only model."""
         return mixup_task(task).pseudo_labels
 
     def train(self, setting: Setting) -> Trained:
@@ -165,7 +165,7 @@ class SourceSchedule:
     sampling: Sampling
 
     def takes_real(self, step: int, count: int) -> list[bool]:
-        """Decide for each of a batch's pairs whether the real source is taken: p ≤ p*.
+        """Return for each pair of a batch whether the real source is read: p ≤ p*.
 
         One p for the whole batch, as in the paper, or one for each example.
         """
@@ -174,7 +174,7 @@ class SourceSchedule:
         return [bool(one) for one in drawn <= share_of_real(step, self.k)]
 
     def warnings(self, steps: int) -> tuple[str, ...]:
-        """Say when a training is too short for the schedule."""
+        """Warn of a training that is too short for the schedule."""
         taken = sum(not all(self.takes_real(step, 1)) for step in range(steps))
         if taken >= SELDOM * steps:
             return ()
@@ -195,7 +195,7 @@ def share_of_real(step: int, k: int) -> float:
 
 
 class MixedModel(nn.Module):
-    """A model, and what mixes in one of its layers; both are trained."""
+    """A model and the mixup of one of its layers; both are trained."""
 
     def __init__(self, network: Model, mixup: Mixup) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ from isogloss.core.errors import ConfigError
 
 
 class Adapter(nn.Module):
-    """A bottleneck of some width around which its input goes; as it is made it changes nothing, to the bit.
+    """A bottleneck with a residual connection; newly made it is the identity, to the bit.
 
     Only the projection down is drawn, from N(0, ``spread``²): the one back up is zero.
     """
@@ -54,7 +54,7 @@ a table that all rows share, as that of DeBERTa's distances."""
 
 @dataclass
 class ActiveLanguage:
-    """The language that is read now, said once for all switches of a model."""
+    """The active language, shared by all switches of a model."""
 
     languages: tuple[str, ...] = ()
     """None, one for the whole batch, or one for each row."""
@@ -62,10 +62,10 @@ class ActiveLanguage:
 
 @dataclass(frozen=True)
 class LanguageSwitch:
-    """Runs, in place of one module's forward function, that of the language that is read now."""
+    """Replaces a module's forward function by that of the active language."""
 
     runs: Mapping[str, Run]
-    """Of each language what its rows run through: equal in shape, not in weights."""
+    """By language: the function its rows run through; equal in shape, not in weights."""
 
     speaking: ActiveLanguage = field(default_factory=ActiveLanguage)
 
@@ -90,7 +90,7 @@ def routed(
 ) -> Any:
     """Run a batch through ``run(language)``: as a whole, or each language's rows alone, put back in order.
 
-    The first input has all rows. ValueError where it has not as many as there are languages.
+    The first input holds all rows. ValueError where their number is not that of the languages.
     """
     languages = speaking.languages
     if len(set(languages)) < 2:

@@ -1,6 +1,7 @@
 """Adjusting an encoder with aligned sentence pairs: by training it, or by maps in closed form.
 
-The states of the encoder as it was (f⁰) are computed once for each sentence, without dropout, and kept.
+The states of the encoder before the training (f⁰) are computed once for each sentence, without dropout, and
+cached.
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ PairLoss = Callable[[Model, AlignedBatch], Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class PairTraining:
-    """How long and how fast an encoder is adjusted."""
+    """The optimization of an encoder on sentence pairs."""
 
     epochs: int
     batch_size: int
@@ -58,7 +59,7 @@ class PairTraining:
 
 @dataclass(frozen=True)
 class Adjusted:
-    """An encoder, its tokenizer, the rows its adjustment left, and what there is to warn of."""
+    """An adjusted encoder, its tokenizer, the rows of its training, and warnings."""
 
     model: Model
     tokenizer: Tokenizer
@@ -76,8 +77,8 @@ def adjust(
 ) -> Adjusted:
     """Train an encoder on aligned sentence pairs; without a step it stays as it is, to the bit.
 
-    ``kept`` says in what f⁰ is kept, None that the loss does not look at it. A batch holds one pair of
-    languages.
+    ``kept`` is the data type that f⁰ is cached in, None where the loss does not read it. A batch holds one
+    pair of languages.
     """
     tokenizer = load_tokenizer(setting.start)
     model = load_whole(setting.start, attention=fastest_attention())
@@ -124,7 +125,7 @@ def _loss(loss: PairLoss, dropout: bool, model: Model, batch: AlignedBatch) -> T
 
 
 def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding, precision: str) -> Adjusted:
-    """Leave an encoder as it is, to the bit, and let it carry the maps that ``language_maps`` finds."""
+    """Attach the maps that ``language_maps`` finds to an encoder; its weights stay the same to the bit."""
     tokenizer, model = load_tokenizer(setting.start), load_whole(setting.start)
     refuse_mapped(model, setting.start)
     check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))

@@ -91,7 +91,7 @@ class Ragged:
 
 @dataclass(frozen=True)
 class AlignedPairs:
-    """All sentence pairs, encoded; row i is made when it is asked for."""
+    """All sentence pairs, encoded; row i is built on access."""
 
     layer: int
     """Layer whose states are read."""
@@ -105,7 +105,7 @@ class AlignedPairs:
     groups: dict[str, range] = field(default_factory=dict)
     """Rows of each pair of languages."""
     rows: list[dict[str, Value]] = field(default_factory=list)
-    """What was read of each pair of languages, and what was left out."""
+    """A row for each pair of languages: pairs read and left out."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -137,7 +137,7 @@ class AlignedPairs:
         return np.diff(np.frombuffer(self.anchored.starts, dtype=np.int64)) // 2
 
     def warnings(self) -> tuple[str, ...]:
-        """Say where pairs were left out."""
+        """Warn of pairs that were left out."""
         return tuple(
             f"{row['pair']}: {row['left_out']} of {row['translations']} sentence pairs were left out: "
             f"empty, or too long (more words than longest, or more subwords than the encoder has positions)."

@@ -42,7 +42,7 @@ class ScoredBatch(NamedTuple):
 
     numbers: list[int]
     batch: Batch
-    """The rows; before them, where there are some, as many translations."""
+    """The rows; preceded by as many translations where rows are paired."""
     before: int = 0
     """Places of the translations that are scored; 0 without translations."""
 
@@ -56,7 +56,7 @@ class Evaluation:
     rows: Sequence[EncodedRow]
     batches: Sequence[ScoredBatch]
     gold: list[Any]
-    """What is right, example by example."""
+    """The gold label of each example."""
     precision: str = "auto"
     baseline: float | None = None
     """Score of always saying the commonest label of the training data."""
@@ -67,7 +67,7 @@ class Evaluation:
     averaged: bool = False
     """Whether both sides answer, or the examples alone."""
     warnings: tuple[str, ...] = ()
-    """What to tell of examples without a translation."""
+    """A warning of examples without a translation."""
 
     @property
     def metric(self) -> str:
@@ -79,7 +79,7 @@ class Evaluation:
         return self.task.score(self.gold, self.predict(model))
 
     def measures(self, model: Model) -> dict[str, float]:
-        """Return the task's metric, first, and what the field reports beside it."""
+        """Return the task's metric first, then its secondary metrics."""
         return self.task.measures(self.gold, self.predict(model))
 
     def predict(self, model: Model) -> list[Any]:
@@ -184,7 +184,7 @@ def beside_translations(
     mixup: Mixup,
     source: str = "",
 ) -> Evaluation:
-    """Put examples that are ready to be scored beside their translations into the source language.
+    """Pair prepared examples with their translations into the source language.
 
     Translations are found by the examples' ids, and their labels are not looked at. A long example has
     several rows; each runs beside the row of the translation at the same point of the text. ``source`` is

@@ -37,12 +37,12 @@ Examples = dict[str, list[Example]]
 """Training examples by language, or pair of languages."""
 
 Extra = Callable[[Path], None]
-"""Writes files of a method's own into a model's folder, beside an ordinary model."""
+"""Writes a method's own files into the folder of a model."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, its tokenizer, the rows its training left, and what there is to warn of."""
+    """A trained model, its tokenizer, the rows of its training, and warnings."""
 
     model: Model
     tokenizer: Tokenizer
@@ -53,13 +53,13 @@ class Trained:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What is trained on, and how."""
+    """The batches and the loss of a training."""
 
     batches: Epochs[Any]
     loss: Loss
-    """From what is trained and a batch to one number."""
+    """From the trained module and a batch to one number."""
     trained: nn.Module | None = None
-    """What is trained where it is more than the model: a module that holds it."""
+    """The trained module where it is more than the model: one that contains it."""
     warnings: tuple[str, ...] = ()
     extras: tuple[Extra, ...] = ()
 
@@ -96,7 +96,7 @@ class _Two:
 
 @dataclass(frozen=True)
 class _SideBySide:
-    """Batches of both, as long as there are first ones."""
+    """Batches of both, as many as of the first."""
 
     first: Batches[Any]
     second: Batches[Any]
@@ -111,7 +111,7 @@ class _SideBySide:
 def examples_alone(
     setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples, *, pseudo: bool = False
 ) -> Training:
-    """Train on the task's own loss, one language a batch; ``pseudo``: the teacher labels translations."""
+    """Train on the task's loss, one language a batch; with ``pseudo`` the teacher labels translations."""
     padding = tokenizer.pad_token_id
     batches = Bucketed(
         groups=encode_all(setting, tokenizer, train, pseudo=pseudo),
@@ -125,7 +125,7 @@ def examples_alone(
 
 
 def few_examples(setting: Setting, count: int, *, draw: int, per: Per) -> Setting:
-    """Return a setting in which each language has so many training examples, chosen by the seed ``draw``."""
+    """Return a setting with ``count`` training examples of each language, sampled by the seed ``draw``."""
 
     def chosen(language: str) -> list[Example]:
         examples = setting.train(language)
@@ -145,7 +145,7 @@ def fine_tune(
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
-    model to go on from brings its own. ``conflict`` watches the languages' gradients.
+    model to continue from has its own head. ``conflict`` measures the languages' gradients on the way.
     """
     checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
     setting = _with_resolved_precision(setting, checkpoints)
@@ -179,7 +179,7 @@ def fine_tune(
 def _conflict_callback(
     conflict: Conflict, setting: Setting, model: Model, tokenizer: Tokenizer, batches: Epochs[Any]
 ) -> Callback:
-    """Return what watches gradient conflict, on the examples that are trained on."""
+    """Return the callback that measures gradient conflict on the training examples."""
     if not isinstance(batches, Bucketed):
         raise TypeError("gradient conflict is watched where each batch holds one language")
     padding, precision = tokenizer.pad_token_id, setting.optimization.updates.precision
@@ -188,13 +188,13 @@ def _conflict_callback(
 
 
 def _with_resolved_precision(setting: Setting, checkpoints: Checkpoints) -> Setting:
-    """Decide the precision once, so that the model is trained and selected in the same."""
+    """Resolve the precision once, so that the model is trained and selected in the same."""
     precision = precision_of(setting.optimization.updates.precision, checkpoints)
     return replace(setting, optimization=with_fields(setting.optimization, precision=precision))
 
 
 class Selection:
-    """Dev data, scored after each epoch beside what always saying the commonest label would score."""
+    """Selection of the epoch on dev data, with the score of the majority label as baseline."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class Selection:
         ]
 
     def warnings(self, rows: list[dict[str, Value]]) -> tuple[str, ...]:
-        """Say in which training languages nothing was learned."""
+        """Warn of languages on which nothing was learned."""
         found = []
         for language, one in self.evaluations.items():
             best = max(

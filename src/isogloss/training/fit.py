@@ -44,17 +44,17 @@ Loss = Callable[[Any, Any], Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Callback:
-    """Records rows every so many steps; it never affects which weights are selected."""
+    """Records rows every ``every`` steps; never affects which weights are selected."""
 
     rows: Callable[[int], list[Note]]
-    """Called with the number of finished steps; what it returns joins the training's rows."""
+    """Called with the number of finished steps; its rows join those of the training."""
     every: int
-    """Steps between two calls; there is one more after the last step."""
+    """Steps between two calls; it is also called after the last step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Callbacks:
-    """What happens between updates: selection on dev data, further rows, checkpoints, progress."""
+    """The callbacks of a training: selection on dev data, further rows, checkpoints, progress."""
 
     evaluate: Callable[[int], list[Note]] | None = None
     """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
@@ -68,7 +68,7 @@ class Callbacks:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a training leaves beside the weights: its rows (losses, dev scores)."""
+    """The rows of a training: losses, dev scores."""
 
     rows: list[Note] = field(default_factory=list)
 
@@ -94,7 +94,7 @@ def fit(
 
 @dataclass(frozen=True)
 class _Part:
-    """What is computed at once: a batch or a part of one, the seed of its dropout, its share of the loss."""
+    """A batch or a part of one, the seed of its dropout, and its share of the loss."""
 
     batch: Any
     seed: int
@@ -102,7 +102,7 @@ class _Part:
 
 
 class _Fit:
-    """One training under way; ``run`` is ``fit``."""
+    """The state of one training; ``run`` is ``fit``."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class _Fit:
             self.callbacks.on_progress(progress)
 
     def _observe(self, done: int, total: int) -> None:
-        """Call the callbacks whose turn it is; the main process does it for all, as the rows are its own."""
+        """Call the callbacks that are due; in the main process alone, which holds the rows."""
         for one in self.callbacks.periodic:
             if is_main_process() and (done % one.every == 0 or done == total):
                 self.model.eval()
@@ -213,7 +213,7 @@ class _Fit:
                 self.optimizer.zero_grad(set_to_none=True)
 
     def _check_weights(self, total: int) -> None:
-        """Find what no loss shows any more: a last update that went wrong."""
+        """Raise DivergedError where the last update, which no loss shows, left weights not finite."""
         for name, weight in self.model.named_parameters():
             if not bool(torch.isfinite(weight).all()):
                 raise self._diverged(f"{name} is no longer finite after step {total} of {total}")
@@ -258,9 +258,9 @@ class _Fit:
 
 
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
-    """Return what "auto" means to a training: what it began with if it was interrupted, else what pays here.
+    """Resolve "auto": to the precision of the checkpoint if there is one, else to the one measured as faster.
 
-    A machine on which both pay nearly the same may measure otherwise the second time.
+    A machine on which both are about as fast may measure otherwise the second time.
     """
     begun = checkpoints.notes() if checkpoints and name == "auto" else None
     return str(begun["precision"]) if begun else resolved_precision(name, device())
@@ -268,7 +268,7 @@ def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
 
 @contextmanager
 def _randomness_given_back(on: torch.device) -> Iterator[None]:
-    """Leave the random numbers of the process as they were: each step seeds them for itself."""
+    """Restore the random state of the process afterwards: each step seeds its own."""
     with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on.type == "cuda" else []):
         yield
 
@@ -313,7 +313,7 @@ def adamw(model: nn.Module, updates: Updates) -> torch.optim.AdamW:
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Give every group of parameters the rate of a step, or that multiple of it which the group learns at."""
+    """Set the rate of every group of parameters, times the group's multiple if it has one."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group.get(RATE_MULTIPLE, 1.0)
 

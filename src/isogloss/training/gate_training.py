@@ -44,18 +44,18 @@ Blocks = Sequence[np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class GateTraining:
-    """How gates are learned."""
+    """The hyper-parameters of learning gates."""
 
     steps: int
     rows: int
     """Rows of text of one update."""
     updates: Updates = GATE_UPDATES
     sparsity: float = 0.5
-    """Share of the gated parameters that shall be pruned, below 1; 0 lets ``penalty`` decide."""
+    """Target share of gated parameters that are pruned, below 1; 0 leaves it to ``penalty``."""
     penalty: float = 0.0
     """λ: what keeping everything costs, in nats a hidden subword."""
     settle: float = 0.5
-    """Share of the steps after which the whole sparsity is asked for; before, it rises."""
+    """Share of the steps over which the target sparsity rises to its full value."""
     start: float = 0.95
     """Probability that a gate is open before the first update."""
 
@@ -76,7 +76,7 @@ class Gates(nn.Module):
         self.register_buffer("sizes", torch.cat(sizes).float())
 
     def by_group(self, row: Tensor) -> dict[str, Tensor]:
-        """Cut numbers, one for each gate, into the groups."""
+        """Split numbers, one for each gate, by group."""
         parts = torch.split(row, [group.size for group in self.groups])
         return {group.name: part.view(group.shape) for group, part in zip(self.groups, parts, strict=True)}
 
@@ -166,7 +166,7 @@ def learn_gates(
 
 
 def asked_for(gates: Gates, how: GateTraining, done: float) -> Tensor:
-    """Return log α of all gates, shifted to the sparsity asked for when a share of the steps is done."""
+    """Return log α of all gates, shifted to the target sparsity after a share of the steps."""
     if not how.sparsity:
         return gates.log_alpha
     part = min(1.0, done / how.settle) if how.settle else 1.0

@@ -12,7 +12,7 @@ Shared parameters θ, each language's own parameters φ_i:
 ``fit`` is the loop, ``MetaBatches`` samples (line 5), ``MetaLearner.forward`` moves φ_i along the
 hypergradient (line 6) with an optimiser of its own and returns the loss that ``fit`` moves θ by (line 7).
 φ asks ``fit`` for no gradient, so it is moved once. All batches are training text; those of validation are of
-a part that is set apart from it: text that training looks at is no longer held out.
+a part of it that is split off: text that decides updates is not held out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,7 +61,7 @@ TextLoss = Callable[[Any, Any], Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class MetaBatch:
-    """What one step of Algorithm 1 reads."""
+    """The batches of one step of Algorithm 1."""
 
     language: str
     train: Any
@@ -79,7 +79,7 @@ class MetaBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
-    """How φ is meta-learned."""
+    """The hyper-parameters of meta-learning φ."""
 
     own_rate: float
     """α, the highest."""
@@ -90,7 +90,7 @@ class Learning:
 
 
 class MetaLearner(nn.Module):
-    """A model, and all that its meta-learning remembers, as parameters: so a checkpoint holds the whole."""
+    """A model and the state of its meta-learning, as parameters, so that a checkpoint holds the whole."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class MetaLearner(nn.Module):
         learning: Learning,
         updates: Updates,
     ) -> None:
-        """Take the parameters ``own`` (by language and name) away from every other optimiser."""
+        """Exclude the parameters ``own`` (by language and name) from every other optimizer."""
         super().__init__()
         self.model, self._loss = model, loss
         self._learning, self._adam = learning, updates
@@ -141,7 +141,7 @@ class MetaLearner(nn.Module):
         return [{"step": done, "language": self._language, **numbers}]
 
     def restore_requires_grad(self) -> None:
-        """Let all parameters ask for gradients again."""
+        """Let all parameters require gradients again."""
         self.adamw.restore_requires_grad()
 
     def _step(self, rate: float) -> Step:
@@ -231,7 +231,7 @@ class CheckpointedAdamW(nn.Module):
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], updates: Updates) -> None:
-        """Take the parameters away from every other optimiser: they no longer ask for gradients."""
+        """Exclude the parameters from every other optimizer: they no longer require gradients."""
         super().__init__()
         trained = list(parameters)
         self._clip = updates.clip
@@ -256,14 +256,14 @@ class CheckpointedAdamW(nn.Module):
         self._optimizer.zero_grad(set_to_none=True)
 
     def restore_requires_grad(self) -> None:
-        """Let the parameters ask for gradients again."""
+        """Let the parameters require gradients again."""
         for group in self._optimizer.param_groups:
             for one in group["params"]:
                 one.requires_grad_(True)
 
 
 def checkpointed(values: Iterable[Tensor]) -> nn.ParameterList:
-    """Return what a checkpoint is to hold, as parameters that nothing trains."""
+    """Return values as parameters that are saved in checkpoints and not trained."""
     return nn.ParameterList(nn.Parameter(value.detach(), requires_grad=False) for value in values)
 
 
@@ -292,7 +292,7 @@ class MetaBatches:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What is validated on."""
+    """The split of training text that validation losses are computed on."""
 
     share: float
     """Of each language's training text."""
@@ -308,7 +308,7 @@ def meta_batches(
     updates: Updates,
     seed: int,
 ) -> MetaBatches:
-    """Set text apart, and draw from both parts; DataError for a language with too little text."""
+    """Split off validation text, and sample both parts; DataError for a language with too little text."""
     parts = {
         code: split_text(stream, share=validation.share, length=sampling.block - 2, language=code)
         for code, stream in streams.items()

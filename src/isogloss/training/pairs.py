@@ -1,9 +1,9 @@
-"""Examples beside their translations: their labels, the rows of both sides, and batches of such pairs.
+"""Examples with their translations: their labels, the rows of both sides, and batches of such pairs.
 
 Both sides of a batch run through an encoder in one pass, the source's rows first. Tags belong to words, and a
 translation has others: a model that was trained on the source alone labels the translations (X-Mixup, Section
-4.2), and its probabilities are learned by cross entropy beside the source's gold tags. Tags that translations
-bring along are not read.
+4.2), and its probabilities are learned by cross entropy together with the source's gold tags. Tags of
+translations are not read.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -80,7 +80,7 @@ def paired_batches(
     takes_real: TakesReal | None = None,
     pseudo_labels: bool = False,
 ) -> tuple[Bucketed[PairedRow, PairedBatch], tuple[str, ...]]:
-    """Give batches of ``batch_size`` pairs, each of one pair of languages, every pair once an epoch.
+    """Return batches of ``batch_size`` pairs, each of one pair of languages, every pair once an epoch.
 
     Examples without a translation are left out, with a warning; DataError where too many labels differ for
     the two to be the same examples. With ``takes_real`` back-translations take the source's place now and
@@ -165,7 +165,7 @@ def paired_rows(
 
 
 def repeated(rows: Sequence[EncodedRow], count: int) -> list[EncodedRow]:
-    """Give ``count`` of these rows in their order, each as often as the others or once more."""
+    """Return ``count`` of these rows in order, each as often as the others or once more."""
     return [rows[place * len(rows) // count] for place in range(count)]
 
 
@@ -176,7 +176,7 @@ def collate_sides(
     padding: int,
     languages: tuple[str, ...] = (),
 ) -> PairedBatch:
-    """Put as many rows of each side into one batch; ``languages`` are those of the rows of both."""
+    """Collate equally many rows of each side; ``languages`` are those of the rows of both."""
     unlabelled = [replace(row, gold=(), heads=(), soft=None) for row in (*sources, *targets)]
     return PairedBatch(
         both=collate(unlabelled, padding=padding, languages=languages),

@@ -2,7 +2,7 @@
 
 Languages are drawn in proportion to size^(1/T) (Devlin et al.'s multilingual sampling; paper 4, Section 3.2).
 Perplexity is e to the mean cross entropy per hidden subword of held-out text, under the same masks whenever
-it is asked, so only models with one vocabulary can be compared.
+it is measured, so only models with one vocabulary can be compared.
 """
 
 import math
@@ -41,10 +41,10 @@ Languages = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSampling:
-    """How batches are drawn."""
+    """How batches are sampled."""
 
     steps: int
-    """Batches there are."""
+    """Number of batches."""
     batch_subwords: int
     """Subwords of one batch, padding included."""
     block: int
@@ -203,7 +203,7 @@ Streams = dict[str, TextStream]
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """What a pretraining begins with."""
+    """The model, tokenizer and text that a pretraining starts from."""
 
     model: Model
     """With its masked-LM head, and its language modules where the run asks for some."""
@@ -212,7 +212,7 @@ class Start:
     streams: Streams
     """The text that is trained on."""
     periodic: tuple[Callback, ...]
-    """Who measures the perplexity after each epoch."""
+    """The callbacks that measure perplexity after each epoch."""
 
 
 @runtime_checkable
@@ -263,7 +263,7 @@ class TextMethod(Protocol):
 
 
 def sampling_of(method: TextMethod) -> BatchSampling:
-    """Return how a method's fields say that batches are drawn."""
+    """Return the sampling of batches that a method's fields specify."""
     return BatchSampling(
         steps=method.steps,
         batch_subwords=method.batch_subwords,

@@ -28,7 +28,7 @@ from isogloss.training.evaluation import ScoredBatch, in_batches, mixing_transla
 from isogloss.training.precision import release_memory, scoring
 
 Take = Callable[[list[int], Float[Tensor, "layer batch subword dim"]], None]
-"""What becomes of a batch: the numbers of its texts and their states; those of padding mean nothing."""
+"""Consumes a batch: the numbers of its texts and their states; those of padding are meaningless."""
 
 
 def encoder_states(
@@ -40,7 +40,7 @@ def encoder_states(
     padding: int,
     precision: str,
 ) -> None:
-    """Hand the states of texts over, batch by batch, in float32 where the encoder is.
+    """Pass the states of texts to ``take``, batch by batch, in float32, on the encoder's device.
 
     Layer 0 is the embeddings, -1 the last. ``padding`` is the number of the subword that fills up a batch.
     """
@@ -159,7 +159,7 @@ def check_words(name: str, where: str) -> str:
 
 
 def cut(sentence: SplitWords, room: int) -> SplitWords:
-    """Leave out the words that are not whole within so many subwords."""
+    """Drop words that are not whole within the limit of subwords."""
     if len(sentence.subwords) <= room:
         return sentence
     end = max(room, 0)
@@ -208,10 +208,10 @@ _AGGREGATED = {"average": _average, "first": _first, "last": _last}
 
 @dataclass(frozen=True, kw_only=True)
 class StatesWanted:
-    """Which states of texts are wanted."""
+    """The layers, length and precision of states."""
 
     layers: tuple[int, ...]
-    """0 is the embeddings, -1 the last."""
+    """0 is the embeddings, -1 the last layer."""
     limit: int
     """Longest text in subwords; what is longer is cut."""
     precision: str = "auto"
@@ -222,7 +222,7 @@ class Pair:
     """One text in two languages."""
 
     key: str
-    """What says that it is the same one in other pairs too."""
+    """Identifies the text across pairs."""
     first: Any
     second: Any
 
@@ -232,7 +232,7 @@ class ParallelText(Protocol):
     """Texts of several languages."""
 
     def pairs(self, first: str, second: str) -> list[Pair]:
-        """Return what is there in both languages, in the first one's order."""
+        """Return the texts that both languages have, in the first one's order."""
         ...
 
     def states(
@@ -272,18 +272,18 @@ class ParallelExamples:
     read: Callable[[str], list[Example]]
     """From a language."""
     name: str
-    """What messages call them."""
+    """Their name in messages."""
     translations: Callable[[str], list[Example]] | None = None
     """From a language to its examples' translations that they are read beside; none for the source's, whose
     examples are read alone."""
     mixup: Mixup | None = None
-    """How what is read beside a translation is mixed."""
+    """How examples are mixed with their translations."""
     source: str = ""
     """The language of the translations."""
     warn: Callable[[str], None] = lambda _: None
 
     def pairs(self, first: str, second: str) -> list[Pair]:
-        """Match examples by id; DataError where there are none in common, or labels say they differ."""
+        """Match examples by id; DataError where none are in common, or labels differ."""
         names = (f"{self.name} {first}", f"{self.name} {second}")
         both = matched(self.read(first), self.read(second), names=names, partial=True)
         for language in (first, second):
@@ -293,7 +293,7 @@ class ParallelExamples:
     def states(
         self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, wanted: StatesWanted
     ) -> Float[Tensor, "layer text dim"]:
-        """Return one vector an example, read beside its translation where it has one to be mixed with."""
+        """Return one vector an example, mixed with its translation where it has one."""
         encode = partial(example_rows, self.task, loaded=loaded, limit=wanted.limit)
         rows, there = encode(examples=texts), self._translations(language)
         paired = [number for number, text in enumerate(texts) if text.id in there]
@@ -307,7 +307,7 @@ class ParallelExamples:
         return row_states(loaded, batches, wanted, self.mixup or Mixup(layer=1, largest=0.0))
 
     def _translations(self, language: str) -> dict[str, Example]:
-        """Return by id the translations that examples are read beside; none where nothing would be mixed."""
+        """Return by id the translations that examples are mixed with; none where nothing is mixed."""
         if self.mixup is None or self.mixup.largest == 0 or self.translations is None:
             return {}
         return {one.id: one for one in self.translations(language)}
