@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class TranslationModelling:
         fitted = fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
         return model, tokenizer, Fitted([*notes, *fitted.rows])
 
-    def _tokenizer(self, setting: TranslationSetting) -> Any:
+    def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
         """Train the vocabulary; what an interrupted run has trained already is used as it is."""
         kept = setting.folder / "tokenizer" / "tokenizer.json"
         if kept.exists():

@@ -5,9 +5,10 @@ That makes resuming exact: a training that resumes at step 500 reads batch 500.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+import torch
 
 from isogloss.core.seeds import derive
 
@@ -28,10 +29,19 @@ class Batches(Protocol[Made]):
 
 
 @runtime_checkable
+class Movable(Protocol):
+    """A batch, which moves to a device."""
+
+    def to(self, device: torch.device, /) -> "Movable":
+        """Return it on a device."""
+        ...
+
+
+@runtime_checkable
 class Divisible(Protocol):
     """A batch that can be computed in parts."""
 
-    def parts(self, count: int) -> Sequence[tuple[Any, float]]:
+    def parts(self, count: int) -> Sequence[tuple[Movable, float]]:
         """Split into at most ``count`` batches, each with its share of the loss; shares sum to 1."""
         ...
 

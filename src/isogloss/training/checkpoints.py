@@ -28,12 +28,16 @@ _MODEL, _OPTIMIZER, _BEST, _STATE = (
 )
 
 
+Notes = dict[str, Any]
+"""Plain data, as JSON reads it."""
+
+
 @dataclass(frozen=True)
 class State:
     """The state of a training: the next step, the best weights so far, and its notes."""
 
     step: int
-    notes: dict[str, Any]
+    notes: Notes
     best: dict[str, Tensor] | None
 
 
@@ -83,13 +87,13 @@ class Checkpoints:
         _restore(optimizer, moments)
         return State(body["step"], body["notes"], best)
 
-    def notes(self) -> dict[str, Any] | None:
+    def notes(self) -> Notes | None:
         """Return the notes of the last checkpoint; None without one."""
         found = self._all()
         if not found:
             return None
         with _undamaged(found[-1]):
-            notes: dict[str, Any] = _state(found[-1])["notes"]
+            notes: Notes = _state(found[-1])["notes"]
         return notes
 
     def _all(self) -> list[Path]:
@@ -108,8 +112,8 @@ def _undamaged(checkpoint: Path) -> Iterator[None]:
         ) from error
 
 
-def _state(checkpoint: Path) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
+def _state(checkpoint: Path) -> Notes:
+    body: Notes = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
     return body
 
 

@@ -22,7 +22,7 @@ from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
 from isogloss.tasks.task import Model, Tokenizer
-from isogloss.training.batching import Batches, Bucketed, Epochs
+from isogloss.training.batching import Batches, Bucketed, Epochs, Movable
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
@@ -86,8 +86,8 @@ def with_auxiliary(
 class _Two:
     """A batch of each."""
 
-    first: Any
-    second: Any
+    first: Movable
+    second: Movable
 
     def to(self, device: torch.device) -> "_Two":
         """Return both on a device."""

@@ -20,7 +20,7 @@ from isogloss.core.records import Value
 from isogloss.core.runs import Updates
 from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
-from isogloss.training.batching import Batches, Divisible
+from isogloss.training.batching import Batches, Divisible, Movable
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.distributed import (
     all_reduce_gradients,
@@ -96,7 +96,7 @@ def fit(
 class _Part:
     """A batch or a part of one, the seed of its dropout, and its share of the loss."""
 
-    batch: Any
+    batch: Movable
     seed: int
     share: float = 1.0
 

@@ -207,12 +207,10 @@ def parts_of(model: Model) -> dict[str, Part]:
     embeddings = {id(weight) for weight in family.embeddings(model).parameters()}
     sites: dict[str, Part] = {}
     for site in family.sites(model):
-        for within, module in (
-            ("block", "other"),
-            ("attention", "attention"),
-            ("feed_forward", "feed-forward"),
-        ):
-            sites |= {name: Part(site.layer, module) for name, _ in site.parameters(model, within)}
+        sites |= {name: Part(site.layer, "other") for name, _ in site.parameters(model, "block")}
+        sites |= {name: Part(site.layer, "attention") for name, _ in site.parameters(model, "attention")}
+        inner = site.parameters(model, "feed_forward")
+        sites |= {name: Part(site.layer, "feed-forward") for name, _ in inner}
     return {
         name: Part(0, "embeddings")
         if id(weight) in embeddings

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -343,7 +343,7 @@ def _check(setting: TextSetting, method: TextMethod) -> None:
 
 
 def _perplexity_callbacks(
-    model: Model, batches: Mapping[str, Any], method: TextMethod
+    model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: TextMethod
 ) -> tuple[Callback, ...]:
     if method.evaluate_every is None:
         return ()
@@ -351,7 +351,7 @@ def _perplexity_callbacks(
     return (Callback(rows=partial(held_out.notes, model), every=method.evaluate_every),)
 
 
-def _read(setting: TextSetting, method: TextMethod) -> tuple[Any, Streams, Streams]:
+def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams, Streams]:
     """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
 
     Gives the tokenizer, and the text that is trained on and that is held out. What an interrupted run has
