@@ -193,7 +193,7 @@ def uses_teacher(task: object) -> bool:
 def pseudo_labels(
     task: Task,
     teacher: str,
-    examples: Sequence[TaggedSentence],
+    examples: Sequence[Any],
     optimization: Optimization,
     *,
     language: str = "",
