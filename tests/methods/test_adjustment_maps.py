@@ -1,4 +1,4 @@
-"""Procrustes and centring leave the encoder as it is, and let it carry a map for each target language."""
+"""Procrustes and centring map the states of each target language; the encoder stays as it is."""
 
 from dataclasses import replace
 
