@@ -1,7 +1,7 @@
 """Meta-learning: pretraining in which each language's own modules learn to make what is shared good for all.
 
 "On Negative Interference in Multilingual Models", Section 4 and Algorithm 1, over masked language modelling:
-``training/meta_learner`` is its step, ``training/hypergradient`` its Eqs. 3, 4 and 8.
+``training/meta_learning`` is its step, ``training/hypergradient`` its Eqs. 3, 4 and 8.
 """
 
 from dataclasses import dataclass, field
