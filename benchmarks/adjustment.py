@@ -24,6 +24,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import numpy as np
 import torch
 
+from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
@@ -92,7 +93,7 @@ def measured(way: str, folder: Path, steps: int) -> dict[str, float]:
 
 def ours(encoder: Path, pairs: list[Translation], precision: str) -> float:
     """Adjust with the method itself: loading, encoding and f⁰ on the clock."""
-    method = CrossLingualAdjustment(precision=precision, checkpoint_every=0)
+    method = with_fields(CrossLingualAdjustment(), precision=precision, checkpoint_every=0)
     with tempfile.TemporaryDirectory() as folder:
         setting = AdjustSetting(start=str(encoder), bitext={"en-xx": pairs}, folder=Path(folder), seed=0)
         return statistics.fmean(row["loss"] for row in method.train(setting).rows if "loss" in row)

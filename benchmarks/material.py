@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from isogloss.core.run_parts import Architecture, Optimization
+from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import TaggedSentence
 from isogloss.encoders import new_encoder, save_model
 from isogloss.tasks.batch import EncodedRow
@@ -66,7 +67,9 @@ class Material:
         return found
 
     def optimization(self, precision: str) -> Optimization:
-        return Optimization(precision=precision, epochs=1, checkpoint_every=0, batch_size=BATCH)
+        return with_fields(
+            Optimization(), precision=precision, epochs=1, checkpoint_every=0, batch_size=BATCH
+        )
 
 
 def make_material(folder: Path, shape: Architecture, *, sentences: int) -> Material:

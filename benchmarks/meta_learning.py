@@ -30,7 +30,7 @@ from isogloss.tasks.text_stream import TextStream
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import Validation, meta_batches
 from isogloss.training.meta_learning import Learning, MetaLearner
-from isogloss.training.optimizer import Schedule
+from isogloss.core.run_parts import Updates
 from isogloss.training.pretraining import BatchSampling
 from material import SHAPES
 from turns import in_turns
@@ -93,7 +93,7 @@ def measured(way: str, shape: Architecture, precision: str, subwords: int) -> di
     """Train some steps, after one that warms caches up; return seconds a step and the peak of memory."""
     torch.set_num_threads(1)
     sampling = BatchSampling(steps=WARM + STEPS, batch_subwords=subwords, block=128)
-    schedule = Schedule(learning_rate=1e-4, precision=precision)
+    updates = Updates(learning_rate=1e-4, precision=precision)
     model = new_encoder(shape, Words(shape.vocabulary), seed=0)
     add_modules(model, Modules(kind="adapter"), LANGUAGES, seed=0)
     batches = meta_batches(
@@ -101,17 +101,17 @@ def measured(way: str, shape: Architecture, precision: str, subwords: int) -> di
         sampling,
         Masking(vocabulary=Vocabulary(shape.vocabulary, 2, 3, 0, 4, SPECIAL)),
         validation=Validation(share=0.05, batch_subwords=subwords),
-        schedule=schedule,
+        updates=updates,
         seed=0,
     )
     clock = Clock()
     if way == JOINT:
-        fit(model, Timed(batches.train, clock), masked_lm_loss, schedule=schedule, seed=0)
+        fit(model, Timed(batches.train, clock), masked_lm_loss, updates=updates, seed=0)
     else:
         own = {language: own_parameters(model, language) for language in LANGUAGES}
         learning = Learning(own_rate=1e-4, inner_rate=1e-4, second_order=way)
-        learner = MetaLearner(model, own, masked_lm_loss, learning=learning, schedule=schedule)
-        fit(learner, Timed(batches, clock), lambda one, batch: one(batch), schedule=schedule, seed=0)
+        learner = MetaLearner(model, own, masked_lm_loss, learning=learning, updates=updates)
+        fit(learner, Timed(batches, clock), lambda one, batch: one(batch), updates=updates, seed=0)
     return {"seconds": clock.seconds() / STEPS, "peak": clock.peak()}
 
 

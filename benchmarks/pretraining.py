@@ -41,7 +41,7 @@ from isogloss.encoders import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream, write_stream
 from isogloss.training.fit import fit
-from isogloss.training.optimizer import Schedule
+from isogloss.core.run_parts import Updates
 from isogloss.training.precision import PRECISIONS, matrix_speed, resolved_precision
 from isogloss.training.pretraining import BatchSampling, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
@@ -169,10 +169,10 @@ def contestants(text: Text, shape: Architecture, precision: str) -> list[Contest
 def ours(text: Text, shape: Architecture, precision: str) -> Callable[[], float]:
     """Train as the method does."""
     model = new_encoder(shape, text.tokenizer, seed=0, attention=fastest_attention())
-    schedule = Schedule(learning_rate=1e-4, precision=precision)
+    updates = Updates(learning_rate=1e-4, precision=precision)
 
     def train() -> float:
-        rows = fit(model, text.batches, masked_lm_loss, schedule=schedule, seed=0).rows
+        rows = fit(model, text.batches, masked_lm_loss, updates=updates, seed=0).rows
         return statistics.fmean(float(row["loss"]) for row in rows)
 
     return train

@@ -13,7 +13,7 @@ from isogloss.tasks.batch import collate
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.batching import Bucketed
 from isogloss.training.fit import fit
-from isogloss.training.optimizer import Schedule
+from isogloss.core.run_parts import Updates
 from material import BATCH, Material
 
 
@@ -78,10 +78,10 @@ def _ours(material: Material, precision: str) -> Callable[[], float]:
         seed=0,
         make=lambda rows, *_: collate(rows, padding=material.tokenizer.pad_token_id),
     )
-    schedule = Schedule(learning_rate=2e-5, precision=precision)
+    updates = Updates(learning_rate=2e-5, precision=precision)
 
     def train() -> float:
-        rows = fit(model, batches, UPOS.loss, schedule=schedule, seed=0).rows
+        rows = fit(model, batches, UPOS.loss, updates=updates, seed=0).rows
         return statistics.fmean(float(row["loss"]) for row in rows)
 
     torch.manual_seed(0)

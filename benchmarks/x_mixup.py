@@ -27,6 +27,7 @@ import numpy as np
 import torch
 
 from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import SentencePair
 from isogloss.methods.plain import TranslateTrain
 from isogloss.methods.x_mixup import XMixup
@@ -104,7 +105,9 @@ def train(way: str, folder: Path, examples: dict[str, list[SentencePair]], preci
             dev=lambda _: examples["en"][:1],
             source=("en",),
             target=("xx",),
-            optimization=Optimization(epochs=1, batch_size=size, precision=precision, checkpoint_every=0),
+            optimization=with_fields(
+                Optimization(), epochs=1, batch_size=size, precision=precision, checkpoint_every=0
+            ),
             folder=Path(work),
             seed=0,
         )

@@ -19,7 +19,7 @@ from typing import Any
 from isogloss.aligners import ALIGNERS
 from isogloss.core import run_parts
 from isogloss.core.rows import ROWS
-from isogloss.core.run_parts import Architecture, Modules, Optimization
+from isogloss.core.run_parts import Architecture, Modules, Optimization, is_nested, values_of
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
@@ -204,7 +204,17 @@ def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
         for line, following in zip(lines, [*lines[1:], None], strict=True)
         if isinstance(line, ast.AnnAssign)
     }
-    return [(one.name, texts[one.name][0], _default(one), texts[one.name][1]) for one in fields(kind)]
+    found = []
+    for one in fields(kind):
+        if is_nested(one):  # Its fields stand among the others, with the defaults of this owner.
+            own = values_of(one.default)
+            found += [
+                (name, about, f"`{json.dumps(own[name])}`" if own[name] is not None else "none", text)
+                for name, about, _, text in _documented(type(one.default))
+            ]
+        else:
+            found.append((one.name, texts[one.name][0], _default(one), texts[one.name][1]))
+    return found
 
 
 def _type(written: str) -> str:

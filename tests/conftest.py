@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
@@ -160,7 +160,7 @@ def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
             dev=lambda language: tagged(language, 20, seed=1),
             source=source,
             target=target,
-            optimization=Optimization(**(how | optimization)),
+            optimization=with_fields(Optimization(), **(how | optimization)),
             folder=folder or tmp_path / "work",
             seed=seed,
         )

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.examples import Question, SentencePair, TaggedSentence
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
@@ -94,7 +94,7 @@ def setting(task, start, folder, *, seed=0, teacher="", target=("de",), **optimi
         dev=lambda language: read(language, 12, seed=7),
         source=("en",),
         target=target,
-        optimization=Optimization(**(how | optimization)),
+        optimization=with_fields(Optimization(), **(how | optimization)),
         folder=folder,
         seed=seed,
         teacher=str(teacher),

@@ -10,7 +10,7 @@ from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
 from isogloss.encoders.language_modules import add_modules, own_parameters
-from isogloss.training.parallel_text import BitextSentences
+from isogloss.training.states import BitextSentences
 from made_up import TEXT
 
 WORDS = TEXT.split()

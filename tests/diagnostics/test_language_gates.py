@@ -29,7 +29,7 @@ from isogloss.encoders import load_masked_lm, save_model
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, gate_groups, prune_encoder, read_masks
 from isogloss.encoders.language_context import LanguageMaps, write_language_maps
 from isogloss.encoders.language_modules import own_parameters
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 from made_up import TEXT
 from tiny import tiny
 

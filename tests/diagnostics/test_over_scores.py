@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from measuring import measure_setting, subject
 
 from isogloss.core.rows import Score, as_row
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.diagnostics.scores import RunVariance, Scores, TransferGap, run_variance
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
@@ -27,7 +27,7 @@ def row(language, score, *, model="m", main=True, metric="accuracy"):
 def test_scores_are_those_of_the_evaluation(bert_folder):
     task = TASKS["upos"]
     model = task.head(bert_folder, seed=0)
-    how = Optimization(limit=32, overlap=8, precision="float32")
+    how = with_fields(Optimization(), limit=32, overlap=8, precision="float32")
 
     def data(language):
         return evaluation(task, tagged(language, 10), load_tokenizer(bert_folder), how, baseline=0.25)

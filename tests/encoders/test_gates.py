@@ -27,7 +27,7 @@ from isogloss.encoders.gates import (
 )
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.methods.plain import SourceOnly
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.precision import scoring
 
 KINDS = [

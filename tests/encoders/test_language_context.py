@@ -31,7 +31,7 @@ from isogloss.encoders.language_context import (
     write_language_maps,
 )
 from isogloss.encoders.language_modules import KINDS, modules_of, own_parameters
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 
 FAMILIES = ("xlm-roberta", "distilbert", "deberta-v2", "modernbert")
 

@@ -14,7 +14,7 @@ from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe import read_recipe
 from isogloss.experiments.runs import FineTune, Measure, needs
-from isogloss.training.inputs import examples_of
+from isogloss.training.evaluation import examples_of
 from tiny import MODELS, RUNS, TINY, lines, tiny
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -112,7 +112,7 @@ def test_a_number_out_of_range_is_refused_with_what_is_allowed(kind, values, exp
 
 
 def test_whole_numbers_do_for_rates():
-    assert checked(Optimization, {"clip": 2}, "here").clip == 2.0
+    assert checked(Optimization, {"clip": 2}, "here").updates.clip == 2.0
 
 
 def test_a_scale_changes_what_it_names_and_nothing_else():

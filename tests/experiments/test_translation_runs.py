@@ -8,6 +8,7 @@ import pytest
 import isogloss
 from isogloss.core.errors import RunError
 from isogloss.core.records import read_record
+from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import read_examples
 from isogloss.data.sources import Sources
 from isogloss.experiments.context import EXAMPLES, RunContext
@@ -20,7 +21,8 @@ from isogloss.translators import chunks
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
 
-TINY = TranslationModelling(
+TINY = with_fields(
+    TranslationModelling(),
     steps=4,
     batch_subwords=256,
     layers=1,

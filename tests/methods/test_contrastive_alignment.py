@@ -6,16 +6,17 @@ import pytest
 import torch
 
 from aligned import Slowly, in_float64, translations
+from isogloss.core.run_parts import with_fields
 from isogloss.diagnostics.retrieval import directions, retrieval_accuracy
 from isogloss.encoders import load_model, load_tokenizer, load_whole
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.nn.contrast import bidirectional_contrast
+from isogloss.nn.distance import bidirectional_contrast
 from isogloss.training.aligned_batches import collate_pairs
 from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import sentence_states
 
-FAST = ContrastiveAlignment(precision="float32", batch_size=8, learning_rate=1e-3)
+FAST = with_fields(ContrastiveAlignment(), precision="float32", batch_size=8, learning_rate=1e-3)
 
 
 @pytest.fixture
@@ -61,12 +62,12 @@ def test_sentences_are_contrasted_by_their_means(bert_folder):
 
 
 def test_without_steps_the_encoder_stays_as_it_is(setting, bert_folder):
-    for method, bitext in ((replace(FAST, epochs=0), setting.bitext), (FAST, {})):
+    for method, bitext in ((with_fields(FAST, epochs=0), setting.bitext), (FAST, {})):
         assert equal(method.train(replace(setting, bitext=bitext)).model, load_whole(bert_folder))
 
 
 def test_translations_find_each_other_afterwards(setting, bert_folder):
-    method = replace(FAST, level="sentence", epochs=8, dropout=False)
+    method = with_fields(FAST, level="sentence", epochs=8, dropout=False)
     sides = [[getattr(pair, side) for pair in setting.bitext["en-xx"]] for side in ("first", "second")]
 
     def accuracy(model):
@@ -80,6 +81,6 @@ def test_translations_find_each_other_afterwards(setting, bert_folder):
 def test_staying_keeps_states_and_only_then_they_are_kept_on_disk(setting, tmp_path):
     free = FAST.train(setting)
     assert not (setting.folder / "states.bin").exists()
-    held = replace(FAST, stay=100.0).train(replace(setting, folder=tmp_path / "held"))
+    held = with_fields(FAST, stay=100.0).train(replace(setting, folder=tmp_path / "held"))
     assert (tmp_path / "held" / "states.bin").exists()
     assert not equal(free.model, held.model)

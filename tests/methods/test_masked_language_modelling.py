@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, StorageError
-from isogloss.core.run_parts import Architecture
+from isogloss.core.run_parts import Architecture, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_model
 from isogloss.methods import masked_language_modelling as module
@@ -17,8 +17,14 @@ from isogloss.training.setting import TextSetting
 from trained import equal, interrupted, weights
 
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
-METHOD = MaskedLanguageModelling(
-    steps=8, batch_subwords=96, block=16, learning_rate=5e-3, precision="float32", checkpoint_every=3
+METHOD = with_fields(
+    MaskedLanguageModelling(),
+    steps=8,
+    batch_subwords=96,
+    block=16,
+    learning_rate=5e-3,
+    precision="float32",
+    checkpoint_every=3,
 )
 
 
@@ -58,7 +64,7 @@ def text_setting(family, tmp_path):
 
 
 def test_pretraining_learns_a_text_that_says_the_same_again_and_again(setting):
-    method = replace(METHOD, steps=120, learning_rate=1e-2, checkpoint_every=0)
+    method = with_fields(METHOD, steps=120, learning_rate=1e-2, checkpoint_every=0)
     _, _, fitted = method.train(replace(setting, text=lambda language: [line(language, 0)] * 20))
     losses = [row["loss"] for row in fitted.rows]
     assert losses[-1] < 0.6 * losses[0]
@@ -66,7 +72,7 @@ def test_pretraining_learns_a_text_that_says_the_same_again_and_again(setting):
 
 @pytest.mark.parametrize("translation", [0.0, 0.5])
 def test_pretraining_twice_gives_the_same_encoder(setting, tmp_path, translation):
-    method = replace(METHOD, translation=translation)
+    method = with_fields(METHOD, translation=translation)
     one, tokenizer, fitted = method.train(setting)
     other, tokenizer_again, fitted_again = method.train(replace(setting, folder=tmp_path / "again"))
     assert equal(weights(one), weights(other))
@@ -95,7 +101,7 @@ def test_every_family_is_pretrained_resumes_and_loads_with_its_dropout(tmp_path,
 
 def test_translation_lm_is_refused_where_positions_cannot_be_counted_anew(tmp_path):
     with pytest.raises(ModelError) as caught:
-        replace(METHOD, translation=0.5).train(text_setting("deberta-v2", tmp_path))
+        with_fields(METHOD, translation=0.5).train(text_setting("deberta-v2", tmp_path))
     assert str(caught.value).startswith(
         "translation LM counts positions anew in the second text; deberta-v2 sees how far apart subwords "
         "stand, and no positions. Use bert or "
@@ -111,7 +117,7 @@ def test_another_seed_gives_another_encoder(setting, tmp_path):
 
 @pytest.mark.parametrize("stop", [0, 2, 3, 7])
 def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monkeypatch, stop):
-    method = replace(METHOD, translation=0.3)
+    method = with_fields(METHOD, translation=0.3)
     whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(TextBatches, monkeypatch, at=stop):
         method.train(setting)
@@ -132,7 +138,7 @@ def test_an_interruption_while_text_is_read_changes_nothing(setting, tmp_path, m
             yield text
 
     monkeypatch.setattr(text_stream, "LINES_AT_ONCE", 7)
-    method, read = replace(METHOD, vocabulary_lines=60), []
+    method, read = with_fields(METHOD, vocabulary_lines=60), []
     whole, _, _ = method.train(replace(setting, folder=tmp_path / "whole"))
     with pytest.raises(KeyboardInterrupt):
         method.train(replace(setting, text=stopping))
@@ -148,7 +154,7 @@ def test_text_is_read_once_and_not_at_all_when_resuming(setting, monkeypatch):
             read.append((language, number))
             yield text
 
-    method = replace(METHOD, vocabulary_lines=30)
+    method = with_fields(METHOD, vocabulary_lines=30)
     method.train(replace(setting, text=noted))
     assert sorted(read) == sorted((language, number) for language in LETTERS for number in range(60))
     read.clear()
@@ -165,7 +171,7 @@ def test_the_vocabulary_sees_the_same_number_of_lines_of_each_language(setting, 
         return train(seen, **how)
 
     monkeypatch.setattr(pretraining, "train_tokenizer", noted)
-    replace(METHOD, vocabulary_lines=30).train(setting)
+    with_fields(METHOD, vocabulary_lines=30).train(setting)
     assert seen == [line(language, number) for language in LETTERS for number in range(10)]
 
 
@@ -188,7 +194,7 @@ def test_the_saved_encoder_has_the_architectures_dropout_and_the_training_none(s
 
 # Perplexity on held-out text
 
-EVALUATED = replace(METHOD, evaluate_every=3)
+EVALUATED = with_fields(METHOD, evaluate_every=3)
 
 
 def with_held_out(setting):
@@ -214,7 +220,7 @@ def test_perplexity_chooses_nothing_and_changes_nothing(setting, tmp_path):
 
 
 def test_perplexity_falls_as_the_text_is_learned(setting):
-    method = replace(EVALUATED, steps=120, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
+    method = with_fields(EVALUATED, steps=120, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
     always = replace(setting, held_out=lambda language: [line(language, 0)] * 9)
     _, _, fitted = method.train(replace(always, text=lambda language: [line(language, 0)] * 20))
     for language in LETTERS:
@@ -243,7 +249,7 @@ def test_held_out_text_is_no_part_of_the_vocabulary_nor_trained_on(setting, monk
 def test_an_evaluated_pretraining_in_parts_resumes_to_the_bit(
     setting, tmp_path, monkeypatch, stop, accumulation
 ):
-    method = replace(EVALUATED, accumulation=accumulation, translation=0.3)
+    method = with_fields(EVALUATED, accumulation=accumulation, translation=0.3)
     setting = with_held_out(setting)
     whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(TextBatches, monkeypatch, at=stop):
@@ -255,7 +261,7 @@ def test_an_evaluated_pretraining_in_parts_resumes_to_the_bit(
 
 def test_the_same_update_in_parts_is_the_same_within_rounding(setting, tmp_path):
     whole, _, fitted = METHOD.train(setting)
-    method = replace(METHOD, accumulation=3)
+    method = with_fields(METHOD, accumulation=3)
     parts, _, fitted_again = method.train(replace(setting, folder=tmp_path / "again"))
     assert all(
         torch.allclose(one, other, atol=1e-4)
@@ -280,14 +286,14 @@ def unread(language):
 
 def test_rows_longer_than_the_positions_are_refused(setting):
     with pytest.raises(ConfigError, match=r"rows of 17 subwords \(block\), but .* only 16 positions"):
-        replace(METHOD, block=17).train(replace(setting, text=unread))
+        with_fields(METHOD, block=17).train(replace(setting, text=unread))
 
 
 def test_translation_without_bitext_is_refused(setting):
     with pytest.raises(
         DataError, match="translation LM needs bitext: name a corpus in the run's field 'bitext'"
     ):
-        replace(METHOD, translation=0.1).train(replace(setting, text=unread, translations=None))
+        with_fields(METHOD, translation=0.1).train(replace(setting, text=unread, translations=None))
 
 
 @pytest.mark.parametrize(
@@ -311,7 +317,7 @@ def test_values_that_cannot_be_are_refused(wrong):
     with pytest.raises(
         ConfigError, match=f"^masked-language-modelling: {field} cannot be {value}. Shares lie"
     ):
-        replace(METHOD, **wrong)
+        with_fields(METHOD, **wrong)
 
 
 def test_an_empty_language_is_an_error_that_names_it(setting):
@@ -334,7 +340,7 @@ def test_a_full_disk_is_a_storage_error(setting, monkeypatch):
 
 
 def test_texts_that_share_a_source_become_one_of_several_languages(setting):
-    method = replace(METHOD, translation=1.0)
+    method = with_fields(METHOD, translation=1.0)
     tokenizer, *_ = pretraining._read(setting, method)
     texts = module._translations(setting, tokenizer, method.block)
     assert len(texts) == 40

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, load_masked_lm, save_model
 from isogloss.encoders.language_modules import modules_of, own_parameters, shared_parameters
@@ -14,12 +14,13 @@ from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import MetaBatches, Validation, meta_batches
-from isogloss.training.pretraining import begin, pretraining_schedule, sampling_of
+from isogloss.training.pretraining import begin, sampling_of
 from isogloss.training.setting import TextSetting
 from trained import equal, interrupted, weights
 
 LETTERS = {"en": "abcdef", "sw": "mnopqr"}
-METHOD = MetaLearning(
+METHOD = with_fields(
+    MetaLearning(),
     steps=8,
     batch_subwords=48,
     block=16,
@@ -60,20 +61,20 @@ def text_setting(tmp_path, family, kind):
 
 
 def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting, tmp_path):
-    ours, _, _ = replace(METHOD, own_learning_rate=0.0).train(setting)
+    ours, _, _ = with_fields(METHOD, own_learning_rate=0.0).train(setting)
     start = begin(replace(setting, folder=tmp_path / "plain"), METHOD, sampling_of(METHOD))
     batches = meta_batches(
         start.streams,
         sampling_of(METHOD),
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
-        schedule=pretraining_schedule(METHOD),
+        updates=METHOD.updates,
         seed=setting.seed,
     )
     for language in setting.languages:
         for one in own_parameters(start.model, language).values():
             one.requires_grad_(False)
-    fit(start.model, batches.train, masked_lm_loss, schedule=pretraining_schedule(METHOD), seed=setting.seed)
+    fit(start.model, batches.train, masked_lm_loss, updates=METHOD.updates, seed=setting.seed)
     assert equal(weights(ours), weights(start.model))
 
 
@@ -93,7 +94,7 @@ def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path)
 
 
 def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
-    method = replace(METHOD, steps=100, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
+    method = with_fields(METHOD, steps=100, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
     same = {"text": lambda language: list(lines(language, 1)) * 40, "held_out": lambda one: lines(one, 1)}
     _, _, fitted = method.train(replace(setting, **same))
     for language in LETTERS:
@@ -104,7 +105,7 @@ def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
 @pytest.mark.parametrize("stop", [0, 2, 4, 7])
 @pytest.mark.parametrize("inner_step", ["plain", "preconditioned"])
 def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monkeypatch, stop, inner_step):
-    method = replace(METHOD, inner_step=inner_step)
+    method = with_fields(METHOD, inner_step=inner_step)
     whole, _, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(MetaBatches, monkeypatch, at=stop):
         method.train(setting)
@@ -118,8 +119,8 @@ def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monke
     [*((family, "adapter") for family in FAMILIES), ("bert", "feed-forward"), ("modernbert", "attention")],
 )
 def test_every_family_and_kind_of_module_is_meta_learned_in_bfloat16_and_loads(tmp_path, family, kind):
-    setting, method = text_setting(tmp_path, family, kind), replace(METHOD, precision="bfloat16", steps=3)
-    model, tokenizer, _ = replace(method, evaluate_every=None).train(setting)
+    setting, method = text_setting(tmp_path, family, kind), with_fields(METHOD, precision="bfloat16", steps=3)
+    model, tokenizer, _ = with_fields(method, evaluate_every=None).train(setting)
     save_model(model, tokenizer, tmp_path / "encoder")
     loaded = load_masked_lm(tmp_path / "encoder")
     assert modules_of(loaded) == modules_of(model)
@@ -146,7 +147,7 @@ def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting
         sampling_of(METHOD),
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
-        schedule=pretraining_schedule(METHOD),
+        updates=METHOD.updates,
         seed=derive(0, "any"),
     )
     for language, stream in batches.train.streams.items():
@@ -194,12 +195,13 @@ def test_several_processes_are_refused_with_the_reason(setting, monkeypatch):
         {"validation_subwords": 15},
         {"own_learning_rate": -0.1},
         {"inner_learning_rate": -0.1},
+        {"accumulation": 2},
     ],
 )
 def test_values_that_cannot_be_are_refused(wrong):
     ((field, value),) = wrong.items()
     with pytest.raises(ConfigError, match=f"^meta-learning: {field} cannot be {value}. Shares lie"):
-        replace(METHOD, **wrong)
+        with_fields(METHOD, **wrong)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_values_that_cannot_be_are_refused(wrong):
 )
 def test_unknown_forms_are_refused_with_those_there_are(wrong, why):
     with pytest.raises(ConfigError, match=why):
-        replace(METHOD, **wrong)
+        with_fields(METHOD, **wrong)
 
 
 def test_a_language_with_too_little_text_is_named(setting):

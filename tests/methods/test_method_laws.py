@@ -9,20 +9,19 @@ import torch
 import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import Modules
+from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss
-from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.methods.procrustes import Procrustes
 from isogloss.methods.x_mixup import XMixup
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
 from trained import equal, interrupted, weights
@@ -48,8 +47,8 @@ FINE_TUNING = {
 PLAIN = {name: method for name, (method, auxiliary, _) in FINE_TUNING.items() if not auxiliary}
 
 ADJUSTING = {
-    "cross-lingual-adjustment": CrossLingualAdjustment(batch_size=8, precision="float32"),
-    "contrastive-alignment": ContrastiveAlignment(batch_size=8, stay=1.0, precision="float32"),
+    "cross-lingual-adjustment": with_fields(CrossLingualAdjustment(), batch_size=8, precision="float32"),
+    "contrastive-alignment": with_fields(ContrastiveAlignment(), batch_size=8, stay=1.0, precision="float32"),
     "procrustes": Procrustes(precision="float32"),
     "centring": Centring(precision="float32"),
 }

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.data.languages import translations
 from isogloss.encoders import save_model
@@ -20,7 +21,8 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.setting import TranslationSetting
 from isogloss.translators import TRANSLATORS, TranslateSetting
 
-SMALL = TranslationModelling(
+SMALL = with_fields(
+    TranslationModelling(),
     steps=12,
     batch_subwords=256,
     layers=1,
@@ -134,7 +136,7 @@ def test_the_loss_of_a_batch_does_not_depend_on_its_padding(trained) -> None:
 
 def test_every_pair_comes_once_an_epoch_within_the_budget() -> None:
     rows = [TranslationRow(np.array([number] * (1 + number % 7)), np.array([0])) for number in range(50)]
-    batches = _PairBatches(rows, replace(SMALL, batch_subwords=40), seed=3, padding=99)
+    batches = _PairBatches(rows, with_fields(SMALL, batch_subwords=40), seed=3, padding=99)
     count = len(batches._epoch(0))
     seen = [batches[step].text for step in range(count)]
     assert sorted(int(text[row, 0]) for text in seen for row in range(len(text))) == list(range(50))
@@ -143,14 +145,14 @@ def test_every_pair_comes_once_an_epoch_within_the_budget() -> None:
 
 
 def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
-    method = replace(SMALL, steps=1, longest=9, evaluations=1)
+    method = with_fields(SMALL, steps=1, longest=9, evaluations=1)
     _, _, fitted = method.train(setting(tmp_path, dev={}))
     told = fitted.rows[0]
     assert told["language"] == "qaa-qab"
     assert told["pairs"] > 0 < told["left_out"]
     assert told["pairs"] + told["left_out"] == 150
     with pytest.raises(DataError, match="Raise longest"):
-        replace(method, longest=1).train(setting(tmp_path / "none", dev={}))
+        with_fields(method, longest=1).train(setting(tmp_path / "none", dev={}))
 
 
 def test_numbers_that_cannot_be_are_refused() -> None:

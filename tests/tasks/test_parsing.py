@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from task_examples import SMALL, parsed, random_parsed, tagged
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.encoders.loading import save_model
 from isogloss.metrics.attachment import Tree
 from isogloss.nn.dropout import quick_dropout
@@ -170,7 +170,7 @@ def test_loss_is_that_of_each_word_alone_root_arcs_included(model, batch, tokeni
 
 def test_words_whose_head_was_cut_off_add_nothing_to_the_loss(model, tokenizer):
     example = parsed(["the", "cat", "Anna", "slowly"], [4, 1, 2, 0], ["det", "obj", "iobj", "root"])
-    (whole,) = replace(SMALL, words=3).encode([example], tokenizer)
+    (whole,) = with_fields(SMALL, words=3).encode([example], tokenizer)
     assert whole.heads == (-1, 1, 2)
     other = replace(whole, gold=(SMALL.labels.index("xcomp"), *whole.gold[1:]))
     pad = tokenizer.pad_token_id
@@ -256,7 +256,8 @@ def test_scored_rows_are_whole_whatever_the_limit_of_training(folder, tokenizer)
     long = replace(random_parsed(120), words=("casings",) * 120)  # Longer than the encoder takes.
     examples = [*(random_parsed(size, number=size) for size in (3, 40)), long]
     model = SMALL.head(folder, seed=0)
-    found = evaluation(SMALL, examples, tokenizer, Optimization(limit=12, overlap=2, precision="float32"))
+    optimization = with_fields(Optimization(), limit=12, overlap=2, precision="float32")
+    found = evaluation(SMALL, examples, tokenizer, optimization)
     assert [len(row.words) for row in found.rows[:2]] == [3, 40]
     assert len(found.rows[2].words) < 120
     assert max(len(row.subwords) for row in found.rows) == tokenizer.model_max_length == 160

@@ -1,14 +1,14 @@
 from dataclasses import replace
 
 import torch
-from toys import SCHEDULE, Drawn, loss, toy
+from toys import UPDATES, Drawn, loss, toy
 
 from isogloss.training.checkpoints import Checkpoints, State
+from isogloss.training.fit import adamw
 from isogloss.training.meta_learning import CheckpointedAdamW
-from isogloss.training.optimizer import adamw
 from trained import equal, weights
 
-CLIPPED = replace(SCHEDULE, clip=0.5, weight_decay=0.1)
+CLIPPED = replace(UPDATES, clip=0.5, weight_decay=0.1)
 
 
 def gradients(model, step):
@@ -35,7 +35,7 @@ def test_updates_are_those_of_adamw_to_the_bit():
 
 def test_only_what_is_given_a_gradient_moves_and_counts():
     model = toy()
-    kept, before = CheckpointedAdamW(model.parameters(), SCHEDULE), weights(model)
+    kept, before = CheckpointedAdamW(model.parameters(), UPDATES), weights(model)
     first = gradients(model, 0)[0]
     kept.update([first], rate=0.05)
     moved = {name for name, one in model.named_parameters() if not torch.equal(one, before[name])}
@@ -45,9 +45,9 @@ def test_only_what_is_given_a_gradient_moves_and_counts():
 
 def test_its_parameters_belong_to_no_other_optimizer_until_they_are_given_back():
     model = toy()
-    kept = CheckpointedAdamW(model[0].parameters(), SCHEDULE)
+    kept = CheckpointedAdamW(model[0].parameters(), UPDATES)
     kept.update([(one, torch.ones_like(one)) for one in model[0].parameters()], rate=0.05)
-    others = {id(one) for group in adamw(model, SCHEDULE).param_groups for one in group["params"]}
+    others = {id(one) for group in adamw(model, UPDATES).param_groups for one in group["params"]}
     assert not others & {id(one) for one in model[0].parameters()}
     assert all(one.grad is None for one in model.parameters())
     kept.restore_requires_grad()
@@ -59,7 +59,7 @@ def test_a_checkpoint_holds_its_moments(tmp_path):
 
     def started():
         model = toy()
-        whole = torch.nn.ModuleDict({"model": model, "kept": CheckpointedAdamW(model.parameters(), SCHEDULE)})
+        whole = torch.nn.ModuleDict({"model": model, "kept": CheckpointedAdamW(model.parameters(), UPDATES)})
         return whole, torch.optim.SGD([torch.zeros(1, requires_grad=True)])
 
     def move(whole, steps):

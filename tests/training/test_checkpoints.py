@@ -4,19 +4,18 @@ import shutil
 
 import pytest
 import torch
-from toys import SCHEDULE, Drawn, loss, toy
+from toys import UPDATES, Drawn, loss, toy
 
 from isogloss.core.errors import StorageError
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.fit import Callbacks, fit
-from isogloss.training.optimizer import adamw
+from isogloss.training.fit import Callbacks, adamw, fit
 from trained import equal, weights
 
 
 def trained(steps=2):
     """A model and its optimizer, both with something in them."""
     model = toy()
-    optimizer = adamw(model, SCHEDULE)
+    optimizer = adamw(model, UPDATES)
     for step in range(steps):
         loss(model, Drawn()[step]).backward()
         optimizer.step()
@@ -35,7 +34,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, with_best):
     best = weights(toy(seed=9)) if with_best else None
     Checkpoints(tmp_path, 1).save(model, optimizer, State(7, {"rows": [{"x": 0.1}], "ä": None}, best))
     other = toy(seed=3)
-    fresh = adamw(other, SCHEDULE)
+    fresh = adamw(other, UPDATES)
     state = Checkpoints(tmp_path, 1).load(other, fresh)
     assert (state.step, state.notes) == (7, {"rows": [{"x": 0.1}], "ä": None})
     assert equal(weights(other), weights(model))
@@ -118,7 +117,7 @@ def test_the_checkpoint_of_another_model_is_refused(tmp_path):
     Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {}, None))
     other = torch.nn.Linear(6, 16)
     with pytest.raises(StorageError, match="of another model"):
-        Checkpoints(tmp_path, 1).load(other, adamw(other, SCHEDULE))
+        Checkpoints(tmp_path, 1).load(other, adamw(other, UPDATES))
 
 
 @pytest.mark.parametrize("failing", ["pathlib.Path.mkdir", "pathlib.Path.write_text", "pathlib.Path.rename"])
@@ -158,7 +157,7 @@ def test_a_full_disk_stops_a_training_with_a_storage_error(tmp_path, monkeypatch
     (tmp_path / "file").write_text("")
     callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / "file", 2))
     with pytest.raises(StorageError):
-        fit(toy(), Drawn(4), loss, schedule=SCHEDULE, seed=0, callbacks=callbacks)
+        fit(toy(), Drawn(4), loss, updates=UPDATES, seed=0, callbacks=callbacks)
 
 
 def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
@@ -166,7 +165,7 @@ def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
         toy(),
         Drawn(4),
         loss,
-        schedule=SCHEDULE,
+        updates=UPDATES,
         seed=0,
         callbacks=Callbacks(checkpoints=Checkpoints(tmp_path, 0)),
     )
@@ -174,7 +173,7 @@ def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
         toy(),
         Drawn(4),
         loss,
-        schedule=SCHEDULE,
+        updates=UPDATES,
         seed=0,
         callbacks=Callbacks(checkpoints=Checkpoints(tmp_path, 4)),
     )

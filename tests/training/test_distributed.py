@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from toys import SCHEDULE, Drawn, loss, toy
+from toys import UPDATES, Drawn, loss, toy
 
 from isogloss.training import fit as module
 from isogloss.training.distributed import (
@@ -49,7 +49,7 @@ def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
     for number in (0, 1):
         monkeypatch.setattr(module, "world_size", lambda: 2)
         monkeypatch.setattr(module, "rank", lambda number=number: number)
-        fit(toy(), Drawn(1), noted, schedule=replace(SCHEDULE, accumulation=accumulation), seed=0)
+        fit(toy(), Drawn(1), noted, updates=replace(UPDATES, accumulation=accumulation), seed=0)
     assert sum(map(len, seen)) == len(Drawn()[0].y)
     assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
 
@@ -61,7 +61,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from toys import SCHEDULE, Drawn, loss, toy
+from toys import UPDATES, Drawn, loss, toy
 from torch import nn
 
 from isogloss.training.checkpoints import Checkpoints
@@ -85,9 +85,9 @@ callbacks = Callbacks(
     checkpoints=Checkpoints(folder, 4),
     on_progress=told.append,
 )
-schedule = replace(SCHEDULE, accumulation=accumulation)
+updates = replace(UPDATES, accumulation=accumulation)
 try:
-    rows = fit(model, Drawn(stop=stop), partly, schedule=schedule, seed=0, callbacks=callbacks).rows
+    rows = fit(model, Drawn(stop=stop), partly, updates=updates, seed=0, callbacks=callbacks).rows
 except KeyboardInterrupt:
     sys.exit(0)
 told = len(told)

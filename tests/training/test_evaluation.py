@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
@@ -10,7 +10,7 @@ from isogloss.training.evaluation import evaluation
 from made_up import TEXT, tagged
 
 TASK = TASKS["upos"]
-HOW = Optimization(limit=24, overlap=8, precision="float32")
+HOW = with_fields(Optimization(), limit=24, overlap=8, precision="float32")
 LINES = [
     " ".join(TEXT.split()[start : start + length])
     for start, length in ((0, 3), (4, 9), (2, 1), (7, 12), (1, 5))
@@ -71,7 +71,7 @@ def test_scoring_puts_a_model_in_evaluation_mode_and_leaves_no_gradients(model, 
 
 def test_precision_is_the_one_asked_for(model, tokenizer):
     examples = tagged("en", 5)
-    half = Optimization(limit=24, overlap=8, precision="bfloat16")
+    half = with_fields(Optimization(), limit=24, overlap=8, precision="bfloat16")
     one, other = (evaluation(TASK, examples, tokenizer, how).scores(model) for how in (HOW, half))
     assert {scores.dtype for scores in (*one, *other)} == {torch.float32}
     assert not all(torch.equal(a, b) for a, b in zip(one, other, strict=True))

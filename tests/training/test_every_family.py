@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import SentencePair
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.loading import load_model
@@ -65,7 +66,7 @@ def test_it_trains_resumes_saves_and_loads_with_the_same_predictions(setting, tm
 
 
 def test_it_learns_in_bfloat16(setting):
-    optimization = replace(setting.optimization, precision="bfloat16", epochs=4, checkpoint_every=0)
+    optimization = with_fields(setting.optimization, precision="bfloat16", epochs=4, checkpoint_every=0)
     trained = fine_tune(replace(setting, optimization=optimization), on("en"))
     losses = [row["loss"] for row in trained.rows if "loss" in row]
     assert losses[-1] < 0.9 * losses[0]
@@ -77,7 +78,7 @@ def test_pairs_are_scored_as_by_transformers(encoder_folder, make_setting):
 
     task, tokenizer = TASKS["nli"], load_tokenizer(encoder_folder)
     model = task.head(encoder_folder, seed=0)
-    optimization = replace(make_setting().optimization, precision="float32")
+    optimization = with_fields(make_setting().optimization, precision="float32")
     found = evaluation(task, pairs("en", 6), tokenizer, optimization).scores(model)
     theirs = AutoTokenizer.from_pretrained(encoder_folder)
     for example, scores in zip(pairs("en", 6), found, strict=True):

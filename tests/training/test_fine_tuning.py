@@ -110,7 +110,7 @@ def test_only_the_language_that_was_not_learned_is_warned_of(make_setting, monke
 def test_the_tokenizer_is_the_encoders_and_progress_names_the_languages(make_setting, bert_folder):
     told: list[Progress] = []
     setting = make_setting(("en",), ("de",))
-    trained = fine_tune(type(setting)(**{**vars(setting), "tell": told.append}), on("en", "de"))
+    trained = fine_tune(type(setting)(**{**vars(setting), "on_progress": told.append}), on("en", "de"))
     assert trained.tokenizer.get_vocab() == load_tokenizer(bert_folder).get_vocab()
     assert {one.what for one in told} == {"fine-tuning on en+de"}
     assert told[-1].done == told[-1].total

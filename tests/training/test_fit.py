@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from toys import SCHEDULE, Drawn, accuracy, loss, toy
+from toys import UPDATES, Drawn, accuracy, loss, toy
 
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
@@ -20,7 +20,7 @@ from trained import equal, weights
 def test_fit_learns_eight_examples_by_heart():
     points = Drawn()[0]
     model = toy()
-    fitted = fit(model, [points] * 150, loss, schedule=SCHEDULE, seed=0)
+    fitted = fit(model, [points] * 150, loss, updates=UPDATES, seed=0)
     with torch.inference_mode():
         assert torch.equal(model(points.x).argmax(dim=1), points.y)
         assert float(loss(model, points)) < 0.05
@@ -34,7 +34,7 @@ def test_every_batch_is_used_once_and_in_order():
             return super().__getitem__(step)
 
     asked = []
-    fit(toy(), Asked(7), loss, schedule=SCHEDULE, seed=0)
+    fit(toy(), Asked(7), loss, updates=UPDATES, seed=0)
     assert asked == list(range(7))
 
 
@@ -42,7 +42,7 @@ def test_a_training_is_plain_torch():
     """The oracle is the loop anybody would write, without dropout."""
     ours, theirs = toy(), toy()
     ours[2].p = theirs[2].p = 0.0
-    fit(ours, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    fit(ours, Drawn(), loss, updates=UPDATES, seed=0)
     groups = [
         {"params": [w for w in theirs.parameters() if w.dim() > 1], "weight_decay": 0.01},
         {"params": [w for w in theirs.parameters() if w.dim() < 2], "weight_decay": 0.0},
@@ -63,7 +63,7 @@ def test_a_training_is_plain_torch():
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(precision):
     def trained(seed):
         model = toy()
-        fit(model, Drawn(), loss, schedule=replace(SCHEDULE, precision=precision), seed=seed)
+        fit(model, Drawn(), loss, updates=replace(UPDATES, precision=precision), seed=seed)
         return weights(model)
 
     assert equal(trained(0), trained(0))
@@ -74,7 +74,7 @@ def test_precisions_differ_and_weights_stay_float32():
     trained = {}
     for precision in ("float32", "bfloat16"):
         model = toy()
-        fit(model, Drawn(), loss, schedule=replace(SCHEDULE, precision=precision), seed=0)
+        fit(model, Drawn(), loss, updates=replace(UPDATES, precision=precision), seed=0)
         trained[precision] = weights(model)
         assert {weight.dtype for weight in trained[precision].values()} == {torch.float32}
     assert not equal(trained["float32"], trained["bfloat16"])
@@ -96,7 +96,7 @@ def test_dropout_is_active_in_training_and_off_afterwards():
         model,
         Drawn(4),
         watched,
-        schedule=SCHEDULE,
+        updates=UPDATES,
         seed=0,
         callbacks=Callbacks(evaluate=seen, evaluate_at=(2,)),
     )
@@ -113,39 +113,39 @@ def test_clipping_bounds_the_gradient_and_0_switches_it_off(monkeypatch, clip, l
 
     norms, update = [], torch.optim.AdamW.step
     monkeypatch.setattr(torch.optim.AdamW, "step", step)
-    schedule = replace(SCHEDULE, clip=clip)
-    fit(toy(), Drawn(3), lambda model, points: 100 * loss(model, points), schedule=schedule, seed=0)
+    updates = replace(UPDATES, clip=clip)
+    fit(toy(), Drawn(3), lambda model, points: 100 * loss(model, points), updates=updates, seed=0)
     assert all(min(0.5, largest) - 1e-4 < norm <= largest + 1e-4 for norm in norms)
 
 
 def test_the_model_stays_usable_and_unwrapped():
     model = toy()
     before = list(model.named_modules())
-    fit(model, Drawn(3), loss, schedule=replace(SCHEDULE, precision="bfloat16"), seed=0)
+    fit(model, Drawn(3), loss, updates=replace(UPDATES, precision="bfloat16"), seed=0)
     assert [(name, id(one)) for name, one in model.named_modules()] == [
         (name, id(one)) for name, one in before
     ]
     assert "forward" not in vars(model)
     assert model(Drawn()[0].x).dtype == torch.float32
     assert all(not module._forward_hooks for module in model.modules())
-    fit(model, Drawn(3), loss, schedule=SCHEDULE, seed=1)
+    fit(model, Drawn(3), loss, updates=UPDATES, seed=1)
 
 
 def test_the_random_numbers_of_the_process_are_given_back():
     before = torch.get_rng_state()
-    fit(toy(), Drawn(3), loss, schedule=SCHEDULE, seed=0)
+    fit(toy(), Drawn(3), loss, updates=UPDATES, seed=0)
     assert torch.equal(torch.get_rng_state(), before)
     with pytest.raises(KeyboardInterrupt):
-        fit(toy(), Drawn(3, stop=1), loss, schedule=SCHEDULE, seed=0)
+        fit(toy(), Drawn(3, stop=1), loss, updates=UPDATES, seed=0)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_the_environment_does_not_change_a_training(monkeypatch):
     plain, other = toy(), toy()
-    fit(plain, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    fit(plain, Drawn(), loss, updates=UPDATES, seed=0)
     monkeypatch.setenv("ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "4")
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
-    fit(other, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    fit(other, Drawn(), loss, updates=UPDATES, seed=0)
     assert equal(weights(plain), weights(other))
 
 
@@ -153,7 +153,7 @@ def test_frozen_weights_stay():
     model = toy()
     model[0].weight.requires_grad_(False)
     before = weights(model)
-    fit(model, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    fit(model, Drawn(), loss, updates=UPDATES, seed=0)
     changed = {name for name, weight in weights(model).items() if not torch.equal(weight, before[name])}
     assert changed == before.keys() - {"0.weight"}
 
@@ -164,8 +164,8 @@ def test_frozen_weights_stay():
 def trained_in_parts(accumulation, dropout=0.0, batches=None):
     model = toy()
     model[2].p = dropout
-    schedule = replace(SCHEDULE, accumulation=accumulation)
-    fitted = fit(model, batches or Drawn(), loss, schedule=schedule, seed=0)
+    updates = replace(UPDATES, accumulation=accumulation)
+    fitted = fit(model, batches or Drawn(), loss, updates=updates, seed=0)
     return weights(model), fitted.rows
 
 
@@ -204,7 +204,7 @@ def test_observers_look_every_so_many_steps_and_after_the_last():
 
     model = toy()
     callbacks = Callbacks(periodic=(Callback(rows=look, every=5), Callback(rows=look, every=20)))
-    fitted = fit(model, Drawn(), loss, schedule=SCHEDULE, seed=0, callbacks=callbacks)
+    fitted = fit(model, Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
     assert looked == [(5, False), (10, False), (12, False), (12, False)]
     assert [row["step"] for row in fitted.rows if "score" in row] == [5, 10, 12, 12]
 
@@ -215,9 +215,9 @@ def test_observers_choose_nothing_and_change_nothing():
         return [{"step": done, "score": -done}]
 
     plain, observed = toy(), toy()
-    fit(plain, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    fit(plain, Drawn(), loss, updates=UPDATES, seed=0)
     callbacks = Callbacks(periodic=(Callback(rows=look, every=3),))
-    fit(observed, Drawn(), loss, schedule=SCHEDULE, seed=0, callbacks=callbacks)
+    fit(observed, Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
     assert equal(weights(plain), weights(observed))
 
 
@@ -227,7 +227,7 @@ def test_observers_choose_nothing_and_change_nothing():
 def test_rows_tell_the_mean_loss_and_the_rate():
     told = []
     fitted = fit(
-        toy(), Drawn(45), loss, schedule=SCHEDULE, seed=0, callbacks=Callbacks(on_progress=told.append)
+        toy(), Drawn(45), loss, updates=UPDATES, seed=0, callbacks=Callbacks(on_progress=told.append)
     )
     assert [row["step"] for row in fitted.rows] == [20, 40, 45]
     assert all(0 < row["loss"] < 2 and 0 < row["rate"] <= 0.05 for row in fitted.rows)
@@ -247,7 +247,7 @@ def test_the_best_epochs_weights_are_left_in_the_model():
         model,
         Drawn(),
         loss,
-        schedule=SCHEDULE,
+        updates=UPDATES,
         seed=0,
         callbacks=Callbacks(evaluate=evaluate, evaluate_at=tuple(scores)),
     )
@@ -259,10 +259,10 @@ def test_the_best_epochs_weights_are_left_in_the_model():
 
 def test_without_evaluation_the_last_weights_are_left():
     one, other = toy(), toy()
-    fit(one, Drawn(), loss, schedule=SCHEDULE, seed=0)
+    fit(one, Drawn(), loss, updates=UPDATES, seed=0)
     worse = iter([1.0, 0.0])
     callbacks = Callbacks(evaluate=lambda _: [{"score": next(worse)}], evaluate_at=(6, 12))
-    fit(other, Drawn(), loss, schedule=SCHEDULE, seed=0, callbacks=callbacks)
+    fit(other, Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
     assert not equal(weights(one), weights(other))
 
 
@@ -278,9 +278,7 @@ def test_a_loss_that_is_no_number_is_an_error_with_the_step(bad, step):
 
     calls = []
     with pytest.raises(DivergedError) as caught:
-        fit(
-            toy(), Drawn(), breaking, schedule=SCHEDULE, seed=0, callbacks=Callbacks(what="fine-tuning on en")
-        )
+        fit(toy(), Drawn(), breaking, updates=UPDATES, seed=0, callbacks=Callbacks(what="fine-tuning on en"))
     text = str(caught.value)
     assert f"fine-tuning on en: the loss is {bad} in step {step + 1} of 12." in text
     assert "Lower learning_rate (now 0.05), raise warmup, or set precision to float32." in text
@@ -293,7 +291,7 @@ def test_a_last_update_that_breaks_the_weights_is_found():
 
     seen = []
     with pytest.raises(DivergedError, match="is no longer finite after step 4 of 4"):
-        fit(toy(), Drawn(4), breaking, schedule=SCHEDULE, seed=0)
+        fit(toy(), Drawn(4), breaking, updates=UPDATES, seed=0)
 
 
 # Interruptions
@@ -314,9 +312,9 @@ def watched(model, folder, every):
 
 def train(folder, *, every=3, precision="float32", stop=-1, accumulation=1):
     model = toy()
-    schedule = replace(SCHEDULE, precision=precision, accumulation=accumulation)
+    updates = replace(UPDATES, precision=precision, accumulation=accumulation)
     fitted = fit(
-        model, Drawn(stop=stop), loss, schedule=schedule, seed=5, callbacks=watched(model, folder, every)
+        model, Drawn(stop=stop), loss, updates=updates, seed=5, callbacks=watched(model, folder, every)
     )
     return weights(model), fitted.rows
 
@@ -365,7 +363,7 @@ def test_a_resumed_training_does_only_what_is_left(tmp_path):
             return super().__getitem__(step)
 
     model = toy()
-    fit(model, Asked(), loss, schedule=SCHEDULE, seed=5, callbacks=watched(model, tmp_path, 3))
+    fit(model, Asked(), loss, updates=UPDATES, seed=5, callbacks=watched(model, tmp_path, 3))
     assert asked == list(range(6, 12))
 
 
@@ -414,7 +412,7 @@ def test_a_killed_process_loses_nothing_but_time(tmp_path):
 
 def test_every_error_message_is_one_line():
     with pytest.raises(DivergedError) as caught:
-        fit(toy(), Drawn(1), lambda *_: torch.tensor(math.nan, requires_grad=True), schedule=SCHEDULE, seed=0)
+        fit(toy(), Drawn(1), lambda *_: torch.tensor(math.nan, requires_grad=True), updates=UPDATES, seed=0)
     assert re.fullmatch(r"[^\n]+", str(caught.value))
 
 
@@ -436,13 +434,13 @@ def observed(model, every=5, folder=None, stop=-1):
     checkpoints = Checkpoints(folder, 3) if folder else None
     callbacks = watched(model, folder, 3) if folder else Callbacks()
     callbacks = replace(callbacks, periodic=(Callback(rows=look, every=every),), checkpoints=checkpoints)
-    fitted = fit(model, Drawn(stop=stop), loss, schedule=SCHEDULE, seed=5, callbacks=callbacks)
+    fitted = fit(model, Drawn(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
     return weights(model), fitted.rows, kept
 
 
 def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
     plain, seen = toy(), toy()
-    alone = fit(plain, Drawn(), loss, schedule=SCHEDULE, seed=5)
+    alone = fit(plain, Drawn(), loss, updates=UPDATES, seed=5)
     trained, rows, modes = observed(seen)
     assert equal(trained, weights(plain))
     assert [row for row in rows if "seen" not in row] == alone.rows

@@ -1,5 +1,7 @@
 """Learning gates: what does harm is pruned, as much as was asked for, and the model stays as it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from isogloss.encoders.gates import GateKinds, gate_groups, gated
 from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import subwords_of
-from isogloss.training.gate_training import Gates, GateTraining, asked_for, learn_gates
+from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, asked_for, learn_gates
 from isogloss.training.gradient_conflict import masked_parts
 from isogloss.training.pretraining import perplexity
 from made_up import TEXT
@@ -19,7 +21,9 @@ WORDS = TEXT.split()
 
 
 def how(**changes):
-    return GateTraining(**{"steps": 6, "rows": 4, "precision": "float32"} | changes)
+    rate = changes.pop("learning_rate", GATE_UPDATES.learning_rate)
+    updates = replace(GATE_UPDATES, precision="float32", learning_rate=rate)
+    return GateTraining(**{"steps": 6, "rows": 4, "updates": updates} | changes)
 
 
 @pytest.fixture(scope="module")

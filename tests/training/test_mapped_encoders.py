@@ -15,7 +15,7 @@ from isogloss.encoders.language_context import (
     write_language_maps,
 )
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import examples_alone
 from made_up import tagged

@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.language_context import mapped
-from isogloss.nn.language_map import Moments, language_map
+from isogloss.nn.language_modules import Moments, language_map
 from isogloss.training.adjustment import language_maps
 from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
 from isogloss.training.states import sentence_states

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 from torch import nn
-from toys import SCHEDULE
+from toys import UPDATES
 
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callbacks, fit
+from isogloss.training.fit import EPSILON, Callbacks, fit, linear_rate
 from isogloss.training.hypergradient import exact, hypergradient
 from isogloss.training.meta_learning import (
     INNER_STEPS,
@@ -19,7 +19,6 @@ from isogloss.training.meta_learning import (
     functional_loss,
     plain_step,
 )
-from isogloss.training.optimizer import linear_rate
 from trained import equal, weights
 
 LANGUAGES = ("en", "sw")
@@ -66,7 +65,7 @@ def loss(model, batch):
 
 @dataclass
 class Steps:
-    schedule: object = SCHEDULE
+    updates: object = UPDATES
     steps: int = 12
     stop: int = -1
 
@@ -80,23 +79,23 @@ class Steps:
             language=LANGUAGES[step % 2],
             train=text(LANGUAGES[step % 2], step),
             validation=[text(language, 1000 + step) for language in LANGUAGES],
-            pace=linear_rate(self.schedule, self.steps)(step) / self.schedule.learning_rate,
+            pace=linear_rate(self.updates, self.steps)(step) / self.updates.learning_rate,
         )
 
 
-def learner(learning=LEARNING, schedule=SCHEDULE):
+def learner(learning=LEARNING, updates=UPDATES):
     model = Model()
-    return MetaLearner(model, model.own_parameters(), loss, learning=learning, schedule=schedule)
+    return MetaLearner(model, model.own_parameters(), loss, learning=learning, updates=updates)
 
 
 def call(learner, batch):
     return learner(batch)
 
 
-def trained(learning=LEARNING, *, steps=None, schedule=SCHEDULE, **callbacks):
-    one = learner(learning, schedule)
+def trained(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
+    one = learner(learning, updates)
     fitted = fit(
-        one, steps or Steps(schedule), call, schedule=schedule, seed=0, callbacks=Callbacks(**callbacks)
+        one, steps or Steps(updates), call, updates=updates, seed=0, callbacks=Callbacks(**callbacks)
     )
     one.restore_requires_grad()
     return one.model, fitted
@@ -113,15 +112,15 @@ def test_own_parameters_that_never_move_leave_plain_training_of_the_shared_ones(
     theirs = Model()
     theirs.own.requires_grad_(False)
     plainly = [batch.train for batch in map(Steps().__getitem__, range(12))]
-    fit(theirs, plainly, loss, schedule=SCHEDULE, seed=0)
+    fit(theirs, plainly, loss, updates=UPDATES, seed=0)
     assert equal(weights(ours), weights(theirs))
 
 
 def test_a_step_is_algorithm_1_written_out():
-    schedule = replace(SCHEDULE, clip=0.0, weight_decay=0.0)
+    updates = replace(UPDATES, clip=0.0, weight_decay=0.0)
     exactly = replace(LEARNING, second_order="exact", own_rate=0.2)
-    ours, theirs = learner(exactly, schedule).train(), Model().train()
-    batch, own = Steps(schedule)[6], theirs.own_parameters()["en"]
+    ours, theirs = learner(exactly, updates).train(), Model().train()
+    batch, own = Steps(updates)[6], theirs.own_parameters()["en"]
     torch.manual_seed(0)
     value = ours(batch)
 
@@ -138,7 +137,7 @@ def test_a_step_is_algorithm_1_written_out():
     with torch.no_grad():
         for name, one in own.items():  # Adam's first step has the length of its rate everywhere.
             gradient = found.whole()[name]
-            one.sub_(batch.pace * 0.2 * gradient / (gradient.abs() + schedule.epsilon))
+            one.sub_(batch.pace * 0.2 * gradient / (gradient.abs() + EPSILON))
     assert value.detach() == pytest.approx(float(loss(theirs, batch.train).detach()), abs=1e-6)
     for name, one in ours.model.named_parameters():
         assert torch.allclose(one, theirs.get_parameter(name), atol=1e-6)
@@ -168,12 +167,12 @@ def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, in
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 @pytest.mark.parametrize("stop", [0, 3, 7])
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(tmp_path, stop, inner_step, precision):
-    schedule, learning = replace(SCHEDULE, precision=precision), replace(LEARNING, inner_step=inner_step)
+    updates, learning = replace(UPDATES, precision=precision), replace(LEARNING, inner_step=inner_step)
     checkpoints = Checkpoints(tmp_path / "work", 3)
-    whole, fitted = trained(learning, schedule=schedule, checkpoints=Checkpoints(tmp_path / "whole", 3))
+    whole, fitted = trained(learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3))
     with pytest.raises(KeyboardInterrupt):
-        trained(learning, schedule=schedule, steps=Steps(schedule, stop=stop), checkpoints=checkpoints)
-    again, fitted_again = trained(learning, schedule=schedule, checkpoints=checkpoints)
+        trained(learning, updates=updates, steps=Steps(updates, stop=stop), checkpoints=checkpoints)
+    again, fitted_again = trained(learning, updates=updates, checkpoints=checkpoints)
     assert equal(weights(again), weights(whole))
     assert fitted_again.rows == fitted.rows
 

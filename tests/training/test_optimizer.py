@@ -4,27 +4,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import get_linear_schedule_with_warmup
 
-from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
+from isogloss.core.run_parts import Updates
+from isogloss.training.fit import adamw, learn_at, linear_rate, set_rate
 
 
 def theirs(warmup_steps, steps):
     """transformers' curve: it begins at a rate of 0 and ends above it; ours is one step ahead of that."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
-    schedule = get_linear_schedule_with_warmup(optimizer, warmup_steps, steps + 1)
-    return [schedule.lr_lambdas[0](step + 1) for step in range(steps)]
+    updates = get_linear_schedule_with_warmup(optimizer, warmup_steps, steps + 1)
+    return [updates.lr_lambdas[0](step + 1) for step in range(steps)]
 
 
 @settings(deadline=None)
 @given(st.integers(1, 60), st.floats(0, 1))
 def test_the_rate_is_that_of_transformers_one_step_ahead(steps, warmup):
-    rate = linear_rate(Schedule(learning_rate=3.0, warmup=warmup), steps)
+    rate = linear_rate(Updates(learning_rate=3.0, warmup=warmup), steps)
     rising = max(1, round(warmup * steps))
     assert [rate(step) for step in range(steps)] == pytest.approx([3.0 * x for x in theirs(rising, steps)])
 
 
 @given(st.integers(1, 500), st.floats(0, 1))
 def test_the_rate_is_highest_after_the_warm_up_and_0_after_the_last_step(steps, warmup):
-    rate = linear_rate(Schedule(learning_rate=2.0, warmup=warmup), steps)
+    rate = linear_rate(Updates(learning_rate=2.0, warmup=warmup), steps)
     rates = [rate(step) for step in range(steps)]
     top = max(1, round(warmup * steps)) - 1
     assert max(rates) == rates[top] == pytest.approx(2.0)
@@ -37,7 +38,7 @@ def test_the_rate_is_highest_after_the_warm_up_and_0_after_the_last_step(steps, 
 def test_only_matrices_decay_and_only_what_is_trained_is_updated():
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Embedding(5, 4))
     model[0].weight.requires_grad_(False)
-    decaying, others = adamw(model, Schedule(learning_rate=1.0, weight_decay=0.3)).param_groups
+    decaying, others = adamw(model, Updates(learning_rate=1.0, weight_decay=0.3)).param_groups
     assert [id(weight) for weight in decaying["params"]] == [id(model[2].weight)]
     named = [model[0].bias, model[1].weight, model[1].bias]
     assert [id(weight) for weight in others["params"]] == [id(weight) for weight in named]
@@ -46,7 +47,9 @@ def test_only_matrices_decay_and_only_what_is_trained_is_updated():
 
 def test_what_learns_faster_has_so_many_times_the_rate_and_the_rest_its_own():
     model = torch.nn.ModuleDict({"net": torch.nn.Linear(3, 4), "own": torch.nn.Linear(3, 1)})
-    optimizer = adamw(model, Schedule(learning_rate=1.0, faster=("own.", 50.0)))
+    assert len(adamw(model, Updates(learning_rate=1.0)).param_groups) == 2
+    learn_at(model["own"].parameters(), 50.0)
+    optimizer = adamw(model, Updates(learning_rate=1.0))
     set_rate(optimizer, 0.5)
     rates = {id(weight): group["lr"] for group in optimizer.param_groups for weight in group["params"]}
     assert {name: rates[id(weight)] for name, weight in model.named_parameters()} == {
@@ -55,14 +58,13 @@ def test_what_learns_faster_has_so_many_times_the_rate_and_the_rest_its_own():
         "own.weight": 25.0,
         "own.bias": 25.0,
     }
-    assert len(adamw(model, Schedule(learning_rate=1.0)).param_groups) == 2
 
 
 def test_an_update_is_that_of_torch_without_fusion():
     torch.manual_seed(0)
     models = [torch.nn.Linear(6, 5) for _ in range(2)]
     models[1].load_state_dict(models[0].state_dict())
-    ours = adamw(models[0], Schedule(learning_rate=0.1, weight_decay=0.2, beta2=0.95, epsilon=1e-6))
+    ours = adamw(models[0], Updates(learning_rate=0.1, weight_decay=0.2, beta2=0.95, epsilon=1e-6))
     plain = torch.optim.AdamW(
         [
             {"params": [models[1].weight], "weight_decay": 0.2},

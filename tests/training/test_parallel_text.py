@@ -12,8 +12,13 @@ from isogloss.encoders.mixup import Mixup, mixing
 from isogloss.nn.mixup_ratio import MixupRatio
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.training.parallel_text import BitextSentences, ParallelExamples, StatesWanted, example_rows
-from isogloss.training.states import sentence_states
+from isogloss.training.states import (
+    BitextSentences,
+    ParallelExamples,
+    StatesWanted,
+    example_rows,
+    sentence_states,
+)
 
 WANTED = StatesWanted(layers=(0, 1, 2, 3), limit=40, precision="float32")
 

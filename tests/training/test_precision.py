@@ -1,9 +1,25 @@
+"""Which precision pays, scoring in it, and giving freed memory back."""
+
+import sys
+from pathlib import Path
+
 import pytest
 import torch
+from torch import nn
 
 from isogloss.core.errors import ConfigError
+from isogloss.encoders import load_masked_lm
 from isogloss.training import precision
-from isogloss.training.precision import autocast, check_precision, measured_precision, resolved_precision
+from isogloss.training.precision import (
+    _trim,
+    autocast,
+    check_precision,
+    matrices_converted,
+    measured_precision,
+    release_memory,
+    resolved_precision,
+    scoring,
+)
 
 CPU = torch.device("cpu")
 
@@ -52,3 +68,69 @@ def test_an_unknown_precision_is_an_error_with_the_nearest():
         ConfigError, match=r"^recipe: no precision 'bfloat61'. Did you mean 'bfloat16'\? Known: "
     ):
         check_precision("bfloat61", "recipe")
+
+
+IDS = torch.tensor([[2, 9, 10, 11, 3], [2, 12, 3, 0, 0]])
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+
+
+def test_scores_in_bfloat16_are_those_of_autocast_to_the_bit(encoder_folder):
+    model = load_masked_lm(encoder_folder)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        expected = model(input_ids=IDS, attention_mask=MASK).logits
+    with scoring(model, "bfloat16") as device:
+        found = model(input_ids=IDS, attention_mask=MASK).logits
+    assert device.type == "cpu"
+    assert torch.equal(found, expected)
+
+
+def test_scores_in_float32_are_the_models_own(encoder_folder):
+    model = load_masked_lm(encoder_folder)
+    with torch.no_grad():
+        expected = model(input_ids=IDS, attention_mask=MASK).logits
+    with scoring(model, "float32"):
+        found = model(input_ids=IDS, attention_mask=MASK).logits
+    assert torch.equal(found, expected)
+
+
+def test_weights_are_the_same_objects_afterwards(bert_folder):
+    model = load_masked_lm(bert_folder)
+    before = dict(model.named_parameters())
+    with pytest.raises(ZeroDivisionError), matrices_converted(model, torch.bfloat16):
+        assert model.bert.encoder.layer[0].output.dense.weight.dtype == torch.bfloat16
+        assert model.bert.embeddings.word_embeddings.weight.dtype == torch.float32
+        raise ZeroDivisionError
+    assert all(weight is before[name] for name, weight in model.named_parameters())
+
+
+def test_layers_without_bias_stay_without():
+    model = nn.Sequential(nn.Linear(2, 2, bias=False))
+    with matrices_converted(model, torch.bfloat16):
+        assert model[0].bias is None
+    assert model[0].bias is None and model[0].weight.dtype == torch.float32
+
+
+KIBIBYTE = 1024
+
+
+def resident():
+    """Return the memory this process has, in KiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be asked to give memory back")
+def test_memory_that_was_freed_is_given_back():
+    blocks = [bytearray(b"x") * (64 * KIBIBYTE) for _ in range(3000)]
+    blocks, behind = [], blocks[-1]  # what lies behind keeps the heap from shrinking by itself
+    full = resident()
+    release_memory()
+    assert full - resident() > 100 * KIBIBYTE
+    assert len(behind) == 64 * KIBIBYTE
+
+
+def test_another_c_library_is_no_error(monkeypatch):
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
+    _trim.cache_clear()
+    release_memory()
+    _trim.cache_clear()

@@ -6,9 +6,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from isogloss.training.optimizer import Schedule
+from isogloss.core.run_parts import Updates
 
-SCHEDULE = Schedule(learning_rate=0.05, precision="float32")
+UPDATES = Updates(learning_rate=0.05, precision="float32")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from used import joined, text_file
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders.language_context import LanguageMaps, write_language_maps
-from isogloss.nn.language_map import LanguageMap
+from isogloss.nn.language_modules import LanguageMap
 from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
 

@@ -11,7 +11,7 @@ from isogloss.data import CORPORA
 from isogloss.data.conllu import read_conllu
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.sources import BuiltInLanguages, Sources
-from isogloss.training.inputs import examples_of
+from isogloss.training.evaluation import examples_of
 from isogloss.using import EvaluateOptions, evaluate, load_model
 
 

@@ -10,6 +10,8 @@ from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from typing import Any
 
+from isogloss.core.run_parts import is_nested
+
 ID_LENGTH = 12
 """Hexadecimal digits of an id: 48 bits, a collision among a million runs is rarer than one in 500."""
 
@@ -37,7 +39,13 @@ def _content_of_part(part: Any) -> dict[str, Any]:
     about = {**kind, **({"version": version} if version != 1 else {})}
     # A field that is None is not there, so a part can gain one and its runs keep their ids.
     there = [field for field in fields(part) if getattr(part, field.name) is not None]
-    parts = {field.name: content(_as_declared(field.type, getattr(part, field.name))) for field in there}
+    parts: dict[str, Any] = {}
+    for field in there:
+        value = content(_as_declared(field.type, getattr(part, field.name)))
+        if is_nested(field):  # Its fields stand among the others.
+            parts |= {name: inside for name, inside in value.items() if name != "kind"}
+        else:
+            parts[field.name] = value
     # Fields of which one is called like what says the kind stand beneath it, so that neither hides the other.
     return {**about, "fields": parts} if about.keys() & parts.keys() else {**about, **parts}
 

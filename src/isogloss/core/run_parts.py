@@ -1,10 +1,15 @@
-"""What runs are made of and lower floors know: ranges of numbers, the shape of an encoder, optimization."""
+"""What runs are made of and lower floors know: ranges of numbers, the shape of an encoder, optimization.
 
+A nested value is one field of its owner in code, while in recipes and records its fields stand among those of
+the owner: ``learning_rate = 1e-4`` in a method's table goes to the method's ``updates``.
+"""
+
+from collections.abc import Mapping
 from dataclasses import Field as DataclassField
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 Whole = Annotated[int, Field(strict=True)]
 """A whole number; true, false and texts are refused."""
@@ -23,6 +28,72 @@ Rate = Annotated[float, Field(strict=True, gt=0)]
 
 Weight = Annotated[float, Field(strict=True, ge=0)]
 """A factor that may be 0."""
+
+
+NESTED = {"nested": True}
+"""The metadata of a field that holds a nested value."""
+
+Owner = TypeVar("Owner")
+
+
+def is_nested(one: "DataclassField[Any]") -> bool:
+    """Return whether a dataclass's field holds a nested value."""
+    return bool(one.metadata.get("nested"))
+
+
+def keys_of(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields as recipes and records have them."""
+    return tuple(
+        name
+        for one in fields(kind)
+        for name in (keys_of(type(one.default)) if is_nested(one) else (one.name,))
+    )
+
+
+def with_fields(value: Owner, **changes: Any) -> Owner:
+    """Return a value with some fields replaced, by the names that recipes and records have."""
+    own: dict[str, Any] = dict(changes)
+    for one in fields(value):  # type: ignore[arg-type]
+        if is_nested(one):
+            inside = {name: own.pop(name) for name in keys_of(type(one.default)) if name in own}
+            if inside:
+                own[one.name] = with_fields(own.get(one.name, getattr(value, one.name)), **inside)
+    return replace(value, **own)  # type: ignore[type-var]
+
+
+def values_of(value: object) -> dict[str, Any]:
+    """Return the fields of a dataclass by the names that recipes and records have."""
+    found: dict[str, Any] = {}
+    for one in fields(value):  # type: ignore[arg-type]
+        own = getattr(value, one.name)
+        found |= values_of(own) if is_nested(one) else {one.name: own}
+    return found
+
+
+def precision_of(value: object) -> str:
+    """Return the precision that a method, or an optimization, asks for: auto, float32 or bfloat16."""
+    return str(values_of(value)["precision"])
+
+
+def nested_fields() -> Any:
+    """Return the attribute of a class that lets pydantic read its nested values from its own table.
+
+    What a table leaves out is the owner's default for it, not that of the nested class.
+    """
+
+    def nest(cls: type[Any], values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        found = dict(values)
+        for one in fields(cls):
+            if is_nested(one) and isinstance(found.get(one.name, {}), Mapping):
+                names = keys_of(type(one.default))
+                said = {name: found.pop(name) for name in names if name in found}
+                default = {name: getattr(one.default, name) for name in names}
+                found[one.name] = {**default, **found.get(one.name, {}), **said}
+        return found
+
+    return model_validator(mode="before")(classmethod(nest))  # type: ignore[arg-type]
 
 
 class Named(Protocol):
@@ -69,28 +140,43 @@ class Modules:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimization:
-    """How a model is fine-tuned; the defaults are the seed paper's (Appendix A)."""
+class Updates:
+    """How weights are updated: AdamW with linear warm-up and decay, the same for every training."""
 
-    epochs: Positive = 5
-    """Passes over the training data."""
     learning_rate: Rate = 2e-5
     """Highest rate, reached after the warm-up; then linear decay to 0."""
-    batch_size: Positive = 32
-    """Sentences (or pairs) a step."""
     warmup: Share = 0.1
     """Share of the steps with linear warm-up."""
     weight_decay: Weight = 0.01
     """AdamW's decay, on matrices only."""
     beta2: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.999
-    """Adam's second moment decay (the paper's released code used 0.99)."""
+    """Adam's second moment decay."""
+    epsilon: Rate | None = None
+    """Adam's ε; 1e-8 when left out."""
     clip: Weight = 1.0
     """Largest gradient norm; 0 switches clipping off."""
-    limit: Positive = 128
-    """Longest input in subwords, special ones included; longer sentences become overlapping windows."""
-    overlap: Count = 64
-    """Subwords shared by neighbouring windows."""
+    accumulation: Positive | None = None
+    """Parts that the batch of one update is computed in, one after the other or in several processes: less
+    memory, the same result within rounding; one when left out."""
     precision: str = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200
     """Steps between checkpoints; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimization:
+    """How a model is fine-tuned; the defaults are the seed paper's (Appendix A; its code used beta2 0.99)."""
+
+    epochs: Positive = 5
+    """Passes over the training data."""
+    batch_size: Positive = 32
+    """Sentences (or pairs) a step."""
+    limit: Positive = 128
+    """Longest input in subwords, special ones included; longer sentences become overlapping windows."""
+    overlap: Count = 64
+    """Subwords shared by neighbouring windows."""
+    updates: Updates = field(default=Updates(), metadata=NESTED)
+    """How weights are updated."""
+
+    _nested = nested_fields()

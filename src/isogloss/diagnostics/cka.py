@@ -23,7 +23,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.rows import Cka as CkaRow
 from isogloss.diagnostics.parallel_states import BLOCK, layer_numbers, parallel_states
 from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting
-from isogloss.training.parallel_text import StatesWanted
+from isogloss.training.states import StatesWanted
 
 FEWEST = 4
 """Minimum sentences of the unbiased estimator."""

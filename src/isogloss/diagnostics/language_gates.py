@@ -12,7 +12,7 @@ language, and every other one?
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice, permutations
 from typing import Any, ClassVar
 
@@ -43,7 +43,7 @@ from isogloss.encoders.gates import (
 from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
-from isogloss.training.gate_training import GateTraining, learn_gates
+from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_gates
 from isogloss.training.gradient_conflict import masked_parts
 from isogloss.training.pretraining import perplexity
 
@@ -206,12 +206,11 @@ class LanguageGates:
         how = GateTraining(
             steps=self.steps,
             rows=self._rows(),
-            learning_rate=self.learning_rate,
+            updates=replace(GATE_UPDATES, learning_rate=self.learning_rate, precision=setting.precision),
             sparsity=self.sparsity,
             penalty=self.penalty,
             settle=self.settle,
             start=self.start,
-            precision=setting.precision,
         )
         seed = derive(self.seed, text[0], draw)
         found = learn_gates(loaded, groups, text, how, seed=seed, on_progress=setting.on_progress)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.diagnostics.setting import LoadedEncoder
-from isogloss.training.parallel_text import Pair, ParallelText, StatesWanted
+from isogloss.training.states import Pair, ParallelText, StatesWanted
 
 BLOCK = 1024
 """Pairs in memory together: enough to be batched by length with little padding."""

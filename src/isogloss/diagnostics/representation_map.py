@@ -19,7 +19,7 @@ from isogloss.core.rows import MapPoint
 from isogloss.core.run_parts import Positive
 from isogloss.diagnostics.parallel_states import layer_numbers
 from isogloss.diagnostics.setting import MeasureSetting
-from isogloss.training.parallel_text import StatesWanted
+from isogloss.training.states import StatesWanted
 
 COMPONENTS = 2
 """Axes of a map."""

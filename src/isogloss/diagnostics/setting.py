@@ -13,7 +13,7 @@ from isogloss.core.rows import Score
 from isogloss.data.examples import Translation
 from isogloss.data.result_files import Predictions
 from isogloss.training.evaluation import Evaluation
-from isogloss.training.parallel_text import ParallelText
+from isogloss.training.states import ParallelText
 
 LoadedEncoder = tuple[Any, Any]
 """An encoder, with or without a masked-LM head, and its tokenizer."""

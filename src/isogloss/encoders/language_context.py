@@ -35,8 +35,7 @@ from isogloss.encoders.language_modules import (
     tree_of,
     unreadable,
 )
-from isogloss.nn.language_map import LanguageMap
-from isogloss.nn.language_switch import ActiveLanguage, routed
+from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -22,8 +22,7 @@ from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
 from isogloss.core.seeds import derive
 from isogloss.encoders.families import Site, encoder_prefix, family_of
-from isogloss.nn.adapter import Adapter
-from isogloss.nn.language_switch import ActiveLanguage, LanguageSwitch, Run
+from isogloss.nn.language_modules import ActiveLanguage, Adapter, LanguageSwitch, Run
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -9,7 +9,7 @@ import torch
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, precision_of, with_fields
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation, read_examples
 from isogloss.data.files import disk_file
@@ -46,7 +46,7 @@ class RunContext:
 
     def optimization(self, asked: Optimization) -> Optimization:
         """Return an optimization with its precision resolved."""
-        return replace(asked, precision=self.resolved(asked.precision))
+        return with_fields(asked, precision=self.resolved(precision_of(asked)))
 
     def work(self, run: Run) -> Path:
         """Return the folder for what only an unfinished run needs."""

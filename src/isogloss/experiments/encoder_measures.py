@@ -19,7 +19,7 @@ from isogloss.experiments.measures import (
 )
 from isogloss.experiments.recipe import located, refuse_empty_or_twice
 from isogloss.experiments.runs import Measure, Run, tasks_of
-from isogloss.training.inputs import ORIGINAL_INPUTS, PAIRED
+from isogloss.training.evaluation import ORIGINAL_INPUTS, PAIRED
 
 
 def of_encoders(request: MeasureRequest) -> Iterator[Measure]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from isogloss.aligners import Aligner
 from isogloss.core.identity import identity
-from isogloss.core.run_parts import Architecture, Count, Modules, Whole
+from isogloss.core.run_parts import Architecture, Count, Modules, Whole, precision_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
 from isogloss.methods import Adjustment, Pretraining
@@ -62,7 +62,7 @@ class Pretrain:
     @property
     def precision(self) -> str:
         """Precision asked for: auto, float32 or bfloat16."""
-        return self.method.precision
+        return precision_of(self.method)
 
     @property
     def label(self) -> str:
@@ -175,7 +175,7 @@ class Adjust:
     @property
     def precision(self) -> str:
         """Precision asked for: auto, float32 or bfloat16."""
-        return self.method.precision
+        return precision_of(self.method)
 
     @property
     def label(self) -> str:

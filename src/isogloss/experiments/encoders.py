@@ -11,7 +11,7 @@ from pathlib import Path
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.run_parts import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer, names_masked_lm
 from isogloss.encoders.folders import (
@@ -216,7 +216,7 @@ def _adjusted(
     kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where)
     refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
     choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
-    check_precision(method.precision, f"{where}: precision")
+    check_precision(precision_of(method), f"{where}: precision")
     if choice.start not in there.values():
         raise unknown_name(f"{where}: start", "encoder of this recipe", choice.start, set(there.values()))
     sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
@@ -288,7 +288,7 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     kind = plug_in(table.method, PRETRAINING, "pretraining method", f"{where}.method", default)
     values = {key: value for key, value in table.method.items() if key != "name"}
     method = checked(kind, values, f"{where}.method")
-    check_precision(method.precision, f"{where}.method.precision")
+    check_precision(precision_of(method), f"{where}.method.precision")
     _check_architecture(table.architecture, method.block, where)
     with located(where):
         FAMILIES[table.architecture.family].shape(table.architecture, padding=0)

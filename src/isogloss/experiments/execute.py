@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
 from time import perf_counter
@@ -15,6 +15,7 @@ from torch.nn import Module
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, Row
 from isogloss.core.rows import as_row
+from isogloss.core.run_parts import with_fields
 from isogloss.core.seeds import derive
 from isogloss.core.training_rows import Parameters
 from isogloss.core.version import VERSION
@@ -83,7 +84,7 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
         seed=run.seed,
         on_progress=context.on_progress,
     )
-    method = replace(run.method, precision=context.resolved(run.precision))
+    method = with_fields(run.method, precision=context.resolved(run.precision))
     model, tokenizer, fitted = method.train(setting)
     if is_main_process():
         save_model(model, tokenizer, context.store.model(run))
@@ -153,7 +154,7 @@ def _adjust(context: RunContext, run: Adjust) -> RunResult:
         seed=run.seed,
         on_progress=context.on_progress,
     )
-    adjusted = replace(run.method, precision=context.resolved(run.precision)).train(setting)
+    adjusted = with_fields(run.method, precision=context.resolved(run.precision)).train(setting)
     save_model(adjusted.model, adjusted.tokenizer, context.store.model(run))
     return RunResult(adjusted.rows, adjusted.warnings)
 

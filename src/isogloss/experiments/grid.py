@@ -259,7 +259,7 @@ def _variants(table: Table, where: str) -> Iterator[Table]:
         refuse_empty_or_twice(values, f"{where}.{key}")
     for combination in product(*lists.values()):
         changes = dict(zip(lists, combination, strict=True))
-        check_precision(checked(Optimization, changes, where).precision, f"{where}.precision")
+        check_precision(checked(Optimization, changes, where).updates.precision, f"{where}.precision")
         yield changes
 
 
@@ -347,7 +347,7 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
     """Check a model's optimization, also against what its encoder has positions for."""
     most = most_subwords(cell.encoder, place_of(cell.encoder, sources.encoders))
     found = _lengths(changes, cell, most, entry.where)
-    check_precision(found.precision, f"{entry.where}: precision")
+    check_precision(found.updates.precision, f"{entry.where}: precision")
     if found.overlap >= found.limit - SPECIAL:
         raise ConfigError(
             f"{entry.where}: overlap: windows of {found.limit} subwords cannot overlap by {found.overlap}. "

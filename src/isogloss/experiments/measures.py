@@ -25,12 +25,7 @@ from isogloss.experiments.recipe import (
 from isogloss.experiments.runs import FineTune, Measure, Run, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
 from isogloss.methods import Mixing
-from isogloss.training.inputs import (
-    PAIRED,
-    check_inputs,
-    codes_read,
-    language_read,
-)
+from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
 
 _OF_ENCODERS = ("split", "examples", "corpus", "languages", "encoders")
 _OF_STATES = ("split", "examples", "corpus", "languages", "tasks", "targets", "seeds", "methods", "encoders")

@@ -22,9 +22,17 @@ from isogloss.experiments.context import RunContext, RunResult, device
 from isogloss.experiments.encoder_runs import Encoder, Pretrain
 from isogloss.experiments.runs import FineTune, Measure, Run, tasks_of
 from isogloss.tasks import TASKS
-from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
-from isogloss.training.inputs import ORIGINAL_INPUTS, PAIRED, codes_read, examples_of, language_read
-from isogloss.training.parallel_text import BitextSentences, ParallelExamples, ParallelText
+from isogloss.training.evaluation import (
+    ORIGINAL_INPUTS,
+    PAIRED,
+    Evaluation,
+    beside_translations,
+    codes_read,
+    evaluation,
+    examples_of,
+    language_read,
+)
+from isogloss.training.states import BitextSentences, ParallelExamples, ParallelText
 
 
 def measure(context: RunContext, run: Measure) -> RunResult:

@@ -31,7 +31,7 @@ from isogloss.experiments.translations import (
     translator_places,
     translators,
 )
-from isogloss.training.inputs import PAIRED, TRANSLATED
+from isogloss.training.evaluation import PAIRED, TRANSLATED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ Unknown fields and names are refused with the nearest match, wrong types and ran
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, TypeGuard, TypeVar
 
@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.languages import canonical_language
-from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Whole
+from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Whole, keys_of
 from isogloss.training.gradient_conflict import Conflict
 
 _EXPECTED = {
@@ -248,8 +248,8 @@ def part_of(table: Table, kind: type[Part], where: str, only: Collection[str] | 
 
 
 def names(*kinds: type[object]) -> set[str]:
-    """Return the names of the fields of dataclasses."""
-    return {one.name for kind in kinds for one in fields(kind)}  # type: ignore[arg-type]
+    """Return the names of the fields of dataclasses, as recipes have them."""
+    return {name for kind in kinds for name in keys_of(kind)}
 
 
 def checked(kind: type[Part], values: object, where: str) -> Part:
@@ -306,7 +306,7 @@ def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
         error.errors(include_url=False),
         key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
     )
-    place = [str(part) for part in first["loc"] if not _is_alternative(str(part))]
+    place = [str(part) for part in first["loc"] if part != "updates" and not _is_alternative(str(part))]
     name = ".".join(place) or kind.__name__
     if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         known = _fields_at(kind, first["loc"])
@@ -333,7 +333,7 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
         "conflict": Conflict,
     }
     inner = [tables[part] for part in place[:-1] if part in tables]
-    return [field.name for field in fields(inner[-1] if inner else kind)]
+    return list(keys_of(inner[-1] if inner else kind))
 
 
 def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from isogloss.aligners import Aligner
 from isogloss.core.identity import identity
-from isogloss.core.run_parts import Count, Named, Optimization, Whole
+from isogloss.core.run_parts import Count, Named, Optimization, Whole, precision_of, values_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT, Diagnostic
@@ -17,7 +17,7 @@ from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, 
 from isogloss.methods import AuxiliaryLoss, Method
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.tasks import TASKS
-from isogloss.training.inputs import ORIGINAL_INPUTS, codes_read
+from isogloss.training.evaluation import ORIGINAL_INPUTS, codes_read
 from isogloss.translators import Translator
 
 
@@ -44,7 +44,7 @@ class TrainTranslator:
     @property
     def precision(self) -> str:
         """Precision asked for: auto, float32 or bfloat16."""
-        return self.method.precision
+        return precision_of(self.method)
 
     @property
     def splits_read(self) -> tuple[SplitRead, ...]:
@@ -163,7 +163,7 @@ class FineTune:
     @property
     def precision(self) -> str:
         """Precision asked for: auto, float32 or bfloat16."""
-        return self.optimization.precision
+        return precision_of(self.optimization)
 
     @property
     def source_languages(self) -> tuple[str, ...]:
@@ -336,10 +336,14 @@ def language_to_translate(corpus: str, languages: str) -> str:
 
 def described(part: Named, *more: str) -> str:
     """Return the name of a method or translator with the fields that are not the default, after ``more``."""
+    silent, default = (
+        {one.name for one in fields(part) if one.metadata.get("watches")},
+        values_of(type(part)()),
+    )
     changed = [
-        f"{one.name}={getattr(part, one.name)}"
-        for one in fields(part)
-        if getattr(part, one.name) != one.default and not one.metadata.get("watches")
+        f"{name}={value}"
+        for name, value in values_of(part).items()
+        if value != default[name] and name not in silent
     ]
     about = ", ".join((*filter(None, more), *changed))
     return f"{part.name} ({about})" if about else part.name

@@ -8,6 +8,7 @@ from typing import cast
 from isogloss.aligners import Aligner, AlignSetting
 from isogloss.core.errors import RunError
 from isogloss.core.rows import as_row
+from isogloss.core.run_parts import with_fields
 from isogloss.core.training_rows import TranslatedSplit
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation, write_examples
@@ -40,7 +41,7 @@ def train_translator(context: RunContext, run: TrainTranslator) -> RunResult:
         seed=run.seed,
         on_progress=context.on_progress,
     )
-    method = replace(run.method, precision=context.resolved(run.precision))
+    method = with_fields(run.method, precision=context.resolved(run.precision))
     model, tokenizer, fitted = method.train(setting)
     save_model(model, tokenizer, context.store.model(run))
     return RunResult(fitted.rows)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language
-from isogloss.core.run_parts import Count, Whole
+from isogloss.core.run_parts import Count, Whole, precision_of
 from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Split
 from isogloss.data.label_projection import WAYS
@@ -325,7 +325,7 @@ def _trained(table: Table, sources: Sources, where: str) -> TrainTranslator:
     )
     refuse_unknown(table, names(kind, TrainTable), f"training {kind.name}", where)
     choice, method = part_of(table, TrainTable, where), part_of(table, kind, where)
-    check_precision(method.precision, f"{where}: precision")
+    check_precision(precision_of(method), f"{where}: precision")
     refuse_empty_or_twice(choice.pairs, f"{where}.pairs")
     files = _bitext_files(choice.bitext, "train", choice.pairs, sources, f"{where}.bitext")
     if choice.dev:

@@ -1,22 +1,23 @@
-"""Floor 5: one training method per file."""
+"""Floor 5: training methods, and the tables that list them."""
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from isogloss.core.run_parts import Architecture, Modules, Named
 from isogloss.methods.alignment_loss import AlignmentLoss
-from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.methods.procrustes import Procrustes
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
+from isogloss.tasks.task import Config, Model, Tokenizer
 from isogloss.training.adjustment import Adjusted
 from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Fitted
+from isogloss.training.pretraining import TextMethod
 from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Reads, Setting, TextSetting
 
 
@@ -24,13 +25,13 @@ class Method(Named, Protocol):
     """A way to train a model; its fields are its hyper-parameters."""
 
     uses: ClassVar[tuple[str, ...]]
-    """Which languages decide what it makes: source, target, or both."""
+    """The languages that its model depends on: source, target, or both."""
 
     needs_start: ClassVar[bool]
-    """Whether it goes on from the model of another method."""
+    """Whether training continues from the model of another method."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Say which examples it reads, so that every file is looked for before anything trains."""
+        """Return the data it reads, so that every file is checked before anything trains."""
         ...
 
     def train(self, setting: Setting) -> Trained:
@@ -43,24 +44,24 @@ class UsesTeacher(Protocol):
     """A method for which a model that was trained on the source alone may label translations."""
 
     def needs_teacher(self, task: str) -> bool:
-        """Tell whether translations of a task are labelled by a source-only model."""
+        """Return whether translations of a task are labelled by a source-only model."""
         ...
 
 
 @runtime_checkable
 class Mixing(Protocol):
-    """A method whose models take an input beside its translation."""
+    """A method whose models mix an input with its translation."""
 
-    def check(self, task: str, config: Any) -> None:
-        """Raise ConfigError or ModelError for a task or an encoder with which it cannot be."""
+    def check(self, task: str, config: Config) -> None:
+        """Raise ConfigError or ModelError for a task or an encoder that it does not support."""
         ...
 
     def needs_teacher(self, task: str) -> bool:
-        """Tell whether translations of a task are labelled by a source-only model."""
+        """Return whether translations of a task are labelled by a source-only model."""
         ...
 
 
-class Pretraining(Named, Protocol):
+class Pretraining(Named, TextMethod, Protocol):
     """A way to make an encoder from text; its fields are its hyper-parameters."""
 
     @property
@@ -68,40 +69,20 @@ class Pretraining(Named, Protocol):
         """Share of the updates that are made on translations."""
         ...
 
-    @property
-    def block(self) -> int:
-        """Subwords of one row of text."""
-        ...
-
-    @property
-    def precision(self) -> str:
-        """auto, float32 or bfloat16."""
-        ...
-
-    @property
-    def evaluate_every(self) -> int | None:
-        """Steps between measurements on held-out text; None when nothing is held out."""
-        ...
-
     def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
-        """Raise ModelError or ConfigError for an encoder that cannot be trained like this."""
+        """Raise ModelError or ConfigError for an encoder that it cannot train."""
         ...
 
-    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         ...
 
 
 class Adjustment(Named, Protocol):
-    """A way to make translations lie together in an encoder; its fields are its hyper-parameters."""
+    """A way to align translations in an encoder; its fields are its hyper-parameters."""
 
     maps: ClassVar[bool]
-    """Whether it leaves the encoder as it is, and gives it a map for each target language."""
-
-    @property
-    def precision(self) -> str:
-        """auto, float32 or bfloat16."""
-        ...
+    """Whether it leaves the weights as they are and adds a map for each target language."""
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext."""

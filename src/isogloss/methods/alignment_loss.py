@@ -17,7 +17,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.run_parts import Positive, Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.language_context import check_languages
-from isogloss.nn.closeness import Form
+from isogloss.nn.distance import Form
 from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.aligned_batches import (
     AlignedBatch,
@@ -44,11 +44,11 @@ class AlignmentLoss:
     """Corpus of translations the sentence pairs are drawn from."""
 
     alpha: Weight = 0.01
-    """Weight of Eq. 1 beside the task's loss; 0 is the method without it."""
+    """Weight α of Eq. 1 in the sum with the task's loss; 0 is the method without it."""
 
     weighs: Literal["both", "pull"] = "both"
     """What alpha multiplies: both terms of Eq. 1, as printed, or the first alone (released code: the term
-    that keeps source words in place then has weight 1, also with alpha = 0)."""
+    that anchors source words then has weight 1, also with alpha = 0)."""
 
     form: Form = "mean"
     """mean: the terms of Eq. 1 are means over words and dimensions, as in the released code, for which the
@@ -105,7 +105,7 @@ class AlignmentLoss:
         caching = Caching(
             folder=setting.folder,
             kept=self.kept,
-            precision=setting.optimization.precision,
+            precision=setting.optimization.updates.precision,
             on_progress=setting.on_progress,
         )
         before = reference_states(model, pairs, sampling.ever(), caching)

@@ -1,4 +1,4 @@
-"""Consistency: what a model says of an example it should say of the example's translation.
+"""Consistency: predictions on an example and on its translation should agree.
 
 Zheng et al. (2021), "Consistency Regularization for Cross-Lingual Fine-Tuning" (xTune), Section 3.1: example
 consistency R1 with machine translation as the augmentation. X-Mixup's strongest peer that has nothing but
@@ -13,7 +13,7 @@ code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for N
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
 from isogloss.tasks import Task
 from isogloss.tasks.pair_classification import PairClassification
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.pairs import PairedBatch, paired_batches
 from isogloss.training.setting import Reads, Setting
@@ -31,7 +32,7 @@ from isogloss.training.setting import Reads, Setting
 
 @dataclass(frozen=True, kw_only=True)
 class Consistency:
-    """Train on examples and their translations together, and on saying the same of both."""
+    """Train on examples and their translations together, with equal predictions on both."""
 
     name: ClassVar[str] = "consistency"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
@@ -59,11 +60,11 @@ class Consistency:
             )
         return fine_tune(setting, self.reads(setting.source, setting.target), prepare=self._prepare)
 
-    def _prepare(self, setting: Setting, _model: Any, tokenizer: Any, train: Examples) -> Training:
+    def _prepare(self, setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples) -> Training:
         batches, warnings = paired_batches(setting, tokenizer, train)
         return Training(batches=batches, loss=partial(self.loss, setting.task), warnings=warnings)
 
-    def loss(self, task: Task, model: Any, batch: PairedBatch) -> Tensor:
+    def loss(self, task: Task, model: Model, batch: PairedBatch) -> Tensor:
         """Return the task's loss and R1 on pairs that run through the model in one pass."""
         scores = task.scores(model, batch.both).float()
         gold = torch.cat((batch.source.gold, batch.target.gold))

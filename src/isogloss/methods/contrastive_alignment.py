@@ -1,39 +1,38 @@
-"""Contrastive alignment: a word, or sentence, must find its translation among all of the batch, both ways.
+"""Contrastive alignment: a word, or sentence, must be nearest to its translation in the batch, both ways.
 
 InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words. What is
-spelled alike in either language is no wrong answer: function words and full stops are in every sentence.
+spelled alike in either language is no negative: function words and full stops are in every sentence.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from isogloss.core.run_parts import Count, Positive, Rate, Share, Weight
-from isogloss.nn.closeness import squared_distance
-from isogloss.nn.contrast import bidirectional_contrast
+from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Updates, Weight, nested_fields
+from isogloss.nn.distance import bidirectional_contrast, squared_distance
+from isogloss.tasks.task import Model
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, states_of
 from isogloss.training.aligned_pairs import PairEncoding, Word
-from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import AdjustSetting
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastiveAlignment:
-    """Let translations find each other among the others of their batch."""
+    """Train by contrast: a word must be nearer to its translation than to all others of the batch."""
 
     name: ClassVar[str] = "contrastive-alignment"
     maps: ClassVar[bool] = False
 
     level: Literal["word", "sentence"] = "word"
-    """What finds its translation: linked words, or the means of whole sentences."""
+    """What is contrasted: linked words, or the means of whole sentences."""
 
     temperature: Rate = 0.1
-    """What cosines are divided by: the lower, the more the nearest wrong answers count."""
+    """Divisor of the cosines: the lower, the more the nearest negatives count."""
 
     stay: Weight = 0.0
-    """Weight of keeping the source where it was (the second term of cross-lingual adjustment, a mean)."""
+    """Weight of anchoring the source (the second term of cross-lingual adjustment, a mean)."""
 
     layer: int = -1
     """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
@@ -48,25 +47,18 @@ class ContrastiveAlignment:
     """Passes over the sentence pairs; 0 leaves the encoder as it is."""
 
     batch_size: Positive = 32
-    """Sentence pairs a step, all of one pair of languages; the others are the wrong answers."""
+    """Sentence pairs a step, all of one pair of languages; the others are the negatives."""
 
-    learning_rate: Rate = 2e-5
-    """Highest rate, reached after the warm-up; then linear decay to 0."""
-
-    warmup: Share = 0.1
-    """Share of the steps with linear warm-up."""
+    updates: Updates = field(default=Updates(learning_rate=2e-5, weight_decay=0.0), metadata=NESTED)
+    """How weights are updated."""
 
     dropout: bool = True
-    """Whether the encoder drops out while it is aligned."""
+    """Whether dropout is on while the encoder is aligned."""
 
     kept: CacheType = "float16"
-    """In what the states before are kept on disk, where stay is not 0."""
+    """Data type in which f⁰ is cached on disk, where stay is not 0."""
 
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
-
-    checkpoint_every: Count = 200
-    """Steps between checkpoints; 0 for none."""
+    _nested = nested_fields()
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""
@@ -77,22 +69,13 @@ class ContrastiveAlignment:
             layer=self.layer,
         )
         training = PairTraining(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            schedule=Schedule(
-                learning_rate=self.learning_rate,
-                warmup=self.warmup,
-                weight_decay=0.0,
-                precision=self.precision,
-            ),
-            dropout=self.dropout,
-            checkpoint_every=self.checkpoint_every,
+            epochs=self.epochs, batch_size=self.batch_size, updates=self.updates, dropout=self.dropout
         )
         return adjust(
             setting, self._loss, encoding=encoding, training=training, kept=self.kept if self.stay else None
         )
 
-    def _loss(self, model: Any, batch: AlignedBatch) -> Tensor:
+    def _loss(self, model: Model, batch: AlignedBatch) -> Tensor:
         states = states_of(model, batch.passes, layer=self.layer)
         source, target = batch.source.of(states), batch.target.of(states)
         contrast = bidirectional_contrast(source, target, batch.same(), temperature=self.temperature)

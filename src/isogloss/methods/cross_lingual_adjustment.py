@@ -1,4 +1,4 @@
-"""Cross-lingual adjustment: bring translated words together, keep the source's words where they were.
+"""Cross-lingual adjustment: bring translated words together, anchor the source's words.
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
 Eq. 1, after Cao et al. (2020). The paper leaves the optimisation to Cao et al.; their code, and the paper's
@@ -6,26 +6,23 @@ own, is where rates, lengths and dropout come from. One thing differs: after the
 where it is, and ours falls to 0, as it does in every training here.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import Tensor
 
-from isogloss.core.run_parts import Count, Positive, Rate, Share, Weight
-from isogloss.nn.closeness import Form
+from isogloss.core.run_parts import NESTED, Count, Positive, Updates, Weight, nested_fields
+from isogloss.nn.distance import Form
+from isogloss.tasks.task import Model
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, alignment_terms
 from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word
-from isogloss.training.optimizer import Schedule
 from isogloss.training.setting import AdjustSetting
-
-BETA2, EPSILON = 0.98, 1e-9
-"""Adam's, as in Cao et al. (2020), who took them from Vaswani et al. (2017), Section 5.3."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrossLingualAdjustment:
-    """Pull the states of aligned words together (Eq. 1)."""
+    """Bring the states of aligned words together (Eq. 1)."""
 
     name: ClassVar[str] = "cross-lingual-adjustment"
     maps: ClassVar[bool] = False
@@ -33,24 +30,24 @@ class CrossLingualAdjustment:
     form: Form = "sum"
     """sum: Eq. 1 as printed, every pair and every source word counts alike; mean: each term is a mean over
     its words and dimensions, as in the released code, so that a pair weighs more than a source word. Both
-    train at the same rate: Adam looks at directions, not at the size of the loss."""
+    train at the same rate: Adam is invariant to the scale of the loss."""
 
     stay: Weight = 1.0
-    """Weight of the second term, which keeps source words near where they were."""
+    """Weight of the second term, which anchors source words at their states before the training."""
 
     layer: int = -1
     """Layer whose states are adjusted; -1 is the last, 0 the embeddings. Those above it stay as they are."""
 
     word: Word = "average"
     """What represents a word: the average of its subwords, its first, its last, or subwords: each subword of
-    a word is pulled to each of its translation's. (Table 6's subword alignment links subwords instead.)"""
+    a word is aligned with each of its translation's. (Table 6's subword alignment links subwords instead.)"""
 
     pulled: Aligned = "all"
-    """What is pulled together: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
+    """What is aligned: all (linked words, [CLS] and [SEP]), words, special ([CLS] and [SEP]), opening
     ([CLS]), or sentences (the means of both sentences). The first four are Table 7's."""
 
     drop_identical: bool = False
-    """Whether words that are spelled alike in both languages are left alone (the released code does)."""
+    """Whether words that are spelled alike in both languages are left out (the released code does)."""
 
     longest: Positive = 64
     """Words of the longest sentence; pairs with a longer one are left out."""
@@ -61,23 +58,20 @@ class CrossLingualAdjustment:
     batch_size: Positive = 32
     """Sentence pairs a step, all of one pair of languages."""
 
-    learning_rate: Rate = 5e-5
-    """Highest rate, reached after the warm-up; then linear decay to 0."""
-
-    warmup: Share = 0.1
-    """Share of the steps with linear warm-up."""
+    updates: Updates = field(
+        default=Updates(learning_rate=5e-5, weight_decay=0.0, beta2=0.98, epsilon=1e-9, clip=0.0),
+        metadata=NESTED,
+    )
+    """How weights are updated: Adam as in Cao et al. (2020), after Vaswani et al. (2017), Section 5.3, and
+    without clipping, which makes the sum of Eq. 1 depend on how many words a batch has."""
 
     dropout: bool = True
-    """Whether the encoder drops out while it is adjusted, as in the released code; f⁰ never does."""
+    """Whether dropout is on while the encoder is adjusted, as in the released code; never for f⁰."""
 
     kept: CacheType = "float16"
-    """In what f⁰ is kept on disk: float16 or float32, with 2 or 4 bytes a number."""
+    """Data type in which f⁰ is cached on disk: float16 or float32."""
 
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
-
-    checkpoint_every: Count = 200
-    """Steps between checkpoints; 0 for none."""
+    _nested = nested_fields()
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext; without pairs or steps it stays as it is, to the bit."""
@@ -88,27 +82,12 @@ class CrossLingualAdjustment:
             longest=self.longest,
             layer=self.layer,
         )
-        return adjust(setting, self._loss, encoding=encoding, training=self._training(), kept=self.kept)
+        training = PairTraining(
+            epochs=self.epochs, batch_size=self.batch_size, updates=self.updates, dropout=self.dropout
+        )
+        return adjust(setting, self._loss, encoding=encoding, training=training, kept=self.kept)
 
-    def _loss(self, model: Any, batch: AlignedBatch) -> Tensor:
+    def _loss(self, model: Model, batch: AlignedBatch) -> Tensor:
         """Return Eq. 1: Σ‖f(s)−f(t)‖² over aligned pairs + Σ‖f(s)−f⁰(s)‖² over all source words."""
         terms = alignment_terms(model, batch, layer=self.layer, form=self.form)
         return terms.aligned + self.stay * terms.anchored
-
-    def _training(self) -> PairTraining:
-        schedule = Schedule(
-            learning_rate=self.learning_rate,
-            warmup=self.warmup,
-            weight_decay=0.0,
-            beta2=BETA2,
-            epsilon=EPSILON,
-            clip=0.0,  # Clipping would make the sum of Eq. 1 depend on how many words a batch has.
-            precision=self.precision,
-        )
-        return PairTraining(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            schedule=schedule,
-            dropout=self.dropout,
-            checkpoint_every=self.checkpoint_every,
-        )

@@ -5,29 +5,30 @@ Section 3.3. The last weights are kept: perplexity on held-out text is noted, an
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import Architecture, Modules
+from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, fastest_attention, require, set_dropout
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
 from isogloss.training.pretraining import (
+    PRETRAINING_UPDATES,
     Parallel,
     Start,
     TextBatches,
     begin,
     check_fields,
-    pretraining_schedule,
     sampling_of,
 )
 from isogloss.training.setting import TextSetting
@@ -63,31 +64,17 @@ class MaskedLanguageModelling:
     vocabulary_lines: int = 200_000
     """Lines the vocabulary is trained on, the same number of each language."""
 
-    learning_rate: float = 1e-3
-    """Highest rate."""
-
-    warmup: float = 0.1
-    """Share of the steps with linear warm-up."""
-
-    weight_decay: float = 0.01
-    """AdamW's decay, on matrices only."""
-
-    precision: str = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
+    updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
+    """How weights are updated."""
 
     conflict: Conflict | None = None
-    """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
-
-    checkpoint_every: int = 500
-    """Steps between checkpoints; 0 for none."""
+    """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
 
     evaluate_every: int | None = None
     """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
     when left out, nothing is held out."""
 
-    accumulation: int | None = None
-    """Parts that the batch of one update is computed in, one after the other or in several processes: less
-    memory, the same result within rounding; one when left out."""
+    _nested = nested_fields()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
@@ -95,12 +82,12 @@ class MaskedLanguageModelling:
             self,
             {
                 "translation": 0 <= self.translation <= 1,
-                "accumulation": self.accumulation is None or self.accumulation >= 1,
+                "accumulation": self.updates.accumulation is None or self.updates.accumulation >= 1,
             },
         )
 
     def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
-        """Raise ModelError or ConfigError for an encoder that cannot be trained like this."""
+        """Raise ModelError or ConfigError for an encoder that it cannot train."""
         del languages
         if not self.translation:
             return
@@ -112,7 +99,7 @@ class MaskedLanguageModelling:
                 f"({modules.kind}) of neither. Leave translation and bitext out, or the modules."
             )
 
-    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         self.check(setting.architecture, setting.modules, setting.languages)
         if self.translation and setting.translations is None:
@@ -128,34 +115,34 @@ class MaskedLanguageModelling:
         )
         callbacks = Callbacks(
             periodic=(*start.periodic, *self._watched(start, setting)),
-            checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
+            checkpoints=Checkpoints(setting.folder, self.updates.checkpoint_every),
             on_progress=setting.on_progress,
             what="pretraining",
         )
-        schedule = replace(pretraining_schedule(self), accumulation=self.accumulation or 1)
         fitted = fit(
-            start.model, batches, masked_lm_loss, schedule=schedule, seed=setting.seed, callbacks=callbacks
+            start.model, batches, masked_lm_loss, updates=self.updates, seed=setting.seed, callbacks=callbacks
         )
         set_dropout(start.model.config, setting.architecture.dropout)
         return start.model, start.tokenizer, fitted
 
     def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:
-        """Return what watches gradient conflict, on blocks of text as they are trained on."""
+        """Return the callback that measures gradient conflict on blocks of the training text."""
         if self.conflict is None:
             return ()
+        checkpoints = Checkpoints(setting.folder, self.updates.checkpoint_every)
         pool = block_pool(
             start.model,
             start.streams,
             start.masking,
             block=self.block,
             budget=self.batch_subwords,
-            precision=precision_of(self.precision, Checkpoints(setting.folder, self.checkpoint_every)),
+            precision=precision_of(self.updates.precision, checkpoints),
         )
         return (conflict_callback(self.conflict, start.model, pool, seed=setting.seed),)
 
 
-def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Parallel]:
-    """Read every language beside the first; rows of the same text become one row of several languages."""
+def _translations(setting: TextSetting, tokenizer: Tokenizer, block: int) -> list[Parallel]:
+    """Read the first language with every other; equal first texts make one row of several languages."""
     read = setting.translations or (lambda *_: iter(()))
     first, *others = setting.languages
     texts: dict[tuple[str, str], dict[str, str]] = {}
@@ -168,7 +155,7 @@ def _translations(setting: TextSetting, tokenizer: Any, block: int) -> list[Para
 
 
 def _encoded(
-    texts: list[dict[str, str]], tokenizer: Any, block: int
+    texts: list[dict[str, str]], tokenizer: Tokenizer, block: int
 ) -> Iterator[tuple[dict[str, str], list[np.ndarray]]]:
     lines = chain.from_iterable(text.values() for text in texts)
     subwords = subwords_of(lines, tokenizer)

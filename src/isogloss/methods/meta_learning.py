@@ -1,19 +1,20 @@
 """Meta-learning: pretraining in which each language's own modules learn to make what is shared good for all.
 
 "On Negative Interference in Multilingual Models", Section 4 and Algorithm 1, over masked language modelling:
-``training/meta_learner`` is its step, ``training/hypergradient`` its Eqs. 3, 4 and 8.
+``training/meta_learning`` is its step, ``training/hypergradient`` its Eqs. 3, 4 and 8.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.run_parts import Architecture, Modules
+from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
 from isogloss.encoders import set_dropout
 from isogloss.encoders.language_modules import SHARED_ADAPTER, own_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import world_size
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit
@@ -26,8 +27,7 @@ from isogloss.training.meta_learning import (
     Validation,
     meta_batches,
 )
-from isogloss.training.optimizer import Schedule
-from isogloss.training.pretraining import begin, check_fields, pretraining_schedule, sampling_of
+from isogloss.training.pretraining import PRETRAINING_UPDATES, begin, check_fields, sampling_of
 from isogloss.training.setting import TextSetting
 
 LOOK_EVERY = 100
@@ -82,24 +82,14 @@ class MetaLearning:
     vocabulary_lines: int = 200_000
     """Lines the vocabulary is trained on, the same number of each language."""
 
-    learning_rate: float = 1e-3
-    """Highest rate."""
-
-    warmup: float = 0.1
-    """Share of the steps with linear warm-up."""
-
-    weight_decay: float = 0.01
-    """AdamW's decay, on matrices only."""
-
-    precision: str = "auto"
-    """auto (measured once per machine), float32 or bfloat16; finite differences are float32 always."""
-
-    checkpoint_every: int = 500
-    """Steps between checkpoints; 0 for none."""
+    updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
+    """How weights are updated."""
 
     evaluate_every: int | None = None
     """Steps of an epoch, after each of which the perplexity on held-out text is measured; when left out,
     nothing is held out."""
+
+    _nested = nested_fields()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
@@ -107,6 +97,7 @@ class MetaLearning:
         check_fields(
             self,
             {
+                "accumulation": self.updates.accumulation in (None, 1),
                 "validation": 0 < self.validation < 1,
                 "validation_subwords": (self.validation_subwords or self.block) >= self.block,
                 **{name: rate is None or rate >= 0 for name, rate in rates.items()},
@@ -136,7 +127,7 @@ class MetaLearning:
                 f"more, or choose masked-language-modelling."
             )
 
-    def train(self, setting: TextSetting) -> tuple[Any, Any, Fitted]:
+    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
         self.check(setting.architecture, setting.modules, setting.languages)
         if world_size() > 1:
@@ -144,7 +135,7 @@ class MetaLearning:
                 f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
                 f"{world_size()} processes would each see a part. Run it in one process."
             )
-        sampling, schedule = sampling_of(self), pretraining_schedule(self)
+        sampling = sampling_of(self)
         start = begin(setting, self, sampling)
         validation = Validation(
             share=self.validation, batch_subwords=self.validation_subwords or self.batch_subwords
@@ -154,24 +145,26 @@ class MetaLearning:
             sampling,
             start.masking,
             validation=validation,
-            schedule=schedule,
+            updates=self.updates,
             seed=setting.seed,
         )
-        learner = self._learner(start.model, setting.languages, schedule)
+        learner = self._learner(start.model, setting.languages)
         callbacks = Callbacks(
             periodic=(*start.periodic, Callback(rows=learner.rows, every=LOOK_EVERY)),
-            checkpoints=Checkpoints(setting.folder, self.checkpoint_every),
+            checkpoints=Checkpoints(setting.folder, self.updates.checkpoint_every),
             on_progress=setting.on_progress,
             what="meta-learning",
         )
-        fitted = fit(learner, batches, _one_step, schedule=schedule, seed=setting.seed, callbacks=callbacks)
+        fitted = fit(
+            learner, batches, _one_step, updates=self.updates, seed=setting.seed, callbacks=callbacks
+        )
         learner.restore_requires_grad()
         set_dropout(start.model.config, setting.architecture.dropout)
         return start.model, start.tokenizer, fitted
 
-    def _learner(self, model: Any, languages: tuple[str, ...], schedule: Schedule) -> MetaLearner:
+    def _learner(self, model: Model, languages: tuple[str, ...]) -> MetaLearner:
         def rate(own: float | None) -> float:
-            return self.learning_rate if own is None else own
+            return self.updates.learning_rate if own is None else own
 
         learning = Learning(
             own_rate=rate(self.own_learning_rate),
@@ -180,7 +173,7 @@ class MetaLearning:
             second_order=self.second_order,
         )
         own = {language: own_parameters(model, language) for language in languages}
-        return MetaLearner(model, own, masked_lm_loss, learning=learning, schedule=schedule)
+        return MetaLearner(model, own, masked_lm_loss, learning=learning, updates=self.updates)
 
 
 def _one_step(learner: MetaLearner, batch: MetaBatch) -> Tensor:

@@ -15,7 +15,7 @@ from isogloss.data.examples import Per
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune
 from isogloss.training.gradient_conflict import WATCHES, Conflict
-from isogloss.training.pseudo_labels import untagged, uses_teacher
+from isogloss.training.pairs import untagged, uses_teacher
 from isogloss.training.setting import Reads, Setting
 
 
@@ -62,7 +62,7 @@ class Bilingual:
     needs_start: ClassVar[bool] = False
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
-    """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
+    """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read both; the mean of their dev scores chooses the epoch."""
@@ -76,7 +76,7 @@ class Bilingual:
 
 @dataclass(frozen=True, kw_only=True)
 class FewShot:
-    """Go on from a model (``start``, usually source-only) with a few examples of each target language.
+    """Continue from a model (``start``, usually source-only) with a few examples of each target language.
 
     Under-specified optimization, Section 6, asks for it: which shots are chosen is a part of the run, so runs
     that differ in ``draw`` alone show how much the choice matters. Lauscher et al. (2020), "From Zero to
@@ -105,7 +105,7 @@ class FewShot:
         return Reads(train=target, dev=target if self.dev == "target" else source)
 
     def train(self, setting: Setting) -> Trained:
-        """Train on the chosen examples alone; without any the model stays as it was, to the bit."""
+        """Train on the chosen examples alone; without shots the model stays as it was, to the bit."""
         few = few_examples(setting, self.shots, draw=self.draw, per=self.per)
         return fine_tune(few, self.reads(setting.source, setting.target))
 
@@ -132,7 +132,7 @@ class TranslateTrain:
     at; none said: translations carry their labels, in tagging those of files that have some."""
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
-    """Gradient conflict between the languages, watched on the way: every, batch and layers; else none is."""
+    """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
 
     def __post_init__(self) -> None:
         """Refuse to watch gradients of labels that are a teacher's."""
@@ -148,7 +148,7 @@ class TranslateTrain:
         return Reads(train=(*(source if self.with_source else ()), *translated), dev=source)
 
     def needs_teacher(self, task: str) -> bool:
-        """Tell whether translations of a task are labelled by a source-only model."""
+        """Return whether translations of a task are labelled by a source-only model."""
         return self.labels == "teacher" and uses_teacher(TASKS[task])
 
     def train(self, setting: Setting) -> Trained:

@@ -5,14 +5,15 @@ Vaswani et al. (2017), Section 5, in the small; what is to be translated into sa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.run_parts import NESTED, Updates, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import fastest_attention, write_tokenizer
@@ -24,6 +25,7 @@ from isogloss.encoders.new import (
 )
 from isogloss.encoders.seq2seq import TranslationSubwords, generate, language_subword, subwords_for
 from isogloss.metrics.translation import chrf
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.tasks.translating import (
     TranslationBatch,
@@ -34,7 +36,6 @@ from isogloss.tasks.translating import (
 from isogloss.training.batching import by_length
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callbacks, Fitted, Note, fit, precision_of
-from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import scoring
 from isogloss.training.setting import TranslationSetting
 
@@ -80,14 +81,11 @@ class TranslationModelling:
     dropout: float = 0.1
     """Dropout of states."""
 
-    learning_rate: float = 1e-3
-    """Highest rate."""
-
-    warmup: float = 0.1
-    """Share of the steps with linear warm-up."""
-
-    weight_decay: float = 0.0
-    """AdamW's decay, on matrices only."""
+    updates: Updates = field(
+        default=Updates(learning_rate=1e-3, weight_decay=0.0, beta2=0.98, epsilon=1e-9, checkpoint_every=500),
+        metadata=NESTED,
+    )
+    """How weights are updated."""
 
     dev_sentences: int = 200
     """Translations of each direction, the first ones, by whose chrF the weights are chosen."""
@@ -95,11 +93,7 @@ class TranslationModelling:
     evaluations: int = 5
     """Times on the way, evenly spaced and at the end, that they are translated."""
 
-    precision: str = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
-
-    checkpoint_every: int = 500
-    """Steps between checkpoints; 0 for none."""
+    _nested = nested_fields()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
@@ -119,7 +113,7 @@ class TranslationModelling:
                     f"dim ({self.dim}), smoothing is below 1 and batch_subwords at least longest."
                 )
 
-    def train(self, setting: TranslationSetting) -> tuple[Any, Any, Fitted]:
+    def train(self, setting: TranslationSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model, its tokenizer, and the rows of the training."""
         tokenizer = self._tokenizer(setting)
         pairs = {name: _encoded(setting.bitext[name], tokenizer) for name in setting.bitext}
@@ -128,8 +122,8 @@ class TranslationModelling:
             self._shape(), tokenizer, seed=derive(setting.seed, "model"), attention=fastest_attention()
         )
         batches = _PairBatches(rows, self, derive(setting.seed, "order"), tokenizer.pad_token_id)
-        checkpoints = Checkpoints(setting.folder, self.checkpoint_every)
-        precision = precision_of(self.precision, checkpoints)
+        checkpoints = Checkpoints(setting.folder, self.updates.checkpoint_every)
+        precision = precision_of(self.updates.precision, checkpoints)
         callbacks = Callbacks(
             evaluate=partial(self._notes, model, tokenizer, setting, precision) if setting.dev else None,
             evaluate_at=tuple(
@@ -140,12 +134,11 @@ class TranslationModelling:
             what="training a translation model",
         )
         loss = partial(translation_loss, smoothing=self.smoothing)
-        fitted = fit(
-            model, batches, loss, schedule=self._schedule(precision), seed=setting.seed, callbacks=callbacks
-        )
+        updates = replace(self.updates, precision=precision)
+        fitted = fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
         return model, tokenizer, Fitted([*notes, *fitted.rows])
 
-    def _tokenizer(self, setting: TranslationSetting) -> Any:
+    def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
         """Train the vocabulary; what an interrupted run has trained already is used as it is."""
         kept = setting.folder / "tokenizer" / "tokenizer.json"
         if kept.exists():
@@ -163,9 +156,9 @@ class TranslationModelling:
         return tokenizer
 
     def _rows(
-        self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Any
+        self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Tokenizer
     ) -> tuple[list[TranslationRow], list[Note]]:
-        """Give every pair in both directions, and a note on how many pairs were left out as too long."""
+        """Return every pair in both directions, and a row on how many pairs were left out as too long."""
         rows: list[TranslationRow] = []
         notes: list[Note] = []
         for name, sides in pairs.items():
@@ -190,18 +183,8 @@ class TranslationModelling:
             dropout=self.dropout,
         )
 
-    def _schedule(self, precision: str) -> Schedule:
-        return Schedule(
-            learning_rate=self.learning_rate,
-            warmup=self.warmup,
-            weight_decay=self.weight_decay,
-            beta2=0.98,
-            epsilon=1e-9,
-            precision=precision,
-        )
-
     def _notes(
-        self, model: Any, tokenizer: Any, setting: TranslationSetting, precision: str, done: int
+        self, model: Model, tokenizer: Tokenizer, setting: TranslationSetting, precision: str, done: int
     ) -> list[Note]:
         """Translate the dev sentences greedily, both ways, and score them."""
         notes: list[Note] = []
@@ -221,19 +204,21 @@ class TranslationModelling:
 _Sides = tuple[np.ndarray, np.ndarray]
 
 
-def _prefix(tokenizer: Any, language: str) -> np.ndarray:
+def _prefix(tokenizer: Tokenizer, language: str) -> np.ndarray:
     return np.array([tokenizer.convert_tokens_to_ids(language_subword(language))], dtype=np.int32)
 
 
-def _encoded(pairs: list[Translation], tokenizer: Any) -> list[_Sides]:
-    """Give both texts of every pair as subwords, with their end."""
+def _encoded(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:
+    """Return both texts of every pair as subwords, each ending in </s>."""
     end = [tokenizer.eos_token_id]
     lines = chain.from_iterable((pair.first, pair.second) for pair in pairs)
     rows = (np.array([*ids, *end], dtype=np.int32) for ids in subwords_of(lines, tokenizer))
     return list(zip(rows, rows, strict=True))
 
 
-def _translated(model: Any, subwords: TranslationSubwords, texts: tuple[str, ...], budget: int) -> list[str]:
+def _translated(
+    model: Model, subwords: TranslationSubwords, texts: tuple[str, ...], budget: int
+) -> list[str]:
     rows = [row[: subwords.longest] for row in subwords.encode(texts)]
     written: list[list[int]] = [[] for _ in rows]
     for batch in by_length([len(row) for row in rows], budget):

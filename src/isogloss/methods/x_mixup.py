@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -23,15 +23,12 @@ from isogloss.core.run_parts import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
 from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing, save_mixup
 from isogloss.tasks.batch import Batch
-from isogloss.tasks.task import ScoredTask
+from isogloss.tasks.task import Config, Model, ScoredTask, Tokenizer
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
+from isogloss.training.fit import learn_at
 from isogloss.training.mixup_tasks import MixupTask, mixup_task
-from isogloss.training.pairs import PairedBatch, paired_batches
-from isogloss.training.pseudo_labels import untagged
+from isogloss.training.pairs import PairedBatch, paired_batches, untagged
 from isogloss.training.setting import Reads, Setting
-
-RATIO = "ratio."
-"""How the names of W and b begin in a model that mixes."""
 
 SELDOM = 0.01
 """Share of back-translated batches below which a schedule might as well not be there."""
@@ -41,7 +38,7 @@ Sampling = Literal["batch", "example"]
 
 @dataclass(frozen=True, kw_only=True)
 class XMixup:
-    """Train on source examples and their translations, which take up source states in one layer."""
+    """Train on source examples and their translations, whose states mix with the source's in one layer."""
 
     name: ClassVar[str] = "x-mixup"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
@@ -90,12 +87,12 @@ class XMixup:
         back = [f"{one}-{other}-{one}" for one, other in product(source, target)] if self.schedule else []
         return Reads(train=(*source, *there, *back), dev=source)
 
-    def check(self, task: str, config: Any) -> None:
-        """Raise ConfigError or ModelError for a task, an encoder or a layer with which it cannot be."""
+    def check(self, task: str, config: Config) -> None:
+        """Raise ConfigError or ModelError for an unsupported task, encoder or layer."""
         check_mixup(config, self._layer(mixup_task(task), config))
 
     def needs_teacher(self, task: str) -> bool:
-        """Tell whether translations of a task are labelled by a source-only model."""
+        """Return whether translations of a task are labelled by a source-only model."""
         return mixup_task(task).pseudo_labels
 
     def train(self, setting: Setting) -> Trained:
@@ -106,7 +103,7 @@ class XMixup:
         given = untagged(setting) if self.needs_teacher(setting.task.name) else setting
         return fine_tune(given, reads, prepare=self._prepare)
 
-    def _prepare(self, setting: Setting, network: Any, tokenizer: Any, train: Examples) -> Training:
+    def _prepare(self, setting: Setting, network: Model, tokenizer: Tokenizer, train: Examples) -> Training:
         kind = mixup_task(setting.task.name)
         schedule = SourceSchedule(
             k=self.decay or kind.decay, seed=derive(setting.seed, "schedule"), sampling=self.sampling
@@ -119,11 +116,12 @@ class XMixup:
             pseudo_labels=kind.pseudo_labels,
         )
         model = MixedModel(network, self._mixup(kind, network.config))
+        if model.ratio is not None:
+            learn_at(model.ratio.parameters(), self.ratio_rate or 1.0)
         return Training(
             batches=batches,
             loss=partial(self.loss, cast("ScoredTask", setting.task)),
             trained=model,
-            faster=(RATIO, 1.0 if self.ratio_rate is None else self.ratio_rate),
             warnings=(*warnings, *(schedule.warnings(len(batches)) if self.schedule else ())),
             extras=(partial(save_mixup, model.mixup),),
         )
@@ -145,12 +143,12 @@ class XMixup:
             loss = loss + self.kl * divergence(source, target)
         return loss
 
-    def _mixup(self, kind: MixupTask, config: Any) -> Mixup:
+    def _mixup(self, kind: MixupTask, config: Config) -> Mixup:
         layer = self._layer(kind, config)
         check_mixup(config, layer)
         return Mixup(layer=layer, largest=self.ratio, learned=self.learned_ratio, residual=self.residual)
 
-    def _layer(self, kind: MixupTask, config: Any) -> int:
+    def _layer(self, kind: MixupTask, config: Config) -> int:
         return self.layer or kind.layer_of(config.num_hidden_layers)
 
 
@@ -167,7 +165,7 @@ class SourceSchedule:
     sampling: Sampling
 
     def takes_real(self, step: int, count: int) -> list[bool]:
-        """Decide for each of a batch's pairs whether the real source is taken: p ≤ p*.
+        """Return for each pair of a batch whether the real source is read: p ≤ p*.
 
         One p for the whole batch, as in the paper, or one for each example.
         """
@@ -176,7 +174,7 @@ class SourceSchedule:
         return [bool(one) for one in drawn <= share_of_real(step, self.k)]
 
     def warnings(self, steps: int) -> tuple[str, ...]:
-        """Say when a training is too short for the schedule."""
+        """Warn of a training that is too short for the schedule."""
         taken = sum(not all(self.takes_real(step, 1)) for step in range(steps))
         if taken >= SELDOM * steps:
             return ()
@@ -197,9 +195,9 @@ def share_of_real(step: int, k: int) -> float:
 
 
 class MixedModel(nn.Module):
-    """A model, and what mixes in one of its layers; both are trained."""
+    """A model and the mixup of one of its layers; both are trained."""
 
-    def __init__(self, network: Any, mixup: Mixup) -> None:
+    def __init__(self, network: Model, mixup: Mixup) -> None:
         super().__init__()
         self.network, self.mixup = network, mixup
         self.ratio = mixup.ratio if mixup.learned and mixup.largest else None

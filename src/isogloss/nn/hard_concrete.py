@@ -21,7 +21,7 @@ PRECISE, MOST_STEPS = 1e-6, 60
 """How near an asked share is met, and the steps after which what is met is near enough."""
 
 ROUNDING = 1e-9
-"""What a share may be exceeded by: 1 - 0.3 is a little less than 0.7."""
+"""Tolerance of shares: 1 - 0.3 is a little less than 0.7 in floating point."""
 
 _LOW, _HIGH = STRETCH
 _SHIFT = TEMPERATURE * math.log(-_LOW / _HIGH)

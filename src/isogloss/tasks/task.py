@@ -12,12 +12,13 @@ from isogloss.core.errors import DataError, did_you_mean
 from isogloss.tasks.batch import Batch, EncodedRow
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
+    Config: TypeAlias = PretrainedConfig
     Model: TypeAlias = PreTrainedModel
     Tokenizer: TypeAlias = PreTrainedTokenizerFast
 else:  # The names under which floors above know the types of a library they do not import.
-    Model = Tokenizer = Any
+    Config = Model = Tokenizer = Any
 
 LIMIT = 128
 """Subwords per row including special ones (under-specified optimization, appendix)."""

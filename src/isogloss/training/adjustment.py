@@ -1,18 +1,19 @@
 """Adjusting an encoder with aligned sentence pairs: by training it, or by maps in closed form.
 
-The states of the encoder as it was (f⁰) are computed once for each sentence, without dropout, and kept.
+The states of the encoder before the training (f⁰) are computed once for each sentence, without dropout, and
+cached.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
+from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
 from isogloss.encoders.language_context import (
@@ -21,7 +22,8 @@ from isogloss.encoders.language_context import (
     keep_language_maps,
     language_maps_of,
 )
-from isogloss.nn.language_map import Kind, LanguageMap, Moments, language_map
+from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.aligned_batches import (
     AlignedBatch,
     CachedStates,
@@ -36,32 +38,30 @@ from isogloss.training.batching import Bucketed, by_length
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.fit import Callbacks, fit, precision_of
-from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import device, scoring
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import check_layers
 
-PairLoss = Callable[[Any, AlignedBatch], Tensor]
+PairLoss = Callable[[Model, AlignedBatch], Tensor]
 """From the model and a batch to one number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairTraining:
-    """How long and how fast an encoder is adjusted."""
+    """The optimization of an encoder on sentence pairs."""
 
     epochs: int
     batch_size: int
-    schedule: Schedule
+    updates: Updates
     dropout: bool
-    checkpoint_every: int
 
 
 @dataclass(frozen=True)
 class Adjusted:
-    """An encoder, its tokenizer, the rows its adjustment left, and what there is to warn of."""
+    """An adjusted encoder, its tokenizer, the rows of its training, and warnings."""
 
-    model: Any
-    tokenizer: Any
+    model: Model
+    tokenizer: Tokenizer
     rows: list[dict[str, Value]]
     warnings: tuple[str, ...] = ()
 
@@ -76,8 +76,8 @@ def adjust(
 ) -> Adjusted:
     """Train an encoder on aligned sentence pairs; without a step it stays as it is, to the bit.
 
-    ``kept`` says in what f⁰ is kept, None that the loss does not look at it. A batch holds one pair of
-    languages.
+    ``kept`` is the data type that f⁰ is cached in, None where the loss does not read it. A batch holds one
+    pair of languages.
     """
     tokenizer = load_tokenizer(setting.start)
     model = load_whole(setting.start, attention=fastest_attention())
@@ -85,12 +85,12 @@ def adjust(
     check_layers(model, [encoding.layer])
     check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
     pairs = encode_pairs(setting.bitext, tokenizer, encoding)
-    checkpoints = Checkpoints(setting.folder, training.checkpoint_every)
-    schedule = replace(training.schedule, precision=precision_of(training.schedule.precision, checkpoints))
+    checkpoints = Checkpoints(setting.folder, training.updates.checkpoint_every)
+    updates = replace(training.updates, precision=precision_of(training.updates.precision, checkpoints))
     before: CachedStates | None = None
     if kept and training.epochs:
         keeping = Caching(
-            folder=setting.folder, kept=kept, precision=schedule.precision, on_progress=setting.on_progress
+            folder=setting.folder, kept=kept, precision=updates.precision, on_progress=setting.on_progress
         )
         before = reference_states(model, pairs, range(len(pairs)), keeping)
     batches = Bucketed(
@@ -105,11 +105,11 @@ def adjust(
     if len(batches):
         callbacks = Callbacks(checkpoints=checkpoints, on_progress=setting.on_progress, what="adjusting")
         run = partial(_loss, loss, training.dropout)
-        rows += fit(model, batches, run, schedule=schedule, seed=setting.seed, callbacks=callbacks).rows
+        rows += fit(model, batches, run, updates=updates, seed=setting.seed, callbacks=callbacks).rows
     return Adjusted(model.eval(), tokenizer, rows, pairs.warnings())
 
 
-def refuse_mapped(model: Any, start: str) -> None:
+def refuse_mapped(model: Model, start: str) -> None:
     """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
     if language_maps_of(model) is not None:
         raise ConfigError(
@@ -118,13 +118,13 @@ def refuse_mapped(model: Any, start: str) -> None:
         )
 
 
-def _loss(loss: PairLoss, dropout: bool, model: Any, batch: AlignedBatch) -> Tensor:
+def _loss(loss: PairLoss, dropout: bool, model: Model, batch: AlignedBatch) -> Tensor:
     model.train(dropout)  # fit has switched it on.
     return loss(model, batch)
 
 
 def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding, precision: str) -> Adjusted:
-    """Leave an encoder as it is, to the bit, and let it carry the maps that ``language_maps`` finds."""
+    """Attach the maps that ``language_maps`` finds to an encoder; its weights stay the same to the bit."""
     tokenizer, model = load_tokenizer(setting.start), load_whole(setting.start)
     refuse_mapped(model, setting.start)
     check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
@@ -133,7 +133,7 @@ def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding,
     return Adjusted(model, tokenizer, list(pairs.rows), pairs.warnings())
 
 
-def language_maps(model: Any, pairs: AlignedPairs, kind: Kind, *, precision: str = "auto") -> LanguageMaps:
+def language_maps(model: Model, pairs: AlignedPairs, kind: Kind, *, precision: str = "auto") -> LanguageMaps:
     """Find the map of each target language onto the source, from the last states of what is matched.
 
     All pairs of languages (en-es, en-ru) have one source. ConfigError when they do not, DataError when a pair
@@ -154,7 +154,7 @@ def language_maps(model: Any, pairs: AlignedPairs, kind: Kind, *, precision: str
     return LanguageMaps(sources.pop(), maps)
 
 
-def _map(model: Any, pairs: AlignedPairs, languages: str, rows: range, kind: Kind) -> LanguageMap:
+def _map(model: Model, pairs: AlignedPairs, languages: str, rows: range, kind: Kind) -> LanguageMap:
     moments = Moments(model.config.hidden_size)
     where = next(model.parameters()).device
     for group in by_length([pairs.length(row) for row in rows], BUDGET):

@@ -20,8 +20,9 @@ from torch.nn.functional import embedding_bag
 
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
-from isogloss.nn.closeness import Form, squared_distance
+from isogloss.nn.distance import Form, squared_distance
 from isogloss.tasks.batch import forward
+from isogloss.tasks.task import Model
 from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
 from isogloss.training.batching import by_length
 from isogloss.training.evaluation import BUDGET
@@ -32,7 +33,7 @@ CALL = 128
 
 
 CacheType = Literal["float16", "float32"]
-"""In what states are kept: float16 takes half the disk and changes the fourth digit."""
+"""Data type of cached states: float16 takes half the disk and changes the fourth digit."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class CachedStates:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Sentences that go through the encoder together, padded to the longest."""
+    """Sentences of one forward pass, padded to the longest."""
 
     subwords: Tensor
     """[sentence subword], integer."""
@@ -105,18 +106,18 @@ class AlignedBatch:
 
     passes: tuple[Pass, ...]
     source: Items
-    """What is aligned, in the source …"""
+    """Aligned items of the source …"""
     target: Items
-    """… and in the target, in the same order."""
+    """… and of the target, in the same order."""
     anchored: Items
-    """What is anchored, in the source."""
+    """Anchored items of the source."""
     before: Tensor
-    """[item dim]: the states of what is anchored, as they were; no rows where they are not kept."""
+    """[item dim]: f⁰, the anchored items' states before the training; no rows where they are not cached."""
     kinds: Tensor
     """[item 2], integer: the texts of what is aligned; equal numbers are equal texts."""
 
     def same(self) -> Bool[Tensor, "item item"]:
-        """Tell which of the items that are aligned are equal texts in either language."""
+        """Return which aligned items are equal texts in either language."""
         each = self.kinds.unsqueeze(1) == self.kinds.unsqueeze(0)
         return each.any(dim=2)
 
@@ -133,7 +134,7 @@ class AlignedBatch:
 
 
 def collate_pairs(rows: Sequence[AlignedRow], kept: CachedStates | None, *, padding: int) -> AlignedBatch:
-    """Put sentence pairs together; ``padding`` is the subword sentences are padded with."""
+    """Collate sentence pairs; ``padding`` is the number of the padding subword."""
     sentences = [*(row.source for row in rows), *(row.target for row in rows)]
     languages = [row.languages[side] for side in (0, 1) for row in rows]
     passes, begins = _passes(sentences, languages, padding=padding)
@@ -148,7 +149,7 @@ def collate_pairs(rows: Sequence[AlignedRow], kept: CachedStates | None, *, padd
     )
 
 
-def states_of(model: Any, passes: Sequence[Pass], *, layer: int) -> Float[Tensor, "place dim"]:
+def states_of(model: Model, passes: Sequence[Pass], *, layer: int) -> Float[Tensor, "place dim"]:
     """Return the states of all passes in one layer, padding included; at least in float32.
 
     Layer 0 is the embeddings, -1 the last.
@@ -168,7 +169,7 @@ class AlignmentTerms(NamedTuple):
     anchored: Tensor
 
 
-def alignment_terms(model: Any, batch: AlignedBatch, *, layer: int, form: Form) -> AlignmentTerms:
+def alignment_terms(model: Model, batch: AlignedBatch, *, layer: int, form: Form) -> AlignmentTerms:
     """Return Σ‖f(s)−f(t)‖² over aligned pairs and Σ‖f(s)−f⁰(s)‖² over all source words (Eq. 1)."""
     f = states_of(model, batch.passes, layer=layer)
     return AlignmentTerms(
@@ -177,8 +178,8 @@ def alignment_terms(model: Any, batch: AlignedBatch, *, layer: int, form: Form) 
     )
 
 
-def anchored_states(model: Any, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:
-    """Return [item dim] the states of what is anchored in some rows, by the model as it is."""
+def anchored_states(model: Model, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:
+    """Return [item dim] the states of the anchored items of some rows."""
     device = next(model.parameters()).device
     sentences, languages = [row.source for row in rows], [row.languages[0] for row in rows]
     passes, begins = _passes(sentences, languages, padding=padding)
@@ -189,7 +190,7 @@ def anchored_states(model: Any, rows: Sequence[AlignedRow], *, layer: int, paddi
 def _passes(
     sentences: Sequence[np.ndarray], languages: Sequence[str], *, padding: int
 ) -> tuple[tuple[Pass, ...], np.ndarray]:
-    """Return the passes, and for each sentence the place of its first subword among all states."""
+    """Return the passes, and the index of each sentence's first subword among all states."""
     lengths = [len(sentence) for sentence in sentences]
     # A GPU takes everything at once; a CPU pays for padding more than for another pass.
     wasted = None if torch.cuda.is_available() else CALL
@@ -214,7 +215,7 @@ def _passes(
 
 
 def _items(spans: Sequence[np.ndarray], begins: np.ndarray) -> Items:
-    """Turn each sentence's spans [item 2] into places among all states."""
+    """Turn each sentence's spans [item 2] into indices of all states."""
     moved = np.concatenate([one + begin for one, begin in zip(spans, begins, strict=True)])
     sizes = moved[:, 1] - moved[:, 0]
     starts = np.cumsum(sizes) - sizes
@@ -232,10 +233,10 @@ def cache_states(
     dim: int,
     kept: CacheType,
 ) -> CachedStates:
-    """Compute the states [item dim] of each group of rows and keep them in a file.
+    """Cache the states [item dim] of each group of rows in a file.
 
-    ``counts`` says for every row, kept or not, how many states it has. The file is there whole or not at
-    all, and one that is there, from before an interruption, is used as it is.
+    ``counts`` is the number of states of every row, cached or not. The file is written whole or not at all;
+    one from before an interruption is used as it is.
     """
     order = np.array([row for group in groups for row in group], dtype=np.int64)
     ends = np.cumsum(counts[order])
@@ -263,12 +264,12 @@ def _write(path: Path, states: Iterable[Tensor], dtype: np.dtype[Any]) -> None:
 
 
 STATES = "states.bin"
-"""The file of kept states in a run's folder."""
+"""The file of cached states in a run's folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caching:
-    """Where and how states are kept, and the precision they are computed in."""
+    """Where and in which type states are cached, and the precision they are computed in."""
 
     folder: Path
     kept: CacheType
@@ -276,8 +277,8 @@ class Caching:
     on_progress: OnProgress = no_progress
 
 
-def reference_states(model: Any, pairs: AlignedPairs, rows: Sequence[int], how: Caching) -> CachedStates:
-    """Compute the states of what is anchored in some rows, without dropout; the model goes to its device."""
+def reference_states(model: Model, pairs: AlignedPairs, rows: Sequence[int], how: Caching) -> CachedStates:
+    """Cache the states of the anchored items of some rows, without dropout; moves the model to its device."""
     lengths = [pairs.source.size(row) for row in rows]
     groups = [[rows[place] for place in group] for group in by_length(lengths, BUDGET)]
     done = 0

@@ -17,6 +17,7 @@ from isogloss.core.records import Value
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import pair_words
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
+from isogloss.tasks.task import Tokenizer
 
 Word = Literal["average", "first", "last", "subwords"]
 """What represents a word: the average of its subwords, one of them, or each for itself."""
@@ -90,7 +91,7 @@ class Ragged:
 
 @dataclass(frozen=True)
 class AlignedPairs:
-    """All sentence pairs, encoded; row i is made when it is asked for."""
+    """All sentence pairs, encoded; row i is built on access."""
 
     layer: int
     """Layer whose states are read."""
@@ -104,7 +105,7 @@ class AlignedPairs:
     groups: dict[str, range] = field(default_factory=dict)
     """Rows of each pair of languages."""
     rows: list[dict[str, Value]] = field(default_factory=list)
-    """What was read of each pair of languages, and what was left out."""
+    """A row for each pair of languages: pairs read and left out."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -136,7 +137,7 @@ class AlignedPairs:
         return np.diff(np.frombuffer(self.anchored.starts, dtype=np.int64)) // 2
 
     def warnings(self) -> tuple[str, ...]:
-        """Say where pairs were left out."""
+        """Warn of pairs that were left out."""
         return tuple(
             f"{row['pair']}: {row['left_out']} of {row['translations']} sentence pairs were left out: "
             f"empty, or too long (more words than longest, or more subwords than the encoder has positions)."
@@ -146,7 +147,7 @@ class AlignedPairs:
 
 
 def encode_pairs(
-    bitext: Mapping[str, Sequence[Translation]], tokenizer: Any, how: PairEncoding
+    bitext: Mapping[str, Sequence[Translation]], tokenizer: Tokenizer, how: PairEncoding
 ) -> AlignedPairs:
     """Encode the translations of every pair of languages; the source language is the first.
 
@@ -185,7 +186,7 @@ Splits = tuple[SplitWords, SplitWords]
 class _Encoder:
     """Turns translations into rows, one after the other."""
 
-    def __init__(self, how: PairEncoding, tokenizer: Any) -> None:
+    def __init__(self, how: PairEncoding, tokenizer: Tokenizer) -> None:
         self.how, self.special = how, special_subwords(tokenizer)
         self.limit = tokenizer.model_max_length
         self.pairs = AlignedPairs(how.layer, tokenizer.pad_token_id)

@@ -1,13 +1,14 @@
 """Batches as a sequence: batch i is a function of (seed, i), so any step can be made without the ones before.
 
-That is what makes resuming exact: a training that goes on at step 500 asks for batch 500.
+That makes resuming exact: a training that resumes at step 500 reads batch 500.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+import torch
 
 from isogloss.core.seeds import derive
 
@@ -20,7 +21,7 @@ Made = TypeVar("Made", covariant=True)
 
 @runtime_checkable
 class Batches(Protocol[Made]):
-    """What ``fit`` takes: a length, and for each step a batch that can be moved to a device (``to``)."""
+    """The batches of a training: a length, and for each step a batch, which ``to`` moves to a device."""
 
     def __len__(self) -> int: ...
 
@@ -28,17 +29,26 @@ class Batches(Protocol[Made]):
 
 
 @runtime_checkable
-class Divisible(Protocol):
-    """A batch that can be computed part by part."""
+class Movable(Protocol):
+    """A batch, which moves to a device."""
 
-    def parts(self, count: int) -> Sequence[tuple[Any, float]]:
-        """Cut into at most so many batches, each with its share of the whole loss; shares add up to 1."""
+    def to(self, device: torch.device, /) -> "Movable":
+        """Return it on a device."""
+        ...
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A batch that can be computed in parts."""
+
+    def parts(self, count: int) -> Sequence[tuple[Movable, float]]:
+        """Split into at most ``count`` batches, each with its share of the loss; shares sum to 1."""
         ...
 
 
 @runtime_checkable
 class Epochs(Batches[Made], Protocol[Made]):
-    """Batches that come back in every epoch."""
+    """Batches that repeat in every epoch."""
 
     @property
     def steps_per_epoch(self) -> int:
@@ -50,9 +60,9 @@ class Epochs(Batches[Made], Protocol[Made]):
 class Bucketed(Generic[Item, Made]):
     """Batches of rows of similar length, every row once an epoch, each batch from one group.
 
-    ``groups`` are the rows by language (or pair of languages), since a batch holds one; ``length`` tells a
-    row's length; ``size`` is the number of rows a batch; ``make`` is given the rows of a batch, their
-    language and the step.
+    ``groups`` are the rows by language (or pair of languages), since a batch holds one; ``length`` returns a
+    row's length; ``size`` is the number of rows in a batch; ``make`` collates rows, given their language and
+    the step.
     """
 
     groups: Mapping[str, Sequence[Item]]
@@ -97,7 +107,7 @@ class Bucketed(Generic[Item, Made]):
 
 
 def by_length(lengths: Sequence[int], budget: int, *, padding: int | None = None) -> list[list[int]]:
-    """Cut rows, sorted by length, into batches of at most ``budget`` subwords with at most ``padding`` in it.
+    """Split rows, sorted by length, into batches of at most ``budget`` subwords and ``padding`` among them.
 
     For evaluation, where order does not matter; a row longer than the budget is a batch of its own. Without
     ``padding`` the budget alone decides.

@@ -1,7 +1,7 @@
-"""Checkpoints: everything a training needs to go on to the very same result, as safetensors and JSON.
+"""Checkpoints: everything that resuming a training exactly takes, as safetensors and JSON.
 
-A checkpoint is written under a temporary name and renamed, and only then the one before it is removed:
-whenever the process dies, one whole checkpoint (or none, before the first) is there.
+A checkpoint is written under a temporary name and renamed, and only then is the one before it removed:
+whenever the process dies, one whole checkpoint (or none, before the first) exists.
 """
 
 import json
@@ -28,12 +28,16 @@ _MODEL, _OPTIMIZER, _BEST, _STATE = (
 )
 
 
+Notes = dict[str, Any]
+"""Plain data, as JSON reads it."""
+
+
 @dataclass(frozen=True)
 class State:
-    """Where a training is: the next step, the best weights so far, and what was noted on the way."""
+    """The state of a training: the next step, the best weights so far, and its notes."""
 
     step: int
-    notes: dict[str, Any]
+    notes: Notes
     best: dict[str, Tensor] | None
 
 
@@ -45,7 +49,7 @@ class Checkpoints:
     every: int
 
     def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State) -> None:
-        """Write a whole checkpoint, then remove the one before."""
+        """Write a checkpoint, then remove the one before it."""
         final = self.folder / f"checkpoint-{state.step:09d}"
         temporary = self.folder / f".{final.name}.tmp"
         try:
@@ -68,7 +72,7 @@ class Checkpoints:
                 shutil.rmtree(old, ignore_errors=True)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
-        """Put the last checkpoint's weights and moments back and return where it was; None without one."""
+        """Restore weights and moments from the last checkpoint and return its state; None without one."""
         found = self._all()
         if not found:
             return None
@@ -83,13 +87,13 @@ class Checkpoints:
         _restore(optimizer, moments)
         return State(body["step"], body["notes"], best)
 
-    def notes(self) -> dict[str, Any] | None:
-        """Return what the last checkpoint notes, without its weights; None without one."""
+    def notes(self) -> Notes | None:
+        """Return the notes of the last checkpoint; None without one."""
         found = self._all()
         if not found:
             return None
         with _undamaged(found[-1]):
-            notes: dict[str, Any] = _state(found[-1])["notes"]
+            notes: Notes = _state(found[-1])["notes"]
         return notes
 
     def _all(self) -> list[Path]:
@@ -98,7 +102,7 @@ class Checkpoints:
 
 @contextmanager
 def _undamaged(checkpoint: Path) -> Iterator[None]:
-    """Say what to do with a checkpoint that cannot be read (a machine that lost power, a copy cut short)."""
+    """Raise StorageError for a checkpoint that cannot be read (power loss, truncated copy)."""
     try:
         yield
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
@@ -108,13 +112,13 @@ def _undamaged(checkpoint: Path) -> Iterator[None]:
         ) from error
 
 
-def _state(checkpoint: Path) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
+def _state(checkpoint: Path) -> Notes:
+    body: Notes = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
     return body
 
 
 def _own(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Detach tensors and lay each out without gaps, as safetensors demands."""
+    """Detach tensors and make each contiguous, as safetensors requires."""
     return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
 
 

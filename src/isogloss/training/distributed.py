@@ -19,7 +19,7 @@ PATIENCE = timedelta(days=1)
 
 
 def own_device() -> torch.device:
-    """Return what this process computes on: a GPU of its own where there are some."""
+    """Return this process's device: a GPU of its own where the machine has several."""
     found: torch.device = _state().device
     return found
 
@@ -35,7 +35,7 @@ def rank() -> int:
 
 
 def is_main_process() -> bool:
-    """Tell whether this is the one that writes files and tells of progress."""
+    """Return whether this process writes files and reports progress."""
     return rank() == 0
 
 
@@ -60,14 +60,14 @@ def all_reduced(values: Tensor) -> Tensor:
 
 
 def broadcast_weights(model: nn.Module) -> None:
-    """Give every process the first one's weights."""
+    """Broadcast the main process's weights to all."""
     if world_size() > 1:
         for weight in model.parameters():
             torch.distributed.broadcast(weight.detach(), 0)
 
 
 def all_reduce_gradients(model: nn.Module) -> None:
-    """Give every process the sum of all gradients; what got none anywhere keeps none."""
+    """Sum gradients over all processes; parameters without a gradient anywhere keep none."""
     if world_size() == 1:
         return
     weights = [weight for weight in model.parameters() if weight.requires_grad]
@@ -80,5 +80,5 @@ def all_reduce_gradients(model: nn.Module) -> None:
 
 
 def _state() -> PartialState:
-    # Without being told so, Accelerate finds no second process where there is nothing but processors.
+    # On a machine without GPUs Accelerate detects no second process by itself.
     return PartialState(cpu=not torch.accelerator.is_available(), timeout=PATIENCE)

@@ -1,24 +1,31 @@
-"""Scoring models on data that was encoded once: examples alone, or beside their translations.
+"""Scoring models on data that was encoded once, however the inputs come.
 
-X-Mixup, Section 4.3: a model that mixes reads each input beside its translation into the source language. In
-classification the probabilities of both sides are averaged; in tagging and span QA the target side counts,
-which has taken up the source's in the layer that mixes. An input without a translation runs alone, unmixed.
+Inputs of a target language come as they are, translated into the source language (translate-test: XTREME,
+X-Mixup's baseline), or with a part in the source language (cross-lingual adjustment, Section 4). X-Mixup,
+Section 4.3, reads each input beside its translation into the source language: in classification the
+probabilities of both sides are averaged; in tagging and span QA the target side counts, which has taken up
+the source's in the layer that mixes. An input without a translation runs alone, unmixed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.languages import BOTH
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
+from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.mixup import MixingTrace, Mixup, mixing
 from isogloss.tasks import Task, all_measures
 from isogloss.tasks.batch import Batch, EncodedRow, collate
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.batching import by_length
 from isogloss.training.mixup_tasks import mixup_task
 from isogloss.training.precision import release_memory, scoring
@@ -35,7 +42,7 @@ class ScoredBatch(NamedTuple):
 
     numbers: list[int]
     batch: Batch
-    """The rows; before them, where there are some, as many translations."""
+    """The rows; preceded by as many translations where rows are paired."""
     before: int = 0
     """Places of the translations that are scored; 0 without translations."""
 
@@ -49,7 +56,7 @@ class Evaluation:
     rows: Sequence[EncodedRow]
     batches: Sequence[ScoredBatch]
     gold: list[Any]
-    """What is right, example by example."""
+    """The gold label of each example."""
     precision: str = "auto"
     baseline: float | None = None
     """Score of always saying the commonest label of the training data."""
@@ -60,26 +67,26 @@ class Evaluation:
     averaged: bool = False
     """Whether both sides answer, or the examples alone."""
     warnings: tuple[str, ...] = ()
-    """What to tell of examples without a translation."""
+    """A warning of examples without a translation."""
 
     @property
     def metric(self) -> str:
         """Name of the task's metric."""
         return self.task.metric
 
-    def score(self, model: Any) -> float:
+    def score(self, model: Model) -> float:
         """Return the task's metric for a model."""
         return self.task.score(self.gold, self.predict(model))
 
-    def measures(self, model: Any) -> dict[str, float]:
-        """Return the task's metric, first, and what the field reports beside it."""
+    def measures(self, model: Model) -> dict[str, float]:
+        """Return the task's metric first, then its secondary metrics."""
         return all_measures(self.task, self.gold, self.predict(model))
 
-    def predict(self, model: Any) -> list[Any]:
+    def predict(self, model: Model) -> list[Any]:
         """Return what a model predicts for each example, in their order."""
         return self.task.decode(self.examples, self.rows, self.scores(model))
 
-    def scores(self, model: Any) -> list[Tensor]:
+    def scores(self, model: Model) -> list[Tensor]:
         """Return the raw scores [label class] of each row, in their order, in float32 on the CPU.
 
         Where both sides answer they are logarithms of mean probabilities.
@@ -94,7 +101,7 @@ class Evaluation:
                 found[number] = part
         return found
 
-    def ratios(self, model: Any) -> Float[Tensor, " example"]:
+    def ratios(self, model: Model) -> Float[Tensor, " example"]:
         """Return λ of each example, the mean over its rows; nan for one without a translation.
 
         All 0 where nothing is mixed.
@@ -108,7 +115,7 @@ class Evaluation:
         return torch.tensor([sum(each) / len(each) if each else float("nan") for each in found])
 
     def _passes(
-        self, model: Any, batches: Sequence[ScoredBatch]
+        self, model: Model, batches: Sequence[ScoredBatch]
     ) -> Iterator[tuple[ScoredBatch, Tensor, MixingTrace]]:
         """Run a model on batches; give each with its scores and what the layer that mixes noted."""
         model.eval()
@@ -122,7 +129,7 @@ class Evaluation:
 
 
 def mixing_translations(
-    model: Any, mixup: Mixup, each: ScoredBatch, batch: Batch
+    model: Model, mixup: Mixup, each: ScoredBatch, batch: Batch
 ) -> AbstractContextManager[MixingTrace]:
     """Let a model mix while it runs on a batch, on its device; nothing is mixed without translations."""
     if not each.before:
@@ -141,7 +148,7 @@ def mean_probabilities(
 def evaluation(
     task: Task,
     examples: Sequence[Example],
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     optimization: Optimization,
     *,
     baseline: float | None = None,
@@ -157,7 +164,7 @@ def evaluation(
         rows=rows,
         batches=scored_batches(rows, {}, padding=tokenizer.pad_token_id, languages=("", language)),
         gold=task.gold(examples),
-        precision=optimization.precision,
+        precision=optimization.updates.precision,
         baseline=baseline,
         language=language,
     )
@@ -171,13 +178,13 @@ def in_batches(lengths: Sequence[int], budget: int | None = None) -> list[list[i
 def beside_translations(
     own: Evaluation,
     translations: Sequence[Example],
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     optimization: Optimization,
     *,
     mixup: Mixup,
     source: str = "",
 ) -> Evaluation:
-    """Put examples that are ready to be scored beside their translations into the source language.
+    """Pair prepared examples with their translations into the source language.
 
     Translations are found by the examples' ids, and their labels are not looked at. A long example has
     several rows; each runs beside the row of the translation at the same point of the text. ``source`` is
@@ -199,7 +206,7 @@ def beside_translations(
     )
 
 
-def _limit(task: Task, tokenizer: Any, optimization: Optimization) -> int:
+def _limit(task: Task, tokenizer: Tokenizer, optimization: Optimization) -> int:
     limit: int = tokenizer.model_max_length if task.scored_whole else optimization.limit
     return limit
 
@@ -283,3 +290,61 @@ def _warnings(alone: int, count: int) -> tuple[str, ...]:
         f"{alone} of {count} examples have no translation into the source language and are predicted "
         f"unmixed. Translate them for what X-Mixup was trained for.",
     )
+
+
+ORIGINAL_INPUTS = ""
+TRANSLATED = "translated"
+PAIRED = "paired"
+"""Each input beside its translation into the source language, for models that mix the two (X-Mixup)."""
+
+Mix = Callable[[Any, Any], Sequence[Example]]
+"""From the examples of the target and of the source language."""
+
+MIXED: Mapping[str, Mix] = {
+    "mixed": partial(mixed_pairs, side="random"),
+    "mixed-first": partial(mixed_pairs, side="first"),
+    "mixed-second": partial(mixed_pairs, side="second"),
+    "mixed-question": partial(mixed_questions, part="question"),
+    "mixed-passage": partial(mixed_questions, part="passage"),
+}
+"""What is in the source language: one text of a pair (at random, by the id), or one part of a question."""
+
+TASKS = {
+    name: ("qa",) if name in ("mixed-question", "mixed-passage") else ("nli", "paraphrase") for name in MIXED
+}
+"""Tasks whose examples have these parts."""
+
+Read = Callable[[str], list[Example]]
+
+
+def check_inputs(inputs: str, task: str, where: str) -> None:
+    """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
+    if inputs not in (ORIGINAL_INPUTS, TRANSLATED, PAIRED, *MIXED):
+        raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, PAIRED, *MIXED))
+    if task not in TASKS.get(inputs, (task,)):
+        fitting = [TRANSLATED, *(name for name, tasks in TASKS.items() if task in tasks)]
+        raise ConfigError(
+            f"{where}: {inputs!r} is for {' and '.join(TASKS[inputs])}, not for {task}. "
+            f"Choose {' or '.join(fitting)}, or leave it out."
+        )
+
+
+def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the languages (or pairs) whose examples make up a language's inputs; the source's are plain."""
+    if inputs == ORIGINAL_INPUTS or language in source or not source:
+        return (language,)
+    translation = f"{language}-{source[0]}"
+    if inputs == PAIRED:
+        return language, translation
+    return (translation,) if inputs == TRANSLATED else (language, source[0])
+
+
+def language_read(inputs: str, language: str, source: tuple[str, ...]) -> str:
+    """Return the language (or pair) that a model reads: both, joined by +, where an example has both."""
+    return BOTH.join(codes_read(inputs, language, source))
+
+
+def examples_of(inputs: str, language: str, source: tuple[str, ...], read: Read) -> list[Example]:
+    """Return a language's examples with their inputs as asked; DataError where a test set is not parallel."""
+    own, *others = (read(code) for code in codes_read(inputs, language, source))
+    return list(MIXED[inputs](own, others[0])) if others else own

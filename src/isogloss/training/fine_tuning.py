@@ -13,19 +13,19 @@ import torch
 from torch import nn
 
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import with_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
-from isogloss.training.batching import Batches, Bucketed, Epochs
+from isogloss.tasks.task import Model, Tokenizer
+from isogloss.training.batching import Batches, Bucketed, Epochs, Movable
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
-from isogloss.training.optimizer import Schedule
-from isogloss.training.pseudo_labels import encode_all
+from isogloss.training.pairs import encode_all
 from isogloss.training.setting import AuxiliaryTerm, Reads, Setting
 
 ABOVE_CHANCE = 0.01
@@ -35,15 +35,15 @@ Examples = dict[str, list[Example]]
 """Training examples by language, or pair of languages."""
 
 Extra = Callable[[Path], None]
-"""Writes files of a method's own into a model's folder, beside an ordinary model."""
+"""Writes a method's own files into the folder of a model."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, its tokenizer, the rows its training left, and what there is to warn of."""
+    """A trained model, its tokenizer, the rows of its training, and warnings."""
 
-    model: Any
-    tokenizer: Any
+    model: Model
+    tokenizer: Tokenizer
     rows: list[dict[str, Value]]
     warnings: tuple[str, ...] = ()
     extras: tuple[Extra, ...] = ()
@@ -51,20 +51,18 @@ class Trained:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What is trained on, and how."""
+    """The batches and the loss of a training."""
 
     batches: Epochs[Any]
     loss: Loss
-    """From what is trained and a batch to one number."""
+    """From the trained module and a batch to one number."""
     trained: nn.Module | None = None
-    """What is trained where it is more than the model: a module that holds it."""
-    faster: tuple[str, float] = ("", 1.0)
-    """How the names of parameters begin that learn at so many times the rate, and how many; "" is none."""
+    """The trained module where it is more than the model: one that contains it."""
     warnings: tuple[str, ...] = ()
     extras: tuple[Extra, ...] = ()
 
 
-Prepare = Callable[[Setting, Any, Any, Examples], Training]
+Prepare = Callable[[Setting, Model, Tokenizer, Examples], Training]
 """From the setting, the model before its first step, its tokenizer and the training examples."""
 
 
@@ -86,8 +84,8 @@ def with_auxiliary(
 class _Two:
     """A batch of each."""
 
-    first: Any
-    second: Any
+    first: Movable
+    second: Movable
 
     def to(self, device: torch.device) -> "_Two":
         """Return both on a device."""
@@ -96,7 +94,7 @@ class _Two:
 
 @dataclass(frozen=True)
 class _SideBySide:
-    """Batches of both, as long as there are first ones."""
+    """Batches of both, as many as of the first."""
 
     first: Batches[Any]
     second: Batches[Any]
@@ -109,9 +107,9 @@ class _SideBySide:
 
 
 def examples_alone(
-    setting: Setting, _model: Any, tokenizer: Any, train: Examples, *, pseudo: bool = False
+    setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples, *, pseudo: bool = False
 ) -> Training:
-    """Train on the task's own loss, one language a batch; ``pseudo``: the teacher labels translations."""
+    """Train on the task's loss, one language a batch; with ``pseudo`` the teacher labels translations."""
     padding = tokenizer.pad_token_id
     batches = Bucketed(
         groups=encode_all(setting, tokenizer, train, pseudo=pseudo),
@@ -125,7 +123,7 @@ def examples_alone(
 
 
 def few_examples(setting: Setting, count: int, *, draw: int, per: Per) -> Setting:
-    """Return a setting in which each language has so many training examples, chosen by the seed ``draw``."""
+    """Return a setting with ``count`` training examples of each language, sampled by the seed ``draw``."""
 
     def chosen(language: str) -> list[Example]:
         examples = setting.train(language)
@@ -145,9 +143,9 @@ def fine_tune(
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
-    model to go on from brings its own. ``conflict`` watches the languages' gradients.
+    model to continue from has its own head. ``conflict`` measures the languages' gradients on the way.
     """
-    checkpoints = Checkpoints(setting.folder, setting.optimization.checkpoint_every)
+    checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
     setting = _with_resolved_precision(setting, checkpoints)
     tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
@@ -164,12 +162,12 @@ def fine_tune(
         on_progress=setting.on_progress,
         what=f"fine-tuning on {'+'.join(reads.train)}",
     )
-    schedule = replace(schedule_of(setting.optimization), faster=training.faster)
+    updates = setting.optimization.updates
     auxiliary = setting.auxiliary
     term = auxiliary.prepare(setting, model, tokenizer, len(batches)) if auxiliary else None
     every, whole = with_auxiliary(batches, loss, term)
     fitted = fit(
-        training.trained or model, every, whole, schedule=schedule, seed=setting.seed, callbacks=callbacks
+        training.trained or model, every, whole, updates=updates, seed=setting.seed, callbacks=callbacks
     )
     rows = [*mark_chosen(fitted.rows), *(term.rows if term else ())]
     warnings = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
@@ -177,41 +175,29 @@ def fine_tune(
 
 
 def _conflict_callback(
-    conflict: Conflict, setting: Setting, model: Any, tokenizer: Any, batches: Epochs[Any]
+    conflict: Conflict, setting: Setting, model: Model, tokenizer: Tokenizer, batches: Epochs[Any]
 ) -> Callback:
-    """Return what watches gradient conflict, on the examples that are trained on."""
+    """Return the callback that measures gradient conflict on the training examples."""
     if not isinstance(batches, Bucketed):
         raise TypeError("gradient conflict is watched where each batch holds one language")
-    padding, precision = tokenizer.pad_token_id, setting.optimization.precision
+    padding, precision = tokenizer.pad_token_id, setting.optimization.updates.precision
     pool = example_pool(model, batches.groups, setting.task, padding=padding, precision=precision)
     return conflict_callback(conflict, model, pool, seed=setting.seed)
 
 
 def _with_resolved_precision(setting: Setting, checkpoints: Checkpoints) -> Setting:
-    """Decide the precision once, so that the model is trained and selected in the same."""
-    precision = precision_of(setting.optimization.precision, checkpoints)
-    return replace(setting, optimization=replace(setting.optimization, precision=precision))
-
-
-def schedule_of(optimization: Optimization) -> Schedule:
-    """Say how weights are updated, from a run's fields."""
-    return Schedule(
-        learning_rate=optimization.learning_rate,
-        warmup=optimization.warmup,
-        weight_decay=optimization.weight_decay,
-        beta2=optimization.beta2,
-        clip=optimization.clip,
-        precision=optimization.precision,
-    )
+    """Resolve the precision once, so that the model is trained and selected in the same."""
+    precision = precision_of(setting.optimization.updates.precision, checkpoints)
+    return replace(setting, optimization=with_fields(setting.optimization, precision=precision))
 
 
 class Selection:
-    """Dev data, scored after each epoch beside what always saying the commonest label would score."""
+    """Selection of the epoch on dev data, with the score of the majority label as baseline."""
 
     def __init__(
         self,
         setting: Setting,
-        tokenizer: Any,
+        tokenizer: Tokenizer,
         train: dict[str, list[Example]],
         languages: tuple[str, ...],
         *,
@@ -227,7 +213,7 @@ class Selection:
                 setting.task, dev, tokenizer, setting.optimization, baseline=baseline, language=language
             )
 
-    def notes(self, model: Any, done: int) -> list[Note]:
+    def notes(self, model: Model, done: int) -> list[Note]:
         """Score the model in every language."""
         epoch = done // self.steps_per_epoch
         return [
@@ -243,7 +229,7 @@ class Selection:
         ]
 
     def warnings(self, rows: list[dict[str, Value]]) -> tuple[str, ...]:
-        """Say in which training languages nothing was learned."""
+        """Warn of languages on which nothing was learned."""
         found = []
         for language, one in self.evaluations.items():
             best = max(

@@ -1,11 +1,12 @@
 """The one training loop: everything that trains in isogloss calls ``fit`` with its own batches and loss.
 
-Every step draws its randomness (dropout) from (seed, step) alone, so a training that was interrupted and
-goes on from a checkpoint makes the very weights of one that was not.
+AdamW with linear warm-up and linear decay, decay on matrices only. Every step draws its randomness (dropout)
+from (seed, step) alone, so a training resumed from a checkpoint yields the weights of one that was never
+interrupted, to the bit.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,9 +17,10 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
+from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
-from isogloss.training.batching import Batches, Divisible
+from isogloss.training.batching import Batches, Divisible, Movable
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.distributed import (
     all_reduce_gradients,
@@ -29,7 +31,6 @@ from isogloss.training.distributed import (
     rank,
     world_size,
 )
-from isogloss.training.optimizer import Schedule, adamw, linear_rate, set_rate
 from isogloss.training.precision import autocast, device, release_memory, resolved_precision
 
 LOOK_EVERY = 20
@@ -43,17 +44,17 @@ Loss = Callable[[Any, Any], Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Callback:
-    """Records rows every so many steps; it never affects which weights are selected."""
+    """Records rows every ``every`` steps; never affects which weights are selected."""
 
     rows: Callable[[int], list[Note]]
-    """Called with the number of finished steps; what it returns joins the training's rows."""
+    """Called with the number of finished steps; its rows join those of the training."""
     every: int
-    """Steps between two calls; there is one more after the last step."""
+    """Steps between two calls; it is also called after the last step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Callbacks:
-    """What happens between updates: selection on dev data, further rows, checkpoints, progress."""
+    """The callbacks of a training: selection on dev data, further rows, checkpoints, progress."""
 
     evaluate: Callable[[int], list[Note]] | None = None
     """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
@@ -67,7 +68,7 @@ class Callbacks:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a training leaves beside the weights: its rows (losses, dev scores)."""
+    """The rows of a training: losses, dev scores."""
 
     rows: list[Note] = field(default_factory=list)
 
@@ -77,31 +78,31 @@ def fit(
     batches: Batches[Made],
     loss: Loss,
     *,
-    schedule: Schedule,
+    updates: Updates,
     seed: int,
     callbacks: Callbacks | None = None,
 ) -> Fitted:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
 
-    With ``schedule.accumulation``, or in several processes, a batch is computed in parts (``Divisible``): the
+    With ``updates.accumulation``, or in several processes, a batch is computed in parts (``Divisible``): the
     same update within rounding.
 
     Raises DivergedError, with the step, when the loss is no longer a finite number.
     """
-    return _Fit(model, batches, loss, schedule=schedule, seed=seed, callbacks=callbacks or Callbacks()).run()
+    return _Fit(model, batches, loss, updates=updates, seed=seed, callbacks=callbacks or Callbacks()).run()
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What is computed at once: a batch or a part of one, the seed of its dropout, its share of the loss."""
+    """A batch or a part of one, the seed of its dropout, and its share of the loss."""
 
-    batch: Any
+    batch: Movable
     seed: int
     share: float = 1.0
 
 
 class _Fit:
-    """One training under way; ``run`` is ``fit``."""
+    """The state of one training; ``run`` is ``fit``."""
 
     def __init__(
         self,
@@ -109,18 +110,18 @@ class _Fit:
         batches: Batches[Any],
         loss: Loss,
         *,
-        schedule: Schedule,
+        updates: Updates,
         seed: int,
         callbacks: Callbacks,
     ) -> None:
-        self.schedule, self.seed = schedule, seed
+        self.updates, self.seed = updates, seed
         self.batches, self.loss, self.callbacks = batches, loss, callbacks
         self.device = own_device()
         self.model = model.to(self.device)
         broadcast_weights(self.model)
-        self.optimizer = adamw(model, schedule)
-        self.rate = linear_rate(schedule, len(batches))
-        self.precision = precision_of(schedule.precision, callbacks.checkpoints)
+        self.optimizer = adamw(model, updates)
+        self.rate = linear_rate(updates, len(batches))
+        self.precision = precision_of(updates.precision, callbacks.checkpoints)
         self.rows: list[Note] = []
         self.best: dict[str, Tensor] | None = None
         self.best_score = -math.inf
@@ -155,8 +156,8 @@ class _Fit:
         set_rate(self.optimizer, self.rate(step))
         losses = [self._backward(part) for part in self._parts(step)]
         all_reduce_gradients(self.model)
-        if self.schedule.clip:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.schedule.clip)
+        if self.updates.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.updates.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
@@ -164,7 +165,7 @@ class _Fit:
     def _parts(self, step: int) -> "Iterator[_Part]":
         """Yield this process's share of the batch."""
         batch, together = self.batches[step], world_size()
-        count = -(-self.schedule.accumulation // together) * together
+        count = -(-(self.updates.accumulation or 1) // together) * together
         if count == 1:
             yield _Part(batch, derive(self.seed, "step", step))
             return
@@ -203,7 +204,7 @@ class _Fit:
             self.callbacks.on_progress(progress)
 
     def _observe(self, done: int, total: int) -> None:
-        """Call the callbacks whose turn it is; the main process does it for all, as the rows are its own."""
+        """Call the callbacks that are due; in the main process alone, which holds the rows."""
         for one in self.callbacks.periodic:
             if is_main_process() and (done % one.every == 0 or done == total):
                 self.model.eval()
@@ -212,14 +213,14 @@ class _Fit:
                 self.optimizer.zero_grad(set_to_none=True)
 
     def _check_weights(self, total: int) -> None:
-        """Find what no loss shows any more: a last update that went wrong."""
+        """Raise DivergedError where the last update, which no loss shows, left weights not finite."""
         for name, weight in self.model.named_parameters():
             if not bool(torch.isfinite(weight).all()):
                 raise self._diverged(f"{name} is no longer finite after step {total} of {total}")
 
     def _diverged(self, what: str) -> DivergedError:
         return DivergedError(
-            f"{self.callbacks.what}: {what}. Lower learning_rate (now {self.schedule.learning_rate:g}), "
+            f"{self.callbacks.what}: {what}. Lower learning_rate (now {self.updates.learning_rate:g}), "
             f"raise warmup, or set precision to float32."
         )
 
@@ -257,9 +258,9 @@ class _Fit:
 
 
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
-    """Return what "auto" means to a training: what it began with if it was interrupted, else what pays here.
+    """Resolve "auto": to the precision of the checkpoint if there is one, else to the one measured as faster.
 
-    A machine on which both pay nearly the same may measure otherwise the second time.
+    A machine on which both are about as fast may measure otherwise the second time.
     """
     begun = checkpoints.notes() if checkpoints and name == "auto" else None
     return str(begun["precision"]) if begun else resolved_precision(name, device())
@@ -267,7 +268,7 @@ def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
 
 @contextmanager
 def _randomness_given_back(on: torch.device) -> Iterator[None]:
-    """Leave the random numbers of the process as they were: each step seeds them for itself."""
+    """Restore the random state of the process afterwards: each step seeds its own."""
     with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on.type == "cuda" else []):
         yield
 
@@ -276,3 +277,54 @@ def _put(model: nn.Module, weights: dict[str, Tensor]) -> None:
     with torch.no_grad():
         for name, weight in model.named_parameters():
             weight.copy_(weights[name])
+
+
+EPSILON = 1e-8
+"""Adam's where none is given."""
+
+RATE_MULTIPLE = "rate_multiple"
+"""The multiple of the rate that a parameter learns at, on the parameter and in its group."""
+
+
+def learn_at(parameters: Iterable[nn.Parameter], multiple: float) -> None:
+    """Let parameters learn at a multiple of the rate, without decay; ``adamw`` puts them in a group."""
+    for one in parameters:
+        setattr(one, RATE_MULTIPLE, multiple)
+
+
+def adamw(model: nn.Module, updates: Updates) -> torch.optim.AdamW:
+    """Return fused AdamW; biases and layer norms (everything below two dimensions) do not decay."""
+    every = [weight for weight in model.parameters() if weight.requires_grad]
+    apart = [weight for weight in every if hasattr(weight, RATE_MULTIPLE)]
+    trained = [weight for weight in every if not hasattr(weight, RATE_MULTIPLE)]
+    groups: list[dict[str, Any]] = [
+        {
+            "params": [weight for weight in trained if weight.dim() >= 2],
+            "weight_decay": updates.weight_decay,
+        },
+        {"params": [weight for weight in trained if weight.dim() < 2], "weight_decay": 0.0},
+    ]
+    multiples = sorted({getattr(weight, RATE_MULTIPLE) for weight in apart})
+    for multiple in multiples:
+        own = [weight for weight in apart if getattr(weight, RATE_MULTIPLE) == multiple]
+        groups.append({"params": own, "weight_decay": 0.0, RATE_MULTIPLE: multiple})
+    betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
+    return torch.optim.AdamW(groups, lr=updates.learning_rate, betas=betas, eps=epsilon, fused=True)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the rate of every group of parameters, times the group's multiple if it has one."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get(RATE_MULTIPLE, 1.0)
+
+
+def linear_rate(updates: Updates, steps: int) -> Callable[[int], float]:
+    """Return the rate of each step: up over the warm-up share, then down to 0 after the last step."""
+    rising = max(1, round(updates.warmup * steps))
+
+    def rate(step: int) -> float:
+        up = (step + 1) / rising
+        down = (steps - step) / max(1, steps - rising + 1)
+        return updates.learning_rate * min(up, down, 1.0)
+
+    return rate

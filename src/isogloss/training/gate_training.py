@@ -11,13 +11,13 @@ as were asked for (without a sparsity, all whose settled gate is not 0), and the
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders.gates import GateGroup, frozen, gated
 from isogloss.nn.hard_concrete import (
@@ -29,8 +29,11 @@ from isogloss.nn.hard_concrete import (
     shifted,
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
+from isogloss.tasks.task import Model
 from isogloss.training.fit import Callbacks, fit
-from isogloss.training.optimizer import Schedule
+
+GATE_UPDATES = Updates(learning_rate=0.1, warmup=0.0, weight_decay=0.0, clip=0.0)
+"""How gates are updated."""
 
 SPREAD = 0.01
 """Standard deviation of the gates' parameters at the start (Louizos et al.'s code)."""
@@ -41,21 +44,20 @@ Blocks = Sequence[np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class GateTraining:
-    """How gates are learned."""
+    """The hyper-parameters of learning gates."""
 
     steps: int
     rows: int
     """Rows of text of one update."""
-    learning_rate: float = 0.1
+    updates: Updates = GATE_UPDATES
     sparsity: float = 0.5
-    """Share of the gated parameters that shall be pruned, below 1; 0 lets ``penalty`` decide."""
+    """Target share of gated parameters that are pruned, below 1; 0 leaves it to ``penalty``."""
     penalty: float = 0.0
     """λ: what keeping everything costs, in nats a hidden subword."""
     settle: float = 0.5
-    """Share of the steps after which the whole sparsity is asked for; before, it rises."""
+    """Share of the steps over which the target sparsity rises to its full value."""
     start: float = 0.95
     """Probability that a gate is open before the first update."""
-    precision: str = "auto"
 
 
 class Gates(nn.Module):
@@ -74,7 +76,7 @@ class Gates(nn.Module):
         self.register_buffer("sizes", torch.cat(sizes).float())
 
     def by_group(self, row: Tensor) -> dict[str, Tensor]:
-        """Cut numbers, one for each gate, into the groups."""
+        """Split numbers, one for each gate, by group."""
         parts = torch.split(row, [group.size for group in self.groups])
         return {group.name: part.view(group.shape) for group, part in zip(self.groups, parts, strict=True)}
 
@@ -126,7 +128,7 @@ class _Batches:
 
 
 def learn_gates(
-    loaded: tuple[Any, Masking],
+    loaded: tuple[Model, Masking],
     groups: Sequence[GateGroup],
     text: tuple[str, Blocks],
     how: GateTraining,
@@ -149,15 +151,12 @@ def learn_gates(
         with gated(model, groups, gates.by_group(sample(log_alpha, generator))):
             return masked_lm_loss(model, drawn.batch) + how.penalty * kept
 
-    schedule = Schedule(
-        learning_rate=how.learning_rate, warmup=0.0, weight_decay=0.0, clip=0.0, precision=how.precision
-    )
     with frozen(model):
         fit(
             gates,
             batches,
             loss,
-            schedule=schedule,
+            updates=how.updates,
             seed=seed,
             callbacks=Callbacks(on_progress=on_progress, what=f"gates of {language}"),
         )
@@ -167,7 +166,7 @@ def learn_gates(
 
 
 def asked_for(gates: Gates, how: GateTraining, done: float) -> Tensor:
-    """Return log α of all gates, shifted to the sparsity asked for when a share of the steps is done."""
+    """Return log α of all gates, shifted to the target sparsity after a share of the steps."""
     if not how.sparsity:
         return gates.log_alpha
     part = min(1.0, done / how.settle) if how.settle else 1.0

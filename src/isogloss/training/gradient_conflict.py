@@ -1,4 +1,4 @@
-"""Gradient conflict: do two languages pull the weights the same way?
+"""Gradient conflict: do two languages update the weights in the same direction?
 
 "On Negative Interference in Multilingual Models", Sections 3.2 and 3.4 (Fig. 3), after Yu et al. (2020): the
 cosine between the gradients of two batches, one of each language, and of two batches of one language as the
@@ -7,18 +7,15 @@ control, each accumulated over many rows. Here also by layer and by kind of modu
 A gradient over a batch is the true one plus noise, and noise points nowhere: even two batches of one language
 have a cosine below 1, and the cosine of two languages is too small by the same factor. What is measured is
 cos(ĝ_a, ĝ_b) ≈ cos(g_a, g_b)·√(cos(ĝ_a, ĝ_a')·cos(ĝ_b, ĝ_b')): a language pair's cosine divided by the
-geometric mean of its two controls is free of it (Spearman's correction for attenuation, 1904). So ``within``,
-that geometric mean, stands beside each pair's cosine.
+geometric mean of its two controls is free of it (Spearman's correction for attenuation, 1904); each row of a
+pair has that geometric mean as ``within``.
 
 Dropout is off: its noise would lower every cosine. No more than two gradients are in memory at a time.
-
-Batches are drawn: often for a finished model, or now and then while one trains.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 import torch
@@ -36,6 +33,7 @@ from isogloss.encoders.language_modules import shared_parameters
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example, collate
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
+from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.batching import by_length
 from isogloss.training.fit import Callback
@@ -73,14 +71,14 @@ ALL = Part(None, "all")
 
 @dataclass(frozen=True)
 class Similarity:
-    """What the cosine of two gradients is made of: their product and their squared lengths."""
+    """The terms of the cosine of two gradients: their product and their squared norms."""
 
     product: float = 0.0
     first: float = 0.0
     second: float = 0.0
 
     def __add__(self, other: "Similarity") -> "Similarity":
-        """Return the numbers of two sets of parameters together."""
+        """Sum over two sets of parameters."""
         return Similarity(self.product + other.product, self.first + other.first, self.second + other.second)
 
     @property
@@ -92,7 +90,7 @@ class Similarity:
 
 
 Found = tuple[str, str, dict[Part, Similarity]]
-"""First language, second one, how alike their gradients are in each part."""
+"""First language, second language, similarity of their gradients in each part."""
 
 
 def conflict_rows(
@@ -140,9 +138,8 @@ def compare_languages(
 ) -> Iterator[Found]:
     """Compare each language with itself, and with every other one, with two gradients in memory at most.
 
-    One language's gradient is kept while those it is compared with come and go; the last to come is kept
-    next. Two languages take four gradients, the fewest there can be; of n languages some are made anew:
-    (n² + n) / 2 + 1 in all.
+    One language's gradient is held while those it is compared with are computed in turn; the last of these is
+    held next. Two languages take four gradients, the fewest possible; n languages take (n² + n) / 2 + 1.
     """
     place = {language: number for number, language in enumerate(languages)}
     left = list(languages)
@@ -169,7 +166,7 @@ def gradient(model: nn.Module, losses: Iterable[Tensor]) -> Gradient:
 
 
 def compared(one: Gradient, other: Gradient, parts: Mapping[str, Part]) -> dict[Part, Similarity]:
-    """Return how alike two gradients are in each part, in the layers, and in all.
+    """Return the similarity of two gradients in each part, each layer, and all.
 
     Parameters that are in no part, or that only one of the two depends on (modules of one language), are
     left out.
@@ -201,11 +198,10 @@ def _containing(part: Part) -> tuple[Part, ...]:
     return ALL, Part(None, part.module), Part(part.layer, "all"), part
 
 
-def parts_of(model: Any) -> dict[str, Part]:
+def parts_of(model: Model) -> dict[str, Part]:
     """Return for each parameter that languages share the smallest part of the model it belongs to.
 
-    What a language has for itself no other pulls at. An output layer that shares its weights with the
-    embeddings belongs to them.
+    Modules of single languages are left out. An output layer tied to the embeddings belongs to them.
     """
     family, inside = family_of(model), encoder_prefix(model)
     embeddings = {id(weight) for weight in family.embeddings(model).parameters()}
@@ -213,9 +209,8 @@ def parts_of(model: Any) -> dict[str, Part]:
     for site in family.sites(model):
         sites |= {name: Part(site.layer, "other") for name, _ in site.parameters(model, "block")}
         sites |= {name: Part(site.layer, "attention") for name, _ in site.parameters(model, "attention")}
-        sites |= {
-            name: Part(site.layer, "feed-forward") for name, _ in site.parameters(model, "feed_forward")
-        }
+        inner = site.parameters(model, "feed_forward")
+        sites |= {name: Part(site.layer, "feed-forward") for name, _ in inner}
     return {
         name: Part(0, "embeddings")
         if id(weight) in embeddings
@@ -225,15 +220,15 @@ def parts_of(model: Any) -> dict[str, Part]:
 
 
 WATCHES = {"watches": True}
-"""Metadata of a method's field that changes nothing of what is trained, and so is no part of its label."""
+"""Metadata of a method's field that does not affect the training, and so is no part of its label."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conflict:
-    """How gradient conflict is watched while a model trains; the training stays as it is, to the bit."""
+    """Measurement of gradient conflict during a training, which it leaves as it is, to the bit."""
 
     every: Positive = 10
-    """Steps between two measurements; there is one more after the last step."""
+    """Steps between two measurements; the last step is measured too."""
 
     batch: Positive = 4096
     """Rows each gradient is accumulated over: blocks of text, or labelled examples; half of them where there
@@ -246,7 +241,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Pool:
-    """What batches of each language are drawn from."""
+    """The rows that batches of each language are drawn from."""
 
     counts: Mapping[str, int]
     """Rows of each language."""
@@ -277,7 +272,7 @@ class ConflictSampling:
 
 
 def sampled_conflict(
-    model: Any, pool: Pool, how: ConflictSampling, *, on_progress: OnProgress = no_progress
+    model: Model, pool: Pool, how: ConflictSampling, *, on_progress: OnProgress = no_progress
 ) -> list[dict[str, Value]]:
     """Return the rows of ``conflict_rows`` for each draw, with its number and the size of its batches."""
     size, languages, parts = pool.size(how.batch), tuple(pool.counts), parts_of(model)
@@ -299,7 +294,7 @@ def sampled_conflict(
     return rows
 
 
-def conflict_callback(conflict: Conflict, model: Any, pool: Pool, *, seed: int) -> Callback:
+def conflict_callback(conflict: Conflict, model: Model, pool: Pool, *, seed: int) -> Callback:
     """Return a callback that measures conflict; batches follow from the seed and the step alone."""
 
     def rows(step: int) -> list[dict[str, Value]]:
@@ -312,7 +307,7 @@ def conflict_callback(conflict: Conflict, model: Any, pool: Pool, *, seed: int) 
 
 
 def block_pool(
-    model: Any,
+    model: Model,
     streams: Mapping[str, TextStream],
     masking: Masking,
     *,
@@ -334,7 +329,7 @@ def block_pool(
 
 
 def example_pool(
-    model: Any, rows: Mapping[str, Sequence[EncodedRow]], task: Task, *, padding: int, precision: str
+    model: Model, rows: Mapping[str, Sequence[EncodedRow]], task: Task, *, padding: int, precision: str
 ) -> Pool:
     """Draw labelled examples of each language; those of several rows are drawn whole."""
     whole = {language: list(by_example(own).values()) for language, own in rows.items()}
@@ -349,7 +344,7 @@ def example_pool(
 def sample_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Draw, several times, the numbers below ``count`` of two batches of a size that share none.
 
-    Where there are enough, no two draws share any either.
+    Where ``count`` suffices, no two draws share any either.
     """
     rng = np.random.Generator(np.random.PCG64(derive(seed, "apart")))
     whole = 2 * size * draws <= count
@@ -374,11 +369,8 @@ def masked_parts(
     ]
 
 
-def text_losses(model: Any, batches: Sequence[MaskedBatch], *, precision: str) -> Iterator[Tensor]:
-    """Give the mean cross entropy at the hidden places of all batches, in a part for each.
-
-    A part is computed when it is asked for.
-    """
+def text_losses(model: Model, batches: Sequence[MaskedBatch], *, precision: str) -> Iterator[Tensor]:
+    """Yield each batch's share of the mean cross entropy at the hidden subwords of all batches."""
     device = next(model.parameters()).device
     hidden = sum(len(batch.gold) for batch in batches)
     for batch in batches:
@@ -388,7 +380,7 @@ def text_losses(model: Any, batches: Sequence[MaskedBatch], *, precision: str) -
 
 
 def task_losses(
-    model: Any,
+    model: Model,
     language: str,
     rows: Sequence[EncodedRow],
     task: Task,
@@ -396,7 +388,7 @@ def task_losses(
     padding: int,
     precision: str,
 ) -> Iterator[Tensor]:
-    """Give a task's loss over labelled rows, the mean over batches as training sees it, batch by batch."""
+    """Yield each batch's share of a task's mean loss over labelled rows."""
     device = next(model.parameters()).device
     for start in range(0, len(rows), ROWS):
         part = rows[start : start + ROWS]

@@ -12,7 +12,7 @@ Shared parameters θ, each language's own parameters φ_i:
 ``fit`` is the loop, ``MetaBatches`` samples (line 5), ``MetaLearner.forward`` moves φ_i along the
 hypergradient (line 6) with an optimiser of its own and returns the loss that ``fit`` moves θ by (line 7).
 φ asks ``fit`` for no gradient, so it is moved once. All batches are training text; those of validation are of
-a part that is set apart from it: text that training looks at is no longer held out.
+a part of it that is split off: text that decides updates is not held out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,9 +26,11 @@ from torch.func import functional_call
 
 from isogloss.core.errors import DataError
 from isogloss.core.records import Value
+from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.tasks.masked_lm import Masking
 from isogloss.tasks.text_stream import TextStream
+from isogloss.training.fit import EPSILON, adamw, linear_rate
 from isogloss.training.hypergradient import (
     Hypergradient,
     Parameters,
@@ -40,7 +42,6 @@ from isogloss.training.hypergradient import (
     hypergradient,
     norm,
 )
-from isogloss.training.optimizer import Schedule, adamw, linear_rate
 from isogloss.training.pretraining import BatchSampling, TextBatches
 
 SECOND_ORDER: dict[str, SecondOrder] = {
@@ -60,7 +61,7 @@ TextLoss = Callable[[Any, Any], Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class MetaBatch:
-    """What one step of Algorithm 1 reads."""
+    """The batches of one step of Algorithm 1."""
 
     language: str
     train: Any
@@ -78,7 +79,7 @@ class MetaBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
-    """How φ is meta-learned."""
+    """The hyper-parameters of meta-learning φ."""
 
     own_rate: float
     """α, the highest."""
@@ -89,7 +90,7 @@ class Learning:
 
 
 class MetaLearner(nn.Module):
-    """A model, and all that its meta-learning remembers, as parameters: so a checkpoint holds the whole."""
+    """A model and the state of its meta-learning, as parameters, so that a checkpoint holds the whole."""
 
     def __init__(
         self,
@@ -98,18 +99,18 @@ class MetaLearner(nn.Module):
         loss: TextLoss,
         *,
         learning: Learning,
-        schedule: Schedule,
+        updates: Updates,
     ) -> None:
-        """Take the parameters ``own`` (by language and name) away from every other optimiser."""
+        """Exclude the parameters ``own`` (by language and name) from every other optimizer."""
         super().__init__()
         self.model, self._loss = model, loss
-        self._learning, self._schedule = learning, schedule
+        self._learning, self._adam = learning, updates
         self._own = {language: dict(parts) for language, parts in own.items()}
         alone = {name for parts in own.values() for name in parts}
         self._shared = {name: one for name, one in model.named_parameters() if name not in alone}
         self._seen: dict[str, Tensor] = {}
         self._language = ""
-        self.adamw = CheckpointedAdamW([one for parts in own.values() for one in parts.values()], schedule)
+        self.adamw = CheckpointedAdamW([one for parts in own.values() for one in parts.values()], updates)
         adapted = self._shared.values() if learning.inner_step == "preconditioned" else ()
         self.squares = checkpointed(torch.zeros_like(one) for one in adapted)
         self.updates = checkpointed([torch.zeros(())])
@@ -140,7 +141,7 @@ class MetaLearner(nn.Module):
         return [{"step": done, "language": self._language, **numbers}]
 
     def restore_requires_grad(self) -> None:
-        """Let all parameters ask for gradients again."""
+        """Let all parameters require gradients again."""
         self.adamw.restore_requires_grad()
 
     def _step(self, rate: float) -> Step:
@@ -150,8 +151,8 @@ class MetaLearner(nn.Module):
             rate,
             dict(zip(self._shared, self.squares, strict=True)),
             updates=int(self.updates[0]),
-            beta2=self._schedule.beta2,
-            epsilon=self._schedule.epsilon,
+            beta2=self._adam.beta2,
+            epsilon=self._adam.epsilon or EPSILON,
         )
 
     def _remember(self, language: str, found: Hypergradient) -> None:
@@ -165,7 +166,7 @@ class MetaLearner(nn.Module):
         if len(self.squares):
             self.updates[0] += 1
             for square, gradient in zip(self.squares, found.gradient.values(), strict=True):
-                square.lerp_(gradient.square(), 1 - self._schedule.beta2)
+                square.lerp_(gradient.square(), 1 - self._adam.beta2)
 
 
 class _Objective(nn.Module):
@@ -229,17 +230,17 @@ class CheckpointedAdamW(nn.Module):
     parameter is updated, and counted, when it is given a gradient.
     """
 
-    def __init__(self, parameters: Iterable[nn.Parameter], schedule: Schedule) -> None:
-        """Take the parameters away from every other optimiser: they no longer ask for gradients."""
+    def __init__(self, parameters: Iterable[nn.Parameter], updates: Updates) -> None:
+        """Exclude the parameters from every other optimizer: they no longer require gradients."""
         super().__init__()
         trained = list(parameters)
-        self._clip = schedule.clip
-        self._optimizer = adamw(nn.ParameterList(trained), schedule)
+        self._clip = updates.clip
+        self._optimizer = adamw(nn.ParameterList(trained), updates)
         self.updates = checkpointed(torch.zeros(()) for _ in trained)
         self.means = checkpointed(torch.zeros_like(one) for one in trained)
         self.squares = checkpointed(torch.zeros_like(one) for one in trained)
-        for one, updates, mean, square in zip(trained, self.updates, self.means, self.squares, strict=True):
-            self._optimizer.state[one] = {"step": updates, "exp_avg": mean, "exp_avg_sq": square}
+        for one, step, mean, square in zip(trained, self.updates, self.means, self.squares, strict=True):
+            self._optimizer.state[one] = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
             one.requires_grad_(False)
 
     def update(self, gradients: Iterable[tuple[nn.Parameter, Tensor]], rate: float) -> None:
@@ -255,14 +256,14 @@ class CheckpointedAdamW(nn.Module):
         self._optimizer.zero_grad(set_to_none=True)
 
     def restore_requires_grad(self) -> None:
-        """Let the parameters ask for gradients again."""
+        """Let the parameters require gradients again."""
         for group in self._optimizer.param_groups:
             for one in group["params"]:
                 one.requires_grad_(True)
 
 
 def checkpointed(values: Iterable[Tensor]) -> nn.ParameterList:
-    """Return what a checkpoint is to hold, as parameters that nothing trains."""
+    """Return values as parameters that are saved in checkpoints and not trained."""
     return nn.ParameterList(nn.Parameter(value.detach(), requires_grad=False) for value in values)
 
 
@@ -291,7 +292,7 @@ class MetaBatches:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What is validated on."""
+    """The split of training text that validation losses are computed on."""
 
     share: float
     """Of each language's training text."""
@@ -304,10 +305,10 @@ def meta_batches(
     masking: Masking,
     *,
     validation: Validation,
-    schedule: Schedule,
+    updates: Updates,
     seed: int,
 ) -> MetaBatches:
-    """Set text apart, and draw from both parts; DataError for a language with too little text."""
+    """Split off validation text, and sample both parts; DataError for a language with too little text."""
     parts = {
         code: split_text(stream, share=validation.share, length=sampling.block - 2, language=code)
         for code, stream in streams.items()
@@ -326,7 +327,7 @@ def meta_batches(
             )
             for code, (_, apart) in parts.items()
         },
-        pace=linear_rate(replace(schedule, learning_rate=1.0), sampling.steps),
+        pace=linear_rate(replace(updates, learning_rate=1.0), sampling.steps),
     )
 
 

@@ -1,4 +1,4 @@
-"""What X-Mixup does differently for each kind of task (its Table 10 and Sections 4.2, 4.3 and 5.1)."""
+"""X-Mixup's hyper-parameters for each kind of task (its Table 10 and Sections 4.2, 4.3 and 5.1)."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class MixupTask:
     """Whether labels do not outlive translation, and a source-only model's probabilities take their place."""
 
     def layer_of(self, layers: int) -> int:
-        """Return the layer that mixes in an encoder of so many; in a smaller one it keeps its proportion."""
+        """Return the layer that mixes in an encoder of ``layers``; the same proportion in a smaller one."""
         scaled = max(1, round(self.layer * layers / ORDINARY))
         return scaled if self.grows else min(self.layer, scaled)
 

@@ -1,6 +1,9 @@
-"""Examples beside their translations: rows of both sides that belong together, and batches of such pairs.
+"""Examples with their translations: their labels, the rows of both sides, and batches of such pairs.
 
-Both sides of a batch run through an encoder in one pass, the source's rows first.
+Both sides of a batch run through an encoder in one pass, the source's rows first. Tags belong to words, and a
+translation has others: a model that was trained on the source alone labels the translations (X-Mixup, Section
+4.2), and its probabilities are learned by cross entropy together with the source's gold tags. Tags of
+translations are not read.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,12 +15,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.languages import language_of_text
+from isogloss.core.run_parts import Optimization
 from isogloss.core.seeds import derive
+from isogloss.data.corpora import is_translation
 from isogloss.data.examples import Example
 from isogloss.data.parallel_examples import matched
+from isogloss.encoders import load_encoder_config, load_tokenizer
+from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate
+from isogloss.tasks.tagging import Tagging
+from isogloss.tasks.task import Tokenizer
 from isogloss.training.batching import Bucketed
-from isogloss.training.pseudo_labels import encode, encode_pseudo_labelled
+from isogloss.training.evaluation import evaluation
+from isogloss.training.precision import device
 from isogloss.training.setting import Setting
 
 TakesReal = Callable[[int, int], list[bool]]
@@ -62,13 +74,13 @@ class PairedBatch:
 
 def paired_batches(
     setting: Setting,
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     train: Mapping[str, Sequence[Example]],
     *,
     takes_real: TakesReal | None = None,
     pseudo_labels: bool = False,
 ) -> tuple[Bucketed[PairedRow, PairedBatch], tuple[str, ...]]:
-    """Give batches of ``batch_size`` pairs, each of one pair of languages, every pair once an epoch.
+    """Return batches of ``batch_size`` pairs, each of one pair of languages, every pair once an epoch.
 
     Examples without a translation are left out, with a warning; DataError where too many labels differ for
     the two to be the same examples. With ``takes_real`` back-translations take the source's place now and
@@ -114,7 +126,7 @@ def paired_batches(
 
 
 def _encode_any(
-    setting: Setting, tokenizer: Any, examples: Sequence[Example], _language: str
+    setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example], _language: str
 ) -> list[EncodedRow]:
     return encode(setting, tokenizer, examples)
 
@@ -153,7 +165,7 @@ def paired_rows(
 
 
 def repeated(rows: Sequence[EncodedRow], count: int) -> list[EncodedRow]:
-    """Give ``count`` of these rows in their order, each as often as the others or once more."""
+    """Return ``count`` of these rows in order, each as often as the others or once more."""
     return [rows[place * len(rows) // count] for place in range(count)]
 
 
@@ -164,10 +176,87 @@ def collate_sides(
     padding: int,
     languages: tuple[str, ...] = (),
 ) -> PairedBatch:
-    """Put as many rows of each side into one batch; ``languages`` are those of the rows of both."""
+    """Collate equally many rows of each side; ``languages`` are those of the rows of both."""
     unlabelled = [replace(row, gold=(), heads=(), soft=None) for row in (*sources, *targets)]
     return PairedBatch(
         both=collate(unlabelled, padding=padding, languages=languages),
         source=collate(sources, padding=padding),
         target=collate(targets, padding=padding),
     )
+
+
+def uses_teacher(task: object) -> bool:
+    """Return whether a teacher can label a task's translations: one label a word."""
+    return isinstance(task, Tagging)
+
+
+def pseudo_labels(
+    task: Task,
+    teacher: str,
+    examples: Sequence[Any],
+    optimization: Optimization,
+    *,
+    language: str = "",
+) -> list[Tensor]:
+    """Return [word class] probabilities for each example, in float16; ``teacher`` is a model's folder.
+
+    ``language`` is the examples', which a teacher with language modules or maps must know. ModelError where
+    the model there has other labels than the task.
+    """
+    known = tuple(load_encoder_config(teacher).id2label.values())
+    if known != task.labels:
+        raise ModelError(
+            f"{teacher}: no model of {task.name}: found the labels {', '.join(known[:4])} …; expected "
+            f"{', '.join(task.labels[:4])} …. Give the model of a source-only run on the same task."
+        )
+    model = task.head(teacher, seed=0).to(device()).eval()
+    prepared = evaluation(task, examples, load_tokenizer(teacher), optimization, language=language)
+    found = [torch.zeros(len(example.words), len(task.labels), dtype=torch.float16) for example in examples]
+    for row, scores in zip(prepared.rows, prepared.scores(model), strict=True):
+        found[row.example][list(row.words)] = scores.softmax(dim=-1).half()
+    return found
+
+
+def encode(setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example]) -> list[EncodedRow]:
+    """Encode examples with the labels they have."""
+    how = setting.optimization
+    return setting.task.encode(examples, tokenizer, limit=how.limit, overlap=how.overlap)
+
+
+def encode_pseudo_labelled(
+    setting: Setting, tokenizer: Tokenizer, examples: Sequence[Example], language: str
+) -> list[EncodedRow]:
+    """Encode translations (``language`` is as en-sw) with the labels the setting's teacher gives them."""
+    if not setting.teacher:
+        raise ConfigError(
+            f"pseudo-labels: {setting.task.name} needs a model trained on the source alone, which labels the "
+            f"translations; found none. Make a source-only run and name its folder (Setting.teacher)."
+        )
+    if not examples:
+        return []
+    text = language_of_text(language)  # A teacher with modules reads by those of the text's language.
+    soft = pseudo_labels(setting.task, setting.teacher, examples, setting.optimization, language=text)
+    rows = encode(setting, tokenizer, examples)
+    return [replace(row, soft=soft[row.example][list(row.words)]) for row in rows]
+
+
+def encode_all(
+    setting: Setting, tokenizer: Tokenizer, train: Mapping[str, Sequence[Example]], *, pseudo: bool
+) -> dict[str, list[EncodedRow]]:
+    """Encode the examples of each language; with ``pseudo`` the teacher labels the translations."""
+    return {
+        language: encode_pseudo_labelled(setting, tokenizer, examples, language)
+        if pseudo and is_translation(language)
+        else encode(setting, tokenizer, examples)
+        for language, examples in train.items()
+    }
+
+
+def untagged(setting: Setting) -> Setting:
+    """Return a setting whose translations come without tags."""
+    return replace(setting, train=partial(_untagged, setting))
+
+
+def _untagged(setting: Setting, language: str) -> list[Example]:
+    found: list[Any] = setting.train(language)
+    return [replace(one, tags=()) for one in found] if is_translation(language) else found

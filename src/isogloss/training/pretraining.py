@@ -2,7 +2,7 @@
 
 Languages are drawn in proportion to size^(1/T) (Devlin et al.'s multilingual sampling; paper 4, Section 3.2).
 Perplexity is e to the mean cross entropy per hidden subword of held-out text, under the same masks whenever
-it is asked, so only models with one vocabulary can be compared.
+it is measured, so only models with one vocabulary can be compared.
 """
 
 import math
@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
+from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.encoders.language_modules import add_modules
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
+from isogloss.tasks.task import Model, Tokenizer
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
 from isogloss.training.distributed import main_process_first
 from isogloss.training.fit import Callback
-from isogloss.training.optimizer import Schedule
 from isogloss.training.precision import scoring
 from isogloss.training.setting import TextSetting
 
@@ -40,10 +41,10 @@ Languages = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSampling:
-    """How batches are drawn."""
+    """How batches are sampled."""
 
     steps: int
-    """Batches there are."""
+    """Number of batches."""
     batch_subwords: int
     """Subwords of one batch, padding included."""
     block: int
@@ -131,7 +132,7 @@ class HeldOut:
     """Steps of an epoch."""
     precision: str = "auto"
 
-    def notes(self, model: Any, done: int) -> list[dict[str, Value]]:
+    def notes(self, model: Model, done: int) -> list[dict[str, Value]]:
         """Return a row for each language."""
         return [
             {
@@ -146,7 +147,7 @@ class HeldOut:
         ]
 
 
-def perplexity(model: Any, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
+def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
     """Return the perplexity of the hidden subwords of all batches, infinite where it is too large to say."""
     total = hidden = 0.0
     with scoring(model, precision) as device:
@@ -190,6 +191,9 @@ def _apart(stream: TextStream, length: int) -> list[int]:
     return places
 
 
+PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, checkpoint_every=500)
+"""How weights of a new encoder are updated, whatever the method."""
+
 SHORTEST = 8
 """Subwords of the shortest rows that make sense: six of text, two special."""
 
@@ -199,20 +203,67 @@ Streams = dict[str, TextStream]
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """What a pretraining begins with."""
+    """The model, tokenizer and text that a pretraining starts from."""
 
-    model: Any
+    model: Model
     """With its masked-LM head, and its language modules where the run asks for some."""
-    tokenizer: Any
+    tokenizer: Tokenizer
     masking: Masking
     streams: Streams
     """The text that is trained on."""
     periodic: tuple[Callback, ...]
-    """Who measures the perplexity after each epoch."""
+    """The callbacks that measure perplexity after each epoch."""
 
 
-def sampling_of(method: Any) -> BatchSampling:
-    """Return how a method's fields say that batches are drawn."""
+@runtime_checkable
+class TextMethod(Protocol):
+    """The fields that every method of pretraining has."""
+
+    name: ClassVar[str]
+
+    @property
+    def steps(self) -> int:
+        """Updates."""
+        ...
+
+    @property
+    def batch_subwords(self) -> int:
+        """Subwords of one update, padding included."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """Subwords of one row of text."""
+        ...
+
+    @property
+    def masked(self) -> float:
+        """Share of the subwords that are predicted."""
+        ...
+
+    @property
+    def temperature(self) -> float:
+        """T in size^(1/T), with which languages are drawn."""
+        ...
+
+    @property
+    def vocabulary_lines(self) -> int:
+        """Lines the vocabulary is trained on."""
+        ...
+
+    @property
+    def updates(self) -> Updates:
+        """How weights are updated."""
+        ...
+
+    @property
+    def evaluate_every(self) -> int | None:
+        """Steps between measurements on held-out text; None when nothing is held out."""
+        ...
+
+
+def sampling_of(method: TextMethod) -> BatchSampling:
+    """Return the sampling of batches that a method's fields specify."""
     return BatchSampling(
         steps=method.steps,
         batch_subwords=method.batch_subwords,
@@ -221,19 +272,9 @@ def sampling_of(method: Any) -> BatchSampling:
     )
 
 
-def pretraining_schedule(method: Any) -> Schedule:
-    """Return how a method's fields say that weights are updated."""
-    return Schedule(
-        learning_rate=method.learning_rate,
-        warmup=method.warmup,
-        weight_decay=method.weight_decay,
-        beta2=0.98,
-        epsilon=1e-6,
-        precision=method.precision,
-    )
-
-
-def begin(setting: TextSetting, method: Any, sampling: BatchSampling, *, attention: str = "eager") -> Start:
+def begin(
+    setting: TextSetting, method: TextMethod, sampling: BatchSampling, *, attention: str = "eager"
+) -> Start:
     """Read the text, train the vocabulary, and make the encoder, as a method's fields say.
 
     ``attention`` is one of transformers' names; only the explicit ones have second derivatives.
@@ -266,7 +307,7 @@ def begin(setting: TextSetting, method: Any, sampling: BatchSampling, *, attenti
     )
 
 
-def check_fields(method: Any, also: Mapping[str, bool]) -> None:
+def check_fields(method: TextMethod, also: Mapping[str, bool]) -> None:
     """Raise ConfigError where a field of a method cannot be; ``also`` tells of its others."""
     allowed = {
         "steps": method.steps >= 1,
@@ -281,12 +322,16 @@ def check_fields(method: Any, also: Mapping[str, bool]) -> None:
     for field, fine in allowed.items():
         if not fine:
             raise ConfigError(
-                f"{method.name}: {field} cannot be {getattr(method, field)}. Shares lie in 0 to 1, counts "
+                f"{method.name}: {field} cannot be {_value(method, field)}. Shares lie in 0 to 1, counts "
                 f"are positive, block is {SHORTEST} or more and batch_subwords at least block."
             )
 
 
-def _check(setting: TextSetting, method: Any) -> None:
+def _value(method: TextMethod, field: str) -> object:
+    return getattr(method if hasattr(method, field) else method.updates, field)
+
+
+def _check(setting: TextSetting, method: TextMethod) -> None:
     if method.evaluate_every is not None and setting.held_out is None:
         raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
     positions = setting.architecture.positions
@@ -297,14 +342,16 @@ def _check(setting: TextSetting, method: Any) -> None:
         )
 
 
-def _perplexity_callbacks(model: Any, batches: Mapping[str, Any], method: Any) -> tuple[Callback, ...]:
+def _perplexity_callbacks(
+    model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: TextMethod
+) -> tuple[Callback, ...]:
     if method.evaluate_every is None:
         return ()
-    held_out = HeldOut(batches=batches, every=method.evaluate_every, precision=method.precision)
+    held_out = HeldOut(batches=batches, every=method.evaluate_every, precision=method.updates.precision)
     return (Callback(rows=partial(held_out.notes, model), every=method.evaluate_every),)
 
 
-def _read(setting: TextSetting, method: Any) -> tuple[Any, Streams, Streams]:
+def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams, Streams]:
     """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
 
     Gives the tokenizer, and the text that is trained on and that is held out. What an interrupted run has
@@ -334,7 +381,7 @@ def _held_out(setting: TextSetting) -> dict[str, Iterator[str]]:
     return {language: iter(read(language)) for language in setting.languages}
 
 
-def _stream(folder: Path, lines: Iterator[str], tokenizer: Any, block: int) -> TextStream:
+def _stream(folder: Path, lines: Iterator[str], tokenizer: Tokenizer, block: int) -> TextStream:
     if is_stream(folder):
         return open_stream(folder)
     return write_stream(lines, tokenizer, folder, longest=block - 2)

@@ -18,7 +18,7 @@ from isogloss.training.batching import Batches
 
 @dataclass(frozen=True, kw_only=True)
 class TextSetting:
-    """What a pretraining method is given."""
+    """The input of a pretraining method."""
 
     text: Callable[[str], Iterator[str]]
     """Lines of one language."""
@@ -27,10 +27,10 @@ class TextSetting:
     languages: tuple[str, ...]
     architecture: Architecture
     folder: Path
-    """A folder of its own, kept until the run is finished."""
+    """The run's own folder for temporary files, removed when it finishes."""
     seed: int
     modules: Modules | None = None
-    """What each language has for itself; None when all is shared."""
+    """Modules of single languages; None when all parameters are shared."""
     held_out: Callable[[str], Iterator[str]] | None = None
     """Lines of one language that are not among those of ``text``; None when none are held out."""
     on_progress: OnProgress = no_progress
@@ -38,35 +38,35 @@ class TextSetting:
 
 @dataclass(frozen=True, kw_only=True)
 class AdjustSetting:
-    """What a method that adjusts an encoder is given."""
+    """The input of a method that adjusts an encoder."""
 
     start: str
     """Folder or name of the encoder."""
     bitext: Mapping[str, list[Translation]]
     """By pair of languages (en-es, the source first): translations with the links of their words."""
     folder: Path
-    """A folder of its own, kept until the run is finished."""
+    """The run's own folder for temporary files, removed when it finishes."""
     seed: int
     on_progress: OnProgress = no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
 class TranslationSetting:
-    """What a method that trains a translation model is given."""
+    """The input of a method that trains a translation model."""
 
     bitext: Mapping[str, list[Translation]]
     """By pair of languages (en-es): translations, trained on in both directions."""
     dev: Mapping[str, list[Translation]]
     """By pair of languages: translations that choose among the weights on the way; none when empty."""
     folder: Path
-    """A folder of its own, kept until the run is finished."""
+    """The run's own folder for temporary files, removed when it finishes."""
     seed: int
     on_progress: OnProgress = no_progress
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reads:
-    """What a method reads: languages, or pairs such as en-sw for what was translated from en into sw."""
+    """The data a method reads: languages, or pairs such as en-sw for text translated from en into sw."""
 
     train: tuple[str, ...] = ()
     """Those whose training examples it trains on."""
@@ -97,7 +97,7 @@ class AuxiliaryLoss(Named, Protocol):
     """Which languages decide it: source, target, or both."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Return what it reads beside the method's own examples."""
+        """Return the data it reads in addition to the method's."""
         ...
 
     def prepare(
@@ -109,11 +109,11 @@ class AuxiliaryLoss(Named, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a fine-tuning method is given."""
+    """The input of a fine-tuning method."""
 
     task: Task
     start: str
-    """Folder or name of the encoder, or of the model it goes on from."""
+    """Folder or name of the encoder, or of the model that training continues from."""
     train: Callable[[str], list[Example]]
     """Training examples of one language (or pair)."""
     dev: Callable[[str], list[Example]]

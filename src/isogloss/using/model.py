@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
@@ -248,9 +248,8 @@ class Model:
 
     @property
     def _how(self) -> Optimization:
-        return Optimization(
-            limit=self.provenance.limit, overlap=self.provenance.overlap, precision=self.precision
-        )
+        updates = Updates(precision=self.precision)
+        return Optimization(limit=self.provenance.limit, overlap=self.provenance.overlap, updates=updates)
 
     def _examples(self, values: Iterable[Any], what: str, language: str) -> Iterator[Example | None]:
         """Make examples of values; only a translation may be None."""

@@ -15,10 +15,10 @@ from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.tasks import all_measures
-from isogloss.training.evaluation import Evaluation
-from isogloss.training.inputs import (
+from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
     PAIRED,
+    Evaluation,
     check_inputs,
     codes_read,
     examples_of,

@@ -1,12 +1,22 @@
-"""Contrastive alignment: each item must find its translation among all items of the batch, both ways.
+"""Losses on matching states: squared distance, and contrast within a batch."""
 
-InfoNCE (van den Oord et al. 2018, Eq. 4) on cosines, in both directions.
-"""
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
+
+Form = Literal["sum", "mean"]
+"""sum: over items, as Eq. 1 is printed; mean: over items and dimensions, as in the released code."""
+
+
+def squared_distance(
+    x: Float[Tensor, "item dim"], y: Float[Tensor, "item dim"], form: Form
+) -> Float[Tensor, ""]:
+    """Return Σ‖xᵢ−yᵢ‖² over matching rows, or its mean over rows and dimensions; 0 without rows."""
+    squared = (x - y).square()
+    return squared.sum() if form == "sum" else squared.sum() / max(1, squared.numel())
 
 
 def bidirectional_contrast(

@@ -1,4 +1,4 @@
-"""Procrustes and centring leave the encoder as it is, and let it carry a map for each target language."""
+"""Procrustes and centring map the states of each target language; the encoder stays as it is."""
 
 from dataclasses import replace
 
@@ -7,12 +7,12 @@ import torch
 
 from aligned import translations
 from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import with_fields
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import active_language, language_maps_of
 from isogloss.methods import ADJUSTMENTS
-from isogloss.methods.centring import Centring
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
-from isogloss.methods.procrustes import Procrustes
+from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import sentence_states
 
@@ -69,7 +69,9 @@ def test_the_means_of_sentences_become_the_source_s(method, setting, bert_folder
         torch.testing.assert_close(*means, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("method", [EVERY[0], EVERY[2], ContrastiveAlignment(precision="float32")], ids=str)
+@pytest.mark.parametrize(
+    "method", [EVERY[0], EVERY[2], with_fields(ContrastiveAlignment(), precision="float32")], ids=str
+)
 def test_what_has_maps_already_is_not_adjusted_again(method, setting, tmp_path):
     mapped = EVERY[0].train(setting)
     save_model(mapped.model, mapped.tokenizer, tmp_path / "mapped")

@@ -1,22 +1,34 @@
-"""Eq. 1 is what it says, for every family and choice; it is exact, resumable, and does what it is for."""
+"""Eq. 1 is what it says, for every family and choice, exact and resumable; it draws translations together."""
 
 from dataclasses import replace
+from importlib.resources import files
 
 import pytest
 import torch
 
 from aligned import Slowly, in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
+from isogloss.data.languages import translations as built_in
 from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
+from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
-from isogloss.training.aligned_batches import Caching, alignment_terms, collate_pairs, reference_states
+from isogloss.training.aligned_batches import (
+    Caching,
+    alignment_terms,
+    collate_pairs,
+    reference_states,
+    states_of,
+)
 from isogloss.training.aligned_pairs import PairEncoding, encode_pairs
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
 from trained import equal, interrupted, weights
 
-EXACT = CrossLingualAdjustment(precision="float32", kept="float32", batch_size=4, learning_rate=1e-3)
+EXACT = with_fields(
+    CrossLingualAdjustment(), precision="float32", kept="float32", batch_size=4, learning_rate=1e-3
+)
 
 
 @pytest.fixture
@@ -98,14 +110,18 @@ def test_padding_and_order_change_nothing(bert_folder, tmp_path):
 
 def test_without_pairs_or_steps_the_encoder_stays_as_it_is(setting, bert_folder):
     start = load_whole(bert_folder)
-    for method, bitext in ((replace(EXACT, epochs=0), setting.bitext), (EXACT, {}), (EXACT, {"en-xx": []})):
+    for method, bitext in (
+        (with_fields(EXACT, epochs=0), setting.bitext),
+        (EXACT, {}),
+        (EXACT, {"en-xx": []}),
+    ):
         assert equal(method.train(replace(setting, bitext=bitext)).model, start)
 
 
 def test_what_is_saved_has_all_the_start_had(encoder_folder, setting, tmp_path):
     from safetensors.torch import load_file
 
-    adjusted = replace(EXACT, epochs=0).train(replace(setting, start=str(encoder_folder)))
+    adjusted = with_fields(EXACT, epochs=0).train(replace(setting, start=str(encoder_folder)))
     save_model(adjusted.model, adjusted.tokenizer, tmp_path / "saved")
     before, after = (
         load_file(folder / "model.safetensors") for folder in (encoder_folder, tmp_path / "saved")
@@ -120,7 +136,7 @@ def test_a_pooler_is_kept_beside_the_masked_lm_head(tmp_path, bert_folder, setti
 
     BertForPreTraining.from_pretrained(bert_folder).save_pretrained(tmp_path / "whole")
     load_tokenizer(bert_folder).save_pretrained(tmp_path / "whole")
-    adjusted = replace(EXACT, epochs=0).train(replace(setting, start=str(tmp_path / "whole")))
+    adjusted = with_fields(EXACT, epochs=0).train(replace(setting, start=str(tmp_path / "whole")))
     save_model(adjusted.model, adjusted.tokenizer, tmp_path / "saved")
     before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "saved"))
     assert torch.equal(before["bert.pooler.dense.weight"], after["bert.pooler.dense.weight"])
@@ -128,7 +144,7 @@ def test_a_pooler_is_kept_beside_the_masked_lm_head(tmp_path, bert_folder, setti
 
 
 def test_resuming_gives_the_very_weights_and_rows(setting, tmp_path, monkeypatch):
-    method = replace(EXACT, checkpoint_every=2, kept="float16")
+    method = with_fields(EXACT, checkpoint_every=2, kept="float16")
     whole = method.train(replace(setting, folder=tmp_path / "whole"))
     with interrupted(Bucketed, monkeypatch, at=3):
         method.train(setting)
@@ -147,7 +163,7 @@ def test_it_trains_in_bfloat16(bert_folder, setting):
 
 
 def near_and_near_the_start(folder, setting, *, precision):
-    method = replace(EXACT, epochs=4, precision=precision, batch_size=8, dropout=False)
+    method = with_fields(EXACT, epochs=4, precision=precision, batch_size=8, dropout=False)
     moved = method.train(replace(setting, start=str(folder))).model
     before, after = (equation_1_of(one, folder, setting) for one in (load_model(folder), moved))
     assert after.aligned < 0.8 * before.aligned
@@ -167,7 +183,7 @@ def equation_1_of(model, folder, setting):
 
 
 def test_layers_above_the_adjusted_one_keep_their_weights(setting, bert_folder):
-    moved = weights(replace(EXACT, layer=1).train(setting).model)
+    moved = weights(with_fields(EXACT, layer=1).train(setting).model)
     start = weights(load_whole(bert_folder))
     changed = {name for name in start if not torch.equal(start[name], moved[name])}
     assert any(".layer.0." in name for name in changed)
@@ -176,7 +192,7 @@ def test_layers_above_the_adjusted_one_keep_their_weights(setting, bert_folder):
 
 def test_dropout_is_a_choice(setting, tmp_path):
     runs = [
-        replace(EXACT, dropout=dropout).train(replace(setting, folder=tmp_path / name, seed=seed))
+        with_fields(EXACT, dropout=dropout).train(replace(setting, folder=tmp_path / name, seed=seed))
         for name, dropout, seed in (("a", False, 0), ("b", False, 0), ("c", True, 0))
     ]
     assert equal(runs[0].model, runs[1].model)
@@ -208,7 +224,7 @@ def test_pairs_that_are_empty_or_too_long_are_left_out_and_counted(setting):
     too_long = Translation(id="long", first="cat " * 30, second="tac", links=())
     endless = Translation(id="endless", first="cat", second=" ".join(["atat" * 5] * 15), links=((0, 0),))
     empty = Translation(id="empty", first="", second="tac", links=())
-    adjusted = replace(EXACT, longest=20).train(
+    adjusted = with_fields(EXACT, longest=20).train(
         replace(setting, bitext={"en-xx": [*translations(4), too_long, endless, empty]})
     )
     assert adjusted.rows[0]["left_out"] == 3
@@ -226,4 +242,57 @@ def test_bitext_without_links_is_refused(setting):
 
 def test_a_layer_that_is_not_there_is_refused(setting):
     with pytest.raises(ConfigError, match="no layer 9: this encoder has 3 layers"):
-        replace(EXACT, layer=9).train(setting)
+        with_fields(EXACT, layer=9).train(setting)
+
+
+SHIPPED = str(files("isogloss") / "shipped")
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    drawn = built_in("qaa", "qac", "train")
+    return [one for one, _ in zip(drawn, range(400), strict=False)]
+
+
+def distances(model, pairs):
+    """Return the mean distance of linked words, and of words that are not translations of each other."""
+    encoded = encode_pairs({"qaa-qac": pairs}, load_tokenizer(SHIPPED), PairEncoding(aligned="words"))
+    batch = collate_pairs([encoded[row] for row in range(len(encoded))], None, padding=encoded.padding)
+    with torch.no_grad():
+        states = states_of(model, batch.passes, layer=-1)
+        source, target = batch.source.of(states), batch.target.of(states)
+    every = torch.cdist(source, target)
+    return float(every.diagonal().mean()), float(every[~batch.same()].mean()), source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method",
+    [
+        with_fields(CrossLingualAdjustment(), learning_rate=5e-4, precision="float32"),
+        with_fields(CrossLingualAdjustment(), learning_rate=5e-4, precision="float32", form="mean"),
+        with_fields(ContrastiveAlignment(), learning_rate=5e-4, precision="float32", stay=1.0),
+    ],
+    ids=["sum", "mean", "contrastive"],
+)
+def test_related_words_come_nearer_than_unrelated_ones_do(method, sentences, tmp_path):
+    train, held_out = {"qaa-qac": sentences[:320]}, sentences[320:]
+    setting = AdjustSetting(start=SHIPPED, bitext=train, folder=tmp_path, seed=0)
+    start, moved = load_model(SHIPPED), method.train(setting).model
+    (near, far, source), (nearer, farther, after) = (distances(one, held_out) for one in (start, moved))
+    assert nearer < 0.9 * near
+    assert nearer / farther < 0.95 * near / far
+    assert float((after - source).norm(dim=1).mean()) < 0.7 * near  # The source moved less than was between.
+
+
+@pytest.mark.slow
+def test_holding_the_source_keeps_it_nearer_to_where_it_was(sentences, tmp_path):
+    train, held_out = {"qaa-qac": sentences[:320]}, sentences[320:]
+    _, _, source = distances(load_model(SHIPPED), held_out)
+    moved = {}
+    for stay in (0.0, 1.0):
+        method = with_fields(CrossLingualAdjustment(), learning_rate=5e-4, precision="float32", stay=stay)
+        setting = AdjustSetting(start=SHIPPED, bitext=train, folder=tmp_path / str(stay), seed=0)
+        _, _, after = distances(method.train(setting).model, held_out)
+        moved[stay] = float((after - source).norm(dim=1).mean())
+    assert moved[1.0] < 0.8 * moved[0.0]

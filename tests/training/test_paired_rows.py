@@ -1,3 +1,5 @@
+"""Rows are paired by example, and a teacher labels translations."""
+
 from collections import Counter
 from dataclasses import replace
 
@@ -6,12 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.core.errors import DataError
+from in_translation import sentences, setting, without_tags
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import SentencePair
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.methods.plain import SourceOnly, TranslateTrain
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import EncodedRow
-from isogloss.training.pairs import collate_sides, paired_batches, paired_rows, repeated
+from isogloss.training import pairs as module
+from isogloss.training.pairs import collate_sides, paired_batches, paired_rows, pseudo_labels, repeated
+from trained import equal, weights
 
 LABELS = TASKS["nli"].labels
 WORDS = ("cat", "mat", "dog", "hills", "Rome", "things")
@@ -145,3 +151,81 @@ def test_a_batch_holds_examples_and_then_their_translations(paired):
 def test_back_translations_take_the_sources_place_when_they_are_asked_for(paired):
     batches, _ = paired(examples(4), examples(4, "on"), takes_real=lambda step, count: [step == 0] * count)
     assert [one.back is None for one in batches.groups["en-de"]] == [False, False, False, True]
+
+
+TAUGHT = TranslateTrain(labels="teacher")
+
+
+@pytest.fixture(scope="module")
+def teacher(bert_folder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("teacher")
+    made = SourceOnly().train(setting("upos", bert_folder, folder / "work"))
+    save_model(made.model, made.tokenizer, folder / "model")
+    return folder / "model"
+
+
+def test_tags_that_translations_bring_along_change_nothing(bert_folder, teacher, tmp_path):
+    given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)
+    with_tags = TAUGHT.train(given)
+    bare = replace(
+        given,
+        folder=tmp_path / "b",
+        train=lambda code: without_tags(sentences(code)) if "-" in code else sentences(code),
+    )
+    assert equal(TAUGHT.train(bare), with_tags)
+    assert TAUGHT.train(replace(bare, folder=tmp_path / "c")).rows == with_tags.rows
+    carried = TranslateTrain().train(replace(given, folder=tmp_path / "d"))
+    assert not equal(carried, with_tags)
+
+
+def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monkeypatch):
+    def sure(task, _teacher, examples, _optimization, *, language):
+        assert language == "de"
+        numbers = {label: number for number, label in enumerate(task.labels)}
+        gold = [[numbers[tag] for tag in by_id[example.id]] for example in examples]
+        return [torch.nn.functional.one_hot(torch.tensor(row), len(numbers)).half() for row in gold]
+
+    by_id = {one.id: one.tags for one in sentences("en-de")}
+    monkeypatch.setattr(module, "pseudo_labels", sure)
+    given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)
+    found = TAUGHT.train(given)
+    gold = TranslateTrain().train(replace(given, folder=tmp_path / "b"))
+    for one, other in zip(weights(found).values(), weights(gold).values(), strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+
+
+def test_the_probabilities_are_those_of_the_teacher(bert_folder, teacher, tmp_path, monkeypatch):
+    asked = []
+
+    def noted(task, folder, examples, how, *, language):
+        asked.append((folder, list(examples), language))
+        return pseudo_labels(task, folder, examples, how, language=language)
+
+    monkeypatch.setattr(module, "pseudo_labels", noted)
+    TAUGHT.train(setting("upos", bert_folder, tmp_path, teacher=teacher))
+    assert asked == [(str(teacher), without_tags(sentences("en-de")), "de")]
+
+
+def test_without_translations_it_is_source_only_to_the_bit(bert_folder, tmp_path):
+    given = setting("upos", bert_folder, tmp_path / "a", target=())
+    plain = SourceOnly().train(replace(given, folder=tmp_path / "b"))
+    found = TAUGHT.train(given)
+    assert equal(found, plain)
+    assert found.rows == plain.rows
+
+
+def test_only_tagging_has_a_teacher(bert_folder, tmp_path):
+    assert [
+        task for task in ("nli", "paraphrase", "qa", "upos", "ner", "parsing") if TAUGHT.needs_teacher(task)
+    ] == [
+        "upos",
+        "ner",
+    ]
+    assert not TranslateTrain().needs_teacher("upos")
+    given = setting("nli", bert_folder, tmp_path / "a")
+    assert equal(TAUGHT.train(given), TranslateTrain().train(replace(given, folder=tmp_path / "b")))
+
+
+def test_without_a_teacher_it_says_what_to_do(bert_folder, tmp_path):
+    with pytest.raises(ConfigError, match="pseudo-labels: upos needs a model trained on the source alone"):
+        TAUGHT.train(setting("upos", bert_folder, tmp_path))

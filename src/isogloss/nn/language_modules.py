@@ -1,0 +1,207 @@
+"""What single languages have: adapters, a switch over copies of a module, and maps of states in closed form.
+
+Adapters: Houlsby et al. (2019), "Parameter-Efficient Transfer Learning for NLP", Section 2.1; as in "On
+Negative Interference in Multilingual Models", Appendix A, Eqs 6 and 7: o = W_h·g(W_z·z) + z.
+
+Switch: a batch may hold several languages. Each language's rows then run as a batch of their own, in one
+pass, and are put back in their order: the output of a row does not depend on the rows beside it.
+
+Maps (a rotation, a shift, a change of scale) follow from a few moments of matched states, so that states
+stream by and are never held together.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError
+
+
+class Adapter(nn.Module):
+    """A bottleneck with a residual connection; newly made it is the identity, to the bit.
+
+    Only the projection down is drawn, from N(0, ``spread``²): the one back up is zero.
+    """
+
+    def __init__(self, dim: int, bottleneck: int, *, spread: float, seed: int) -> None:
+        super().__init__()
+        # Made without numbers, or torch would draw some of its own.
+        self.down = nn.Linear(dim, bottleneck, device="meta").to_empty(device="cpu")
+        self.up = nn.Linear(bottleneck, dim, device="meta").to_empty(device="cpu")
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            self.down.weight.normal_(0.0, spread, generator=generator)
+            for zero in (self.down.bias, self.up.weight, self.up.bias):
+                zero.zero_()
+
+    def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
+        """Return the states with what the bottleneck adds; g is the GELU of the encoders around it."""
+        added: Tensor = self.up(nn.functional.gelu(self.down(states)))
+        return states + added
+
+
+Run = Callable[..., Any]
+
+PER_ROW = 3
+"""Dimensions of the least that has something for each row, as states [row subword dim] do; what has fewer is
+a table that all rows share, as that of DeBERTa's distances."""
+
+
+@dataclass
+class ActiveLanguage:
+    """The active language, shared by all switches of a model."""
+
+    languages: tuple[str, ...] = ()
+    """None, one for the whole batch, or one for each row."""
+
+
+@dataclass(frozen=True)
+class LanguageSwitch:
+    """Replaces a module's forward function by that of the active language."""
+
+    runs: Mapping[str, Run]
+    """By language: the function its rows run through; equal in shape, not in weights."""
+
+    speaking: ActiveLanguage = field(default_factory=ActiveLanguage)
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """Run a batch; ConfigError where no language is said, or one without a module."""
+        return routed(self._run, self.speaking, inputs, named)
+
+    def _run(self, language: str) -> Run:
+        if language in self.runs:
+            return self.runs[language]
+        each, known = "this encoder has modules for each language", ", ".join(sorted(self.runs))
+        if language:
+            raise ConfigError(f"{each}, and none for {language!r}. Known: {known}.")
+        raise ConfigError(
+            f"{each}, and it is not said which language it reads. Known: {known}. Name it (--language, or "
+            f"language=; in Python run it within active_language(model, language))."
+        )
+
+
+def routed(
+    run: Callable[[str], Run], speaking: ActiveLanguage, inputs: Sequence[Any], named: Mapping[str, Any]
+) -> Any:
+    """Run a batch through ``run(language)``: as a whole, or each language's rows alone, put back in order.
+
+    The first input holds all rows. ValueError where their number is not that of the languages.
+    """
+    languages = speaking.languages
+    if len(set(languages)) < 2:
+        return run(languages[0] if languages else "")(*inputs, **named)
+    count = len(inputs[0])
+    if count != len(languages):
+        raise ValueError(f"{len(languages)} languages for {count} rows: give one for each row.")
+    numbers, order = _rows(languages, inputs[0].device)
+    parts = [
+        run(language)(
+            *(_taken(value, own, count) for value in inputs),
+            **{name: _taken(value, own, count) for name, value in named.items()},
+        )
+        for language, own in numbers.items()
+    ]
+    return _joined(parts, order)
+
+
+@lru_cache(maxsize=8)
+def _rows(languages: tuple[str, ...], device: torch.device) -> tuple[dict[str, Tensor], Tensor]:
+    """Return each language's row numbers, in order of appearance, and where each row then stands.
+
+    Kept for the other switches of a pass: a GPU would wait for every one of these numbers.
+    """
+    found: dict[str, list[int]] = {}
+    for row, language in enumerate(languages):
+        found.setdefault(language, []).append(row)
+    with torch.inference_mode(mode=False):  # Or no training could use them later.
+        numbers = {language: torch.tensor(own, device=device) for language, own in found.items()}
+        return numbers, torch.cat(list(numbers.values())).argsort()
+
+
+def _taken(value: Any, rows: Tensor, count: int) -> Any:
+    """Return an input's part for some rows; what is not of single rows as it is."""
+    if isinstance(value, tuple):  # Rotations: cosines and sines.
+        return tuple(_taken(part, rows, count) for part in value)
+    own = torch.is_tensor(value) and value.ndim >= PER_ROW and len(value) == count
+    return value.index_select(0, rows) if own else value
+
+
+def _joined(parts: Sequence[Any], order: Tensor) -> Any:
+    """Put the outputs of all languages' rows together in the order of the rows."""
+    if isinstance(parts[0], tuple):
+        return tuple(_joined(each, order) for each in zip(*parts, strict=True))
+    return torch.cat(list(parts)).index_select(0, order) if torch.is_tensor(parts[0]) else parts[0]
+
+
+Kind = Literal["rotation", "centring", "normalisation"]
+"""rotation: the orthogonal map with the least squared distance about the means (Procrustes; Schönemann 1966);
+centring: the target's mean becomes the source's; normalisation: so does the scale of each dimension."""
+
+LEAST_SCALE = 1e-6
+"""A dimension that varies less than this is left at its scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageMap:
+    """x ↦ x·matrix + shift."""
+
+    matrix: Float[Tensor, "dim dim"]
+    shift: Float[Tensor, "dim"]
+
+    def __call__(self, states: Float[Tensor, "... dim"]) -> Float[Tensor, "... dim"]:
+        """Map states, in their own precision and on their device."""
+        with torch.autocast(states.device.type, enabled=False):
+            return states @ self.matrix.to(states) + self.shift.to(states)
+
+
+class Moments:
+    """Sums over matched states of two languages, in float64."""
+
+    def __init__(self, dim: int) -> None:
+        self.count = 0
+        self.sums = torch.zeros(2, dim, dtype=torch.float64)
+        self.squares = torch.zeros(2, dim, dtype=torch.float64)
+        self.products = torch.zeros(dim, dim, dtype=torch.float64)
+
+    def add(self, source: Float[Tensor, "item dim"], target: Float[Tensor, "item dim"]) -> None:
+        """Add matched states."""
+        both = torch.stack((source, target)).to("cpu", torch.float64)
+        self.count += both.size(1)
+        self.sums += both.sum(dim=1)
+        self.squares += both.square().sum(dim=1)
+        self.products += both[1].T @ both[0]
+
+    def means(self) -> Float[Tensor, "side dim"]:
+        """Return the mean of the source and of the target."""
+        return self.sums / max(1, self.count)
+
+    def scales(self) -> Float[Tensor, "side dim"]:
+        """Return the standard deviation of each dimension, of the source and of the target."""
+        variance = self.squares / max(1, self.count) - self.means().square()
+        return variance.clamp(min=0).sqrt()
+
+    def covariance(self) -> Float[Tensor, "dim dim"]:
+        """Return Σ(t−t̄)(s−s̄)ᵀ."""
+        source, target = self.means()
+        return self.products - self.count * torch.outer(target, source)
+
+
+def language_map(moments: Moments, kind: Kind) -> LanguageMap:
+    """Return the map of the target's states onto the source's."""
+    source, target = moments.means()
+    dim = len(source)
+    if kind == "rotation":
+        left, _, right = torch.linalg.svd(moments.covariance())
+        matrix = left @ right
+    elif kind == "normalisation":
+        wide, narrow = moments.scales()
+        known = (wide > LEAST_SCALE) & (narrow > LEAST_SCALE)
+        matrix = torch.diag(torch.where(known, wide / narrow.clamp(min=LEAST_SCALE), 1.0))
+    else:
+        matrix = torch.eye(dim, dtype=torch.float64)
+    return LanguageMap(matrix.float(), (source - target @ matrix).float())
