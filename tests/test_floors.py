@@ -49,6 +49,8 @@ KNOWN_TO = {
     "httpx2": {"data"},
     "sacrebleu": {"metrics"},
     "filelock": {"core"},
+    "langcodes": {"core"},
+    "icu4py": {"data"},
     "systran_align": {"aligners"},
 }
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from isogloss.core import errors
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
-from isogloss.core.languages import NAMES, check_language, is_built_in, language_name
+from isogloss.core.languages import NAMES, canonical_language, check_language, is_built_in, language_name
 from isogloss.core.seeds import derive
 
 ALL = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
@@ -77,6 +77,32 @@ def test_anything_else_is_no_language_and_the_message_says_what_is(code):
 def test_near_misses_are_no_languages(code):
     with pytest.raises(ConfigError):
         check_language(code, "here")
+
+
+@pytest.mark.parametrize(
+    ("tag", "code"),
+    [
+        *[("zh-Hant", "zh_Hant"), ("sr-Latn", "sr_Latn"), ("eng_Latn", "en"), ("pt-BR", "pt_BR")],
+        *[("swa", "swa"), ("en-sw", "en-sw"), ("qaa-qab-qaa", "qaa-qab-qaa"), ("zh_Hant", "zh_Hant")],
+        *[("en-zh-Hant", "en-zh_Hant"), ("zho_Hant-eng_Latn", "zh_Hant-en"), ("ar+zh-Hant", "ar+zh_Hant")],
+    ],
+)
+def test_tags_of_bcp_47_are_languages_and_leave_the_hyphen_to_pairs(tag, code):
+    assert canonical_language(tag) == code
+    assert canonical_language(code) == code
+    assert all(check_language(one, "here") == one for one in code.replace("+", "-").split("-"))
+
+
+@pytest.mark.parametrize("text", ["English", "", "EN", "zh-", "x_", "a-b-c-d", "Foo-Bar!"])
+def test_what_is_no_tag_is_left_to_the_check(text):
+    assert canonical_language(text) == text
+    with pytest.raises(ConfigError):
+        check_language(text, "here")
+
+
+def test_a_script_is_part_of_the_name():
+    assert language_name("zh_Hant") == "Chinese (Hant)"
+    assert language_name("yue_Hant") == "yue_Hant"
 
 
 def test_the_built_in_languages_are_the_private_range():

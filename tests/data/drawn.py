@@ -22,7 +22,6 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
-from isogloss.data.word_links import linked_words
 
 LABELS = {"nli": {"entailment", "neutral", "contradiction"}, "paraphrase": {"0", "1"}}
 
@@ -134,9 +133,8 @@ def verses(draw: Callable) -> list[TextLine]:
 @st.composite
 def _translation(draw: Callable, number: int) -> Translation:
     pair = Translation(id=f"GEN 1:{number}", first=draw(line), second=draw(line))
-    places = [
-        (i, j) for i in range(len(linked_words(pair.first))) for j in range(len(linked_words(pair.second)))
-    ]
+    first, second = (re.findall("[^ \t]+", text) for text in (pair.first, pair.second))
+    places = [(i, j) for i in range(len(first)) for j in range(len(second))]
     if draw(st.booleans()):
         return pair
     links = st.lists(st.sampled_from(places), unique=True, max_size=4).map(tuple)

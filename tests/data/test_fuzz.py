@@ -35,7 +35,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.ud import Ud
-from isogloss.data.word_links import linked_words
+from isogloss.data.word_links import words_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -219,8 +219,9 @@ def check_tree(sentence: ParsedSentence) -> None:
 
 def check_links(pair: Translation) -> None:
     assert pair.first.strip() and pair.second.strip()
+    first, second = words_of(pair)
     for i, j in [*(pair.links or ()), *pair.possible]:
-        assert 0 <= i < len(linked_words(pair.first)) and 0 <= j < len(linked_words(pair.second))
+        assert 0 <= i < len(first) and 0 <= j < len(second)
     assert pair.links is not None or not pair.possible
 
 

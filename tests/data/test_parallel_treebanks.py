@@ -5,6 +5,7 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data.bitext import Bitext
 from isogloss.data.examples import Translation
+from isogloss.data.word_links import words_of
 
 WORD = "1\t{}\t_\tNOUN\t_\t_\t0\troot\t_\t_"
 
@@ -38,6 +39,13 @@ def test_sentences_are_matched_by_sent_id_and_have_their_own_text(put, place):
     assert read(put(files(place=place)), "en-de") == [
         Translation(id="n1", first="A = “cat”.", second="Eine Katze."),
         Translation(id="n2", first="dog", second="Ein Hund."),
+    ]
+
+
+def test_the_words_are_those_of_the_treebanks(put):
+    assert [words_of(one) for one in read(put(files()), "en-de")] == [
+        (("cat",), ("Katze",)),
+        (("dog",), ("Hund",)),
     ]
 
 

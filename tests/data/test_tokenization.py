@@ -1,10 +1,29 @@
 """Words and sentences of running text, and back."""
 
+import sys
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.tokenization import detokenize, sentences_in, tokenize
+from isogloss.data.tokenization import (
+    detokenize,
+    sentences_in,
+    tokenize,
+    word_breaker,
+    word_breaking,
+    word_offsets,
+)
+
+
+@pytest.fixture
+def without_icu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
+    word_breaker.cache_clear()
+    yield
+    word_breaker.cache_clear()
+
 
 WRITTEN = [
     ("en", 'He said "no" (twice), didn\'t he?', 'He said " no " ( twice ) , didn\'t he ?'),
@@ -19,9 +38,40 @@ WRITTEN = [
 ]
 
 
+@pytest.mark.usefixtures("without_icu")
 @pytest.mark.parametrize(("language", "text", "words"), WRITTEN)
 def test_words_of_running_text(language: str, text: str, words: str) -> None:
     assert tokenize(text) == tuple(words.split()), language
+    assert tuple(text[start:end] for start, end in word_offsets(text)) == tokenize(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我喜欢自然语言，你呢？", "我 喜欢 自然 语言 ， 你 呢 ？"),
+        ("私は東京に住む。", "私 は 東京 に 住む 。"),
+        ("ฉันรักภาษาไทย", "ฉัน รัก ภาษา ไทย"),
+        ("ຂ້ອຍຮັກພາສາລາວ", "ຂ້ອຍ ຮັກ ພາສາ ລາວ"),
+        ("ខ្ញុំស្រឡាញ់ភាសា", "ខ្ញុំ ស្រឡាញ់ ភាសា"),
+        ("ကျွန်တော်မြန်မာစာ", "ကျွန်တော် မြန်မာ စာ"),
+        ("Il dit «oui» à Zoë.", "Il dit « oui » à Zoë ."),
+    ],
+)
+def test_dictionaries_find_the_words_of_scripts_without_spaces(text: str, words: str) -> None:
+    pytest.importorskip("icu4py")
+    assert tokenize(text) == tuple(words.split())
+    assert tuple(text[start:end] for start, end in word_offsets(text)) == tokenize(text)
+
+
+def test_dictionaries_are_named_where_a_language_needs_them(without_icu: None) -> None:
+    assert word_breaking(["en", "zh_Hant"]) == ""
+    word_breaker.cache_clear()
+
+
+def test_dictionaries_have_a_version() -> None:
+    icu4py = pytest.importorskip("icu4py")
+    assert word_breaking(["en", "zh_Hant"]) == f"icu-{icu4py.icu_version}"
+    assert word_breaking(["en", "de"]) == ""
 
 
 @pytest.mark.parametrize(("language", "text", "words"), WRITTEN)

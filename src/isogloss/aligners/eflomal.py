@@ -30,7 +30,7 @@ from isogloss.core.records import writing
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
 from isogloss.data.symmetrization import Symmetrization, symmetrized
-from isogloss.data.word_links import Aligned, linked_words, read_pharaoh
+from isogloss.data.word_links import Aligned, read_pharaoh, words_of
 
 PROGRAM = "eflomal"
 KEPT = "eflomal.priors"
@@ -45,6 +45,7 @@ class Eflomal:
 
     name: ClassVar[str] = "eflomal"
     needs_encoder: ClassVar[bool] = False
+    version: ClassVar[int] = 2
 
     symmetrization: Symmetrization = "intersection"
     """How both directions become one: intersection (one-to-one), union, grow-diag, grow-diag-final-and, or
@@ -93,10 +94,10 @@ class Eflomal:
         ]
 
     def _words(self, pairs: Sequence[Translation]) -> list[tuple[list[str], list[str]]]:
-        texts = ((pair.first, pair.second) for pair in pairs)
-        if self.lowercase:
-            texts = ((first.lower(), second.lower()) for first, second in texts)
-        return [(linked_words(first), linked_words(second)) for first, second in texts]
+        shaped = str.lower if self.lowercase else str
+        return [
+            (list(map(shaped, first)), list(map(shaped, second))) for first, second in map(words_of, pairs)
+        ]
 
     def directions(
         self, setting: AlignSetting, priors: Priors | None = None

@@ -17,7 +17,7 @@ from isogloss.aligners.matching import Matching, cosine_similarities, distorted,
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
-from isogloss.data.word_links import Aligned, linked_words
+from isogloss.data.word_links import Aligned, words_of
 from isogloss.encoders.loading import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
@@ -35,6 +35,7 @@ class EncoderSimilarity:
 
     name: ClassVar[str] = "encoder"
     needs_encoder: ClassVar[bool] = True
+    version: ClassVar[int] = 2
 
     matching: Matching = "argmax"
     """Which subwords are linked: argmax (each other's best), itermax (repeatedly) or match (one-to-one)."""
@@ -65,7 +66,7 @@ class EncoderSimilarity:
         found: list[Aligned] = []
         for start in range(0, len(setting.pairs), BLOCK):
             block = setting.pairs[start : start + BLOCK]
-            texts = [linked_words(text) for pair in block for text in (pair.first, pair.second)]
+            texts = [words for pair in block for words in words_of(pair)]
             splits = split_words(texts, tokenizer)
             states = subword_states(
                 model,

@@ -22,7 +22,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data.examples import Translation
 from isogloss.data.symmetrization import Symmetrization, symmetrized
-from isogloss.data.word_links import Aligned, linked_words
+from isogloss.data.word_links import Aligned, words_of
 
 LEXICONS = "fast-align.npz"
 WORDS = "fast-align.json"
@@ -39,7 +39,7 @@ class FastAlign:
 
     name: ClassVar[str] = "fast-align"
     needs_encoder: ClassVar[bool] = False
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     symmetrization: Symmetrization = "intersection"
     """How both directions become one: intersection (one-to-one), union, grow-diag, grow-diag-final-and, or
@@ -78,14 +78,12 @@ class FastAlign:
         self, pairs: Iterable[Translation], words: tuple[dict[str, int], dict[str, int]], *, learn: bool
     ) -> Sentences:
         """Return the words of both sides as numbers, new ones below 0 unless they are to be learned."""
-        texts: tuple[list[str], list[str]] = ([], [])
+        first: list[Words] = []
+        second: list[Words] = []
         for pair in pairs:
-            for side, text in zip(texts, (pair.first, pair.second), strict=True):
-                side.append(text.lower() if self.lowercase else text)
-        first, second = (
-            [_numbers(linked_words(text), known, learn=learn) for text in side]
-            for side, known in zip(texts, words, strict=True)
-        )
+            for numbers, side, known in zip((first, second), words_of(pair), words, strict=True):
+                shaped = [word.lower() for word in side] if self.lowercase else side
+                numbers.append(_numbers(shaped, known, learn=learn))
         return first, second
 
     def _learned(self, numbered: Sentences, setting: AlignSetting) -> tuple[Lexicon, Lexicon]:

@@ -8,6 +8,7 @@ import typer
 from isogloss.cli.display import show_line
 from isogloss.cli.options import Data, Debug, Json, Quiet
 from isogloss.core.errors import ConfigError
+from isogloss.core.languages import canonical_language
 
 data_app = typer.Typer()
 languages_app = typer.Typer(
@@ -40,7 +41,7 @@ def align(
 
     wanted = AlignmentWanted(
         bitext=bitext,
-        pairs=tuple(pairs),
+        pairs=tuple(map(canonical_language, pairs)),
         aligner=aligner_table(aligner, change or []),
         encoder=encoder,
         split=split,
@@ -98,7 +99,9 @@ def translate(
             f"corpus {corpus!r} and --text {text!r}: give one of them, a corpus (xnli) or a text (--text F)."
         )
     direction = Direction(
-        source=source, target=target, table=translator_table(translator, model, change or [])
+        source=canonical_language(source),
+        target=canonical_language(target),
+        table=translator_table(translator, model, change or []),
     )
     if text:
         print_lines(direction, text, out=out, quiet=quiet, as_json=as_json)

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from isogloss.cli.display import Display, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.languages import canonical_language
 from isogloss.core.records import Row, Value, writing
 from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
@@ -84,7 +85,9 @@ def print_scores(
     """Print a table of what models score: the metric first, then what the field reports beside it."""
     options = EvaluateOptions(
         corpus=corpus,
-        languages=tuple(dict.fromkeys(code for text in languages for code in text.replace(",", " ").split())),
+        languages=tuple(
+            dict.fromkeys(map(canonical_language, " ".join(languages).replace(",", " ").split()))
+        ),
         split=split,
         treebanks=tuple(map(_treebank, treebanks)),
         inputs=inputs,

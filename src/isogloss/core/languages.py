@@ -1,5 +1,8 @@
 """Language codes: ISO 639-1 where there is one, else 639-3; qaa to qtz are the built-in languages.
 
+A script or region follows where it matters: BCP 47's ``zh-Hant`` and ``sr-Latn``, which are written
+``zh_Hant`` and ``sr_Latn`` here, because a hyphen joins two languages (``en-zh_Hant``).
+
 The names cover the languages of the corpora the toolkit reads. A code that is not listed is still a
 language (anything of two or three letters is), it only has no English name here.
 """
@@ -22,7 +25,9 @@ NAMES = {
 BOTH = "+"
 """What stands between two languages where an input is in both."""
 
-_CODE = re.compile(r"[a-z]{2,3}")
+_CODE = re.compile(r"[a-z]{2,3}(_[A-Z][a-z]{3})?(_([A-Z]{2}|[0-9]{3}))?")
+_BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Z][a-z]{3}(?![a-z])|[A-Z]{2}(?![A-Za-z])|[0-9]{3}))")
+"""A plus, or a hyphen that no script or region follows."""
 _BUILT_IN = re.compile(r"q[a-t][a-z]")
 
 
@@ -31,9 +36,30 @@ def check_language(code: str, where: str) -> str:
     if not _CODE.fullmatch(code):
         raise ConfigError(
             f"{where}: {code!r} is no language code. Use ISO 639-1 (en, sw), else 639-3 (yue); "
-            f"the built-in languages are qaa, qab, …"
+            f"the built-in languages are qaa, qab, …; a script or region may follow (zh-Hant, pt-BR)."
         )
     return code
+
+
+def canonical_language(text: str) -> str:
+    """Return a BCP 47 tag as languages are written here, also inside a pair such as en-zh-Hant or en+sr-Latn.
+
+    ``zh-Hant`` becomes ``zh_Hant``, and ``eng_Latn`` ``en``, because English is written in Latin letters
+    anyway. Plain codes, and what is no tag at all, stay as they are.
+    """
+    return "".join(map(_canonical, _BETWEEN_LANGUAGES.split(text)))
+
+
+def _canonical(tag: str) -> str:
+    if "-" not in tag and "_" not in tag:
+        return tag
+    from langcodes import LanguageTagError, standardize_tag  # 40 ms
+
+    try:
+        found = str(standardize_tag(tag)).replace("-", "_")
+    except LanguageTagError:
+        return tag
+    return found if _CODE.fullmatch(found) else tag
 
 
 def language_of_text(language: str) -> str:
@@ -47,5 +73,9 @@ def is_built_in(code: str) -> bool:
 
 
 def language_name(code: str) -> str:
-    """Return the English name, or the code itself where none is listed."""
-    return NAMES.get(code, code)
+    """Return the English name, with the script or region if any; the code itself where none is listed."""
+    plain, _, variety = code.partition("_")
+    name = NAMES.get(plain)
+    if name is None:
+        return code
+    return f"{name} ({variety})" if variety else name

@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from isogloss.data.translated_text import Place, PlaceLink
-from isogloss.data.word_links import LINKED_WORD
+from isogloss.data.tokenization import word_offsets
+from isogloss.data.translated_text import PlaceLink
 
 Answer = tuple[int, str]
 """Character offset in the passage, and text."""
 
 FindLinks = Callable[[Sequence[tuple[str, str]]], Iterable[Iterable[tuple[int, int]]]]
-"""From texts and their translations to the 0-based links between their words (what spaces part)."""
+"""From texts and their translations to the 0-based links between their words (those of ``tokenize``)."""
 
 
 class Mark(NamedTuple):
@@ -104,19 +104,7 @@ def _border(letter: str) -> str:
     return r"\b" if spaced else ""
 
 
-def word_places(text: str) -> list[Place]:
-    """Return where the words of a text stand that links count."""
-    return [match.span() for match in LINKED_WORD.finditer(text)]
-
-
 def place_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[PlaceLink]:
-    """Turn links between the numbers of words into links between their places."""
-    sources, targets = word_places(text), word_places(translation)
-    return [(_core(text, sources[i]), _core(translation, targets[j])) for i, j in links]
-
-
-def _core(text: str, place: Place) -> Place:
-    """Leave out the punctuation that clings to a word: an answer does not have it."""
-    start, stop = place
-    found = re.search(r"\w(?:.*\w)?", text[start:stop])
-    return (start + found.start(), start + found.end()) if found else place
+    """Turn links between the numbers of words into links between their character offsets."""
+    sources, targets = word_offsets(text), word_offsets(translation)
+    return [(sources[i], targets[j]) for i, j in links]

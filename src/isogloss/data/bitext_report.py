@@ -1,15 +1,16 @@
 """What a bitext looks like, and what in it is suspicious: lengths, duplicates, untranslated text, scripts.
 
-Words are what spaces part, so lengths of Chinese, Japanese, Thai and the like say little; their scripts do.
+Words are those of ``words_of``; Thai, Lao, Khmer and Burmese need ``isogloss[icu]`` to have any.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from unicodedata import name as unicode_name
 
 from isogloss.core.languages import language_name
 from isogloss.data.examples import Translation
+from isogloss.data.word_links import words_of
 
 LONGEST_RATIO = 3.0
 """A pair whose ratio of lengths is so many times the whole bitext's, or so many times less, is an outlier."""
@@ -107,8 +108,8 @@ class _Side:
     letters: Counter[str] = field(default_factory=Counter)
     other_script: int = 0
 
-    def add(self, text: str) -> None:
-        self.lengths.append(len(text.split()))
+    def add(self, text: str, words: Sequence[str]) -> None:
+        self.lengths.append(len(words))
         letters = scripts_in(text)
         self.letters.update(letters)
         share = own_share(letters, self.language)
@@ -131,9 +132,9 @@ def check_bitext(pairs: Iterable[Translation], first: str = "", second: str = ""
     seen: set[int] = set()
     duplicates = identical = 0
     for pair in pairs:
-        one.add(pair.first)
-        two.add(pair.second)
-        words = tuple(pair.first.split()), tuple(pair.second.split())
+        words = words_of(pair)
+        one.add(pair.first, words[0])
+        two.add(pair.second, words[1])
         identical += words[0] == words[1]
         fingerprint = hash(words)  # Of millions of pairs, numbers fit into memory where texts would not.
         duplicates += fingerprint in seen

@@ -68,8 +68,8 @@ class TextLine:
 class Translation:
     """A text in two languages; ``links`` are 0-based word pairs (first, second) where gold ones exist.
 
-    Words are what spaces (U+0020) and tabs part.
-    ``possible`` are further links that an aligner may give but need not.
+    ``possible`` are further links that an aligner may give but need not. ``words`` are those of both texts
+    where they are given, by a treebank or by gold links; ``word_links.words_of`` tokenizes all others.
     """
 
     id: str
@@ -77,6 +77,7 @@ class Translation:
     second: str
     links: tuple[tuple[int, int], ...] | None = None
     possible: tuple[tuple[int, int], ...] = ()
+    words: tuple[tuple[str, ...], tuple[str, ...]] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,7 +161,7 @@ _PARTS: Mapping[type, _Parts] = {
     TextLine: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
     Translation: _Parts(
         lambda one: [one.first],
-        lambda one, texts: replace(one, second=texts[0].text, links=None, possible=()),
+        lambda one, texts: replace(one, second=texts[0].text, links=None, possible=(), words=None),
     ),
     TaggedSentence: _OF_WORDS,
     ParsedSentence: _OF_WORDS,

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.core.languages import language_name
+from isogloss.core.languages import canonical_language, language_name
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.files import File, FilePlace, Folder, short
 
@@ -37,8 +37,14 @@ def every_split(*layouts: str) -> Layouts:
 
 
 def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
-    """Give the paths to look for, those left out that name a language which a pair has not."""
-    filled = (_filled(layout, language) for layout in layouts.get(split, ()))
+    """Return the paths to look for, without those that name a language which a pair has not.
+
+    A script or region is looked for in both spellings: ``zh_Hant``, then ``zh-Hant``.
+    """
+    spellings = dict.fromkeys((language, language.replace("_", "-")))
+    filled = (
+        _filled(layout, language, spelled) for layout in layouts.get(split, ()) for spelled in spellings
+    )
     return [path for path in filled if "{" not in path]
 
 
@@ -47,7 +53,7 @@ def is_translation(language: str) -> bool:
     return "-" in language
 
 
-def _filled(layout: str, language: str) -> str:
+def _filled(layout: str, language: str, spelled: str) -> str:
     match language.split("-"):
         case ["en"]:
             layout = layout.replace(ENGLISH, "")
@@ -57,7 +63,7 @@ def _filled(layout: str, language: str) -> str:
             layout = layout.replace("{from}", other)
         case ["en", other, "en"]:
             layout = layout.replace("{back}", other)
-    return layout.replace("{language}", language).replace("{name}", language_name(language).lower())
+    return layout.replace("{language}", spelled).replace("{name}", language_name(language).lower())
 
 
 def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> list[File]:
@@ -96,12 +102,12 @@ def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]
     for layout in layouts.get(split, ()):
         if "{language}" not in layout:
             continue
-        code = re.escape(layout).replace(re.escape("{language}"), "(?P<language>[a-z-]+)", 1)
+        code = re.escape(layout).replace(re.escape("{language}"), "(?P<language>[A-Za-z_-]+)", 1)
         code = code.replace(re.escape("{language}"), "(?P=language)").replace(re.escape("*"), "[^/]*")
         for file in folder.find([layout.replace("{language}", "*")]):
             match = re.search(code + "$", file.plain_name.replace("\\", "/"))
             if match:
-                found.add(match["language"])
+                found.add(canonical_language(match["language"]))
     return sorted(found)
 
 

@@ -28,7 +28,7 @@ from zlib import crc32
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.conllu import read_conllu, text_comment
 from isogloss.data.corpora import Split
-from isogloss.data.examples import ParsedSentence, TextLine, Translation
+from isogloss.data.examples import Translation
 from isogloss.data.files import File, Folder, short
 from isogloss.data.layouts import TREEBANKS
 from isogloss.data.parallel_examples import matched
@@ -326,10 +326,7 @@ def find_treebanks(folder: Folder, name: str, split: Split, first: str, second: 
 
 def read_treebanks(files: list[File]) -> Iterator[Translation]:
     """Match the sentences by sent_id, in the order of the first; DataError where one has no match."""
-    first, second = ((_line(sentence) for sentence in read_conllu(file)) for file in files)
+    first, second = map(read_conllu, files)
     for one, other in matched(first, second, names=(files[0].name, files[1].name)):
-        yield Translation(id=one.id, first=one.text, second=other.text)
-
-
-def _line(sentence: ParsedSentence) -> TextLine:
-    return TextLine(id=sentence.id, text=text_comment(sentence) or detokenize(sentence.words))
+        texts = (text_comment(side) or detokenize(side.words) for side in (one, other))
+        yield Translation(id=one.id, first=next(texts), second=next(texts), words=(one.words, other.words))

@@ -15,6 +15,7 @@ from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import Corpus, Source, Split
 from isogloss.data.examples import Example
 from isogloss.data.hub_datasets import data_source
+from isogloss.data.tokenization import word_breaking
 
 Treebanks = tuple[tuple[str, str], ...]
 
@@ -120,8 +121,10 @@ class Sources:
 
     def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
         """Return a fingerprint of the files a split is read from; DataError when they are not there."""
-        files = self.corpus(corpus, treebanks).files(self.source(language), language, split)
-        return "+".join(file.fingerprint() for file in files)
+        found = self.corpus(corpus, treebanks)
+        files = found.files(self.source(language), language, split)
+        breaking = word_breaking(language.split("-")) if "bitext" in found.tasks else ""
+        return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking]))
 
     def source(self, language: str) -> Source:
         """Return where a language's files come from; a pair such as en-fr goes by its first language."""

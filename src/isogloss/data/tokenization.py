@@ -1,20 +1,32 @@
 """Words, sentences and the running text they make, in the scripts of the corpora read here.
 
-Punctuation is a word of its own, and some scripts put no spaces. As treebanks part words, save for what
-takes a dictionary: contractions (don't, du) stay whole, each Chinese character is a word, and so is
-whatever Thai, Lao, Khmer and Burmese write without a space. F1 with the words of German, English, Spanish,
-French and Russian treebanks is .94 to .97 (of spaces alone .72 to .81), with those of Chinese .44. Where
-sentences end is told by punctuation alone.
+Words are those of treebanks, punctuation included, except where that takes a dictionary: contractions
+(don't, du) stay whole. Chinese, Japanese, Thai, Lao, Khmer and Burmese have no spaces between words. ICU's
+dictionaries find their words where the extra ``isogloss[icu]`` is installed; without it each Chinese
+character is a word, each run of hiragana or katakana, and whatever the others write without a space. F1 with
+the words of German, English, Spanish, French and Russian treebanks is .94 to .97 (of spaces alone .72 to
+.81), with those of Chinese .44 (with ICU .78), of
+Thai .09 (.76). Sentence ends are found by punctuation alone.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _UNSPACED = re.compile(rf"[{_HAN}]|[\u3041-\u309f]+|[\u30a0-\u30ff]+")
 """A Chinese character; hiragana or katakana as far as they go."""
+
+_DICTIONARY = re.compile(
+    rf"[{_HAN}\u3005-\u3007\u3041-\u309f\u30a0-\u30ff]+|[\u0e00-\u0eff]+|[\u1000-\u109f]+|[\u1780-\u17ff]+"
+)
+"""Text whose words ICU's dictionaries find: Chinese and Japanese, Thai and Lao, Burmese, Khmer."""
+
+_BY_DICTIONARY = frozenset({"cmn", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"})
+"""Languages written so."""
 
 _UNSPACED_OR_ITS_MARK = re.compile(rf"[{_HAN}\u3000-\u30ff\uff01-\uff65]")
 _ELIDED = re.compile(r"(?:[cdjlmnst]|\w*qu|un|\w{0,2}[aeu]ll)['’]", re.IGNORECASE)
@@ -43,8 +55,48 @@ _WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    """Return the words of running text: at spaces, with punctuation round a word on its own."""
-    return tuple(word for chunk in _UNSPACED.sub(r" \g<0> ", text).split() for word in _parted(chunk))
+    """Return the words of running text: split at spaces, punctuation before and after a word apart."""
+    return tuple(word for chunk in _spaced(text).split() for word in _parted(chunk))
+
+
+def word_breaking(languages: Iterable[str]) -> str:
+    """Return which dictionaries find the words of texts in these languages; empty for none."""
+    needed = {language.partition("_")[0] for language in languages} & _BY_DICTIONARY
+    if not needed or word_breaker() is None:
+        return ""
+    import icu4py
+
+    return f"icu-{icu4py.icu_version}"
+
+
+def _spaced(text: str) -> str:
+    """Put spaces between words where the script has none."""
+    if text.isascii():
+        return text
+    breaker = word_breaker()
+    if breaker is None:
+        return _UNSPACED.sub(r" \g<0> ", text)
+    return _DICTIONARY.sub(lambda run: f" {' '.join(breaker(run[0], 'en'))} ", text)  # any locale does
+
+
+@lru_cache(maxsize=1)
+def word_breaker() -> Any:
+    """Return ICU's word breaker; None where it is not installed."""
+    try:
+        from icu4py.breakers import WordBreaker
+    except ImportError:
+        return None
+    return WordBreaker
+
+
+def word_offsets(text: str) -> list[tuple[int, int]]:
+    """Return the characters, from start to before end, at which each of the text's words stands."""
+    found, end = [], 0
+    for word in tokenize(text):
+        start = text.index(word, end)
+        end = start + len(word)
+        found.append((start, end))
+    return found
 
 
 def detokenize(words: Sequence[str]) -> str:
@@ -69,8 +121,9 @@ def sentences_in(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _parted(chunk: str) -> list[str]:
-    """Part the marks before and after a word from it; equal ones in a row, such as full stops, are one."""
+@lru_cache(maxsize=1 << 16)
+def _parted(chunk: str) -> tuple[str, ...]:
+    """Split punctuation before and after a word from it; equal marks in a row are one."""
     first, last = 0, len(chunk)
     while first < last and _is_mark(chunk[first]):
         first += 1
@@ -78,7 +131,7 @@ def _parted(chunk: str) -> list[str]:
         last -= 1
     elided = _ELIDED.match(chunk, first, last)
     parts = (chunk[first : elided.end()], chunk[elided.end() : last]) if elided else (chunk[first:last],)
-    return [*_runs(chunk[:first]), *filter(None, parts), *_runs(chunk[last:])]
+    return (*_runs(chunk[:first]), *filter(None, parts), *_runs(chunk[last:]))
 
 
 def _runs(marks: str) -> list[str]:

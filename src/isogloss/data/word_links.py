@@ -14,12 +14,16 @@ from isogloss.core.errors import DataError
 from isogloss.data.corpora import not_writable
 from isogloss.data.examples import Translation
 from isogloss.data.files import File
+from isogloss.data.tokenization import tokenize
 
 NO_LINKS = "-"
 """In a table: gold alignments exist, and this pair has no link (an empty cell: none exist)."""
 
-LINKED_WORD = re.compile("[^ \t]+")
-"""What links count as a word: spaces (U+0020) and tabs part words, and no other white space does."""
+_GIVEN_WORD = re.compile("[^ \t]+")
+"""A word of text with gold links: spaces (U+0020) and tabs separate words, and no other white space does."""
+
+Words = tuple[str, ...]
+Links = tuple[tuple[int, int], ...]
 
 _LINK = re.compile(r"([0-9]{1,6})([-p])([0-9]{1,6})")
 
@@ -32,17 +36,29 @@ class Aligned:
     scores: tuple[float, ...] = ()
 
 
-def linked_words(text: str) -> list[str]:
-    """Return the words that links count."""
-    return LINKED_WORD.findall(text)
+def words_of(pair: Translation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words of both texts, which links count from 0: the given ones, else the tokenizer's."""
+    return pair.words or (tokenize(pair.first), tokenize(pair.second))
 
 
 def linked(pair: Translation, text: str, file: File, number: int, first_is: int = 0) -> Translation:
-    """Give the pair its links; ``first_is`` (0 or 1) is how the format counts a sentence's first word."""
-    sizes = len(linked_words(pair.first)), len(linked_words(pair.second))
+    """Return the pair with gold links, which count the words that spaces separate.
+
+    ``first_is`` (0 or 1) is the number of a sentence's first word in the format.
+    """
+    words = tuple(_GIVEN_WORD.findall(pair.first)), tuple(_GIVEN_WORD.findall(pair.second))
+    sure, possible = _links(text, words, file, number, first_is)
+    return replace(pair, links=sure, possible=possible, words=words)
+
+
+def _links(
+    text: str, words: tuple[Words, Words], file: File, number: int, first_is: int = 0
+) -> tuple[Links, Links]:
+    """Read the sure and the possible links of a line."""
+    sizes = len(words[0]), len(words[1])
     sure: list[tuple[int, int]] = []
     possible: list[tuple[int, int]] = []
-    for link in linked_words(text):
+    for link in _GIVEN_WORD.findall(text):
         match = _LINK.fullmatch(link)
         i, j = (int(match[1]) - first_is, int(match[3]) - first_is) if match else (-1, -1)
         if not match or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
@@ -52,7 +68,7 @@ def linked(pair: Translation, text: str, file: File, number: int, first_is: int 
                 f"i-j (or ipj, only possible) from {first_is} for {sizes[0]} and {sizes[1]} words",
             )
         (sure if match[2] == "-" else possible).append((i, j))
-    return replace(pair, links=tuple(sure), possible=tuple(possible))
+    return tuple(sure), tuple(possible)
 
 
 def flipped(pair: Translation) -> Translation:
@@ -63,12 +79,13 @@ def flipped(pair: Translation) -> Translation:
         second=pair.first,
         links=None if pair.links is None else tuple((j, i) for i, j in pair.links),
         possible=tuple((j, i) for i, j in pair.possible),
+        words=None if pair.words is None else pair.words[::-1],
     )
 
 
 def format_links(pair: Translation, corpus: str) -> str:
-    """Write the links, counted from 0."""
-    sizes = len(linked_words(pair.first)), len(linked_words(pair.second))
+    """Format gold links, counted from 0."""
+    sizes = len(_GIVEN_WORD.findall(pair.first)), len(_GIVEN_WORD.findall(pair.second))
     for i, j in (*(pair.links or ()), *pair.possible):
         if pair.links is None or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
             where = f"{sizes[0]} and {sizes[1]} words" if pair.links is not None else "a pair without links"
@@ -108,10 +125,10 @@ def read_pharaoh(file: File, pairs: Iterable[Translation]) -> Iterator[Aligned]:
 
 
 def _aligned(text: str, pair: Translation, file: File, number: int) -> Aligned:
-    links, scores = [], []
-    for part in linked_words(text):
+    links, scores, words = [], [], words_of(pair)
+    for part in _GIVEN_WORD.findall(text):
         link, colon, score = part.partition(":")
-        (found,) = linked(pair, link, file, number).links or ((-1, -1),)
+        (found,) = _links(link, words, file, number)[0] or ((-1, -1),)
         if found == (-1, -1):
             raise file.broken(number, f"link {part!r}", "i-j; only gold alignments know possible links")
         links.append(found)

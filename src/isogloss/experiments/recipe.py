@@ -8,11 +8,12 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
+from isogloss.core.languages import canonical_language
 from isogloss.core.runs import Architecture, Count, Modules, Positive, Whole
 from isogloss.experiments.shared_fields import with_shared
 from isogloss.training.gradient_conflict import Conflict
@@ -38,6 +39,8 @@ _EXPECTED = {
 
 Table = dict[str, Any]
 OneOrMany = str | tuple[str, ...]
+Language = Annotated[str, AfterValidator(canonical_language)]
+"""A language, a pair or several joined by plus, as BCP 47 or FLORES write them: zh-Hant, eng_Latn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,7 @@ class PretrainTable:
 
     text: tuple[str, ...]
     """Corpora of raw text."""
-    languages: tuple[str, ...]
+    languages: tuple[Language, ...]
     """Languages of the text; the first is the pivot of the bitext."""
     bitext: str = ""
     """Corpus of translations for translation LM."""
@@ -84,7 +87,7 @@ class AdjustTable:
     """How the encoder is adjusted."""
     bitext: str
     """Corpus of translations ("bitext:bible")."""
-    pairs: tuple[str, ...]
+    pairs: tuple[Language, ...]
     """Pairs of languages, the source first: "en-es"."""
     examples: Count | tuple[Count, ...] = 0
     """Translations of each pair, the first ones; 0 for all; a list makes one encoder for each size."""
@@ -104,9 +107,9 @@ class GridTable:
     """Corpora with labels."""
     task: OneOrMany = ()
     """Tasks, each on the corpora that have labels for it; a corpus's own when left out."""
-    source: OneOrMany
+    source: Language | tuple[Language, ...]
     """Source languages, one after the other; "en+ar" trains on both at once."""
-    targets: tuple[str, ...]
+    targets: tuple[Language, ...]
     """Target languages, one after the other; "de+fr" trains for both at once."""
     seeds: tuple[Whole, ...] = (0, 1, 2)
     """Seeds; each makes its own head, order and dropout."""
@@ -114,7 +117,7 @@ class GridTable:
     """Methods: ``name``, their fields, and any field of the optimization that differs."""
     optimization: Table = field(default_factory=dict)
     """Fields of the optimization for all methods; a list makes one grid point for each value."""
-    treebanks: dict[str, str] = field(default_factory=dict)
+    treebanks: dict[Language, str] = field(default_factory=dict)
     """Treebank of a language where a corpus has several."""
     examples: Count = 0
     """Training examples of each language; 0 for all."""
@@ -130,9 +133,9 @@ class MethodTable:
     """The method."""
     label: str = ""
     """What measurements call it; its name when left out."""
-    sources: tuple[str, ...] = ()
+    sources: tuple[Language, ...] = ()
     """Those of the grid's sources it is trained from; all when left out."""
-    targets: tuple[str, ...] = ()
+    targets: tuple[Language, ...] = ()
     """Those of the grid's targets it is trained for; all when left out."""
     start: str = ""
     """Label of the method whose model it goes on from; it starts from the encoder when left out."""
@@ -153,9 +156,9 @@ class MeasureTable:
     corpus: str = ""
     """Corpus they are looked at on: bitext for encoders (for cka and representation-map a parallel test set
     too); for models, another one of their task than the grid's ("mlqa:de" has German questions)."""
-    languages: tuple[str, ...] = ()
+    languages: tuple[Language, ...] = ()
     """Languages looked at (for encoders the first with each other); the recipe's when left out."""
-    treebanks: str | dict[str, str] = field(default_factory=dict)
+    treebanks: str | dict[Language, str] = field(default_factory=dict)
     """Treebank of all languages, or of each, where the corpus has several; the grid's when left out."""
     inputs: str = ""
     """How target inputs come: as they are (""), "translated" into the source (translate-test), "paired"
@@ -163,7 +166,7 @@ class MeasureTable:
     text of a pair, at random), "mixed-first", "mixed-second", "mixed-question", "mixed-passage"."""
     tasks: tuple[str, ...] = ()
     """Those of the grid's tasks it looks at; all when left out."""
-    targets: tuple[str, ...] = ()
+    targets: tuple[Language, ...] = ()
     """Those of the grid's targets it looks at; all when left out."""
     seeds: tuple[Whole, ...] = ()
     """Those of the grid's seeds it looks at; all when left out."""

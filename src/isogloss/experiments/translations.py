@@ -19,6 +19,7 @@ from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.experiments.alignments import aligner_of
 from isogloss.experiments.encoders import fingerprint, local_folder
 from isogloss.experiments.recipe import (
+    Language,
     Recipe,
     Table,
     checked,
@@ -98,7 +99,7 @@ class TranslateTable:
     alignment (by the aligner of [align]), alone; links or else marks, then alone, when left out."""
     scored: tuple[str, ...] = ()
     """Corpora of translations whose test split is translated, both ways, and scored by chrF."""
-    pairs: tuple[str, ...] = ()
+    pairs: tuple[Language, ...] = ()
     """Pairs of languages that are scored; those the model is trained on when left out."""
 
 
@@ -110,7 +111,7 @@ class TrainTable:
     """How it is trained."""
     bitext: str
     """Corpus of translations ("bitext:bible"); several are joined by +."""
-    pairs: tuple[str, ...]
+    pairs: tuple[Language, ...]
     """Pairs of languages; one model is trained on all of them, both ways."""
     dev: str = ""
     """Corpus of translations whose dev split chooses among the weights on the way; none when left out."""

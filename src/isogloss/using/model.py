@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.languages import check_language
+from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
 from isogloss.core.runs import Optimization
@@ -104,6 +104,7 @@ class Model:
         scores: bool = False,
     ) -> Iterator[Any]:
         """Give the answers to inputs as they come, ``TOGETHER`` inputs at a time."""
+        language = canonical_language(language)
         if language:
             check_language(language, "language")
         self.check_languages((language,))
@@ -177,7 +178,11 @@ class Model:
         ``data`` is the folder with the corpora; the built-in languages need none.
         """
         options = EvaluateOptions(
-            corpus=corpus, languages=tuple(languages), split=split, treebanks=treebanks, inputs=inputs
+            corpus=corpus,
+            languages=tuple(map(canonical_language, languages)),
+            split=split,
+            treebanks=treebanks,
+            inputs=inputs,
         )
         return evaluate(self, options, Sources(str(data or "")), on_progress=on_progress)
 

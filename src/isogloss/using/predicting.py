@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.languages import check_language
+from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.files import File
 from isogloss.data.translated_text import TranslateTexts
@@ -66,6 +66,7 @@ def predict_file(
     ``lines`` is how many lines the file has, where progress is to be told. DataError with file and line at
     a broken line; ConfigError, before anything is read, at what the task cannot do.
     """
+    options = replace(options, language=canonical_language(options.language))
     if options.language:
         check_language(options.language, "--language")
     model.check_languages((options.language,))
