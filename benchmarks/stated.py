@@ -17,7 +17,7 @@ from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, Text
 from isogloss.data.files import DiskFolder
 from isogloss.data.catalogue import MLQA
 from isogloss.data.parallel_text import THREE_LETTERS
-from isogloss.data.ud import Ud
+from isogloss.data.conllu import Ud
 
 
 def pairs_or_questions(found: Sequence[Example]) -> str:

@@ -30,10 +30,10 @@ from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.data.bitext import Bitext
-from isogloss.data.built_in import BuiltInLanguages
+from isogloss.data.sources import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
-from isogloss.data.symmetrization import SYMMETRIZATIONS, symmetrized
+from isogloss.data.word_links import SYMMETRIZATIONS, symmetrized
 from isogloss.encoders.loading import load_encoder_config
 from isogloss.metrics.alignment_error import AlignmentScores, alignment_scores
 

@@ -9,7 +9,7 @@ import torch
 
 import isogloss
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInLanguages
+from isogloss.data.sources import BuiltInLanguages
 
 
 def main(out: Path, examples: int = 1500) -> None:

@@ -8,7 +8,7 @@ import isogloss
 from isogloss import api
 from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInLanguages
+from isogloss.data.sources import BuiltInLanguages
 from tiny import RUNS, TINY, tiny
 
 PUBLIC = ["IsoglossError", "Model", "Result", "Study", "__version__", "load_model", "read", "run"]

@@ -6,7 +6,7 @@ from isogloss.aligners import AlignSetting
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
-from isogloss.data.symmetrization import SYMMETRIZATIONS
+from isogloss.data.word_links import SYMMETRIZATIONS
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 

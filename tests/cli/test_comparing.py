@@ -2,7 +2,7 @@
 
 import shutil
 
-from isogloss.data.prediction_table import PREDICTIONS
+from isogloss.data.result_files import PREDICTIONS
 
 
 def test_compare_prints_a_table_with_marks_interval_effect_and_power(command, tiny_runs):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.answer_projection import MARKS, by_links, by_text, marked, place_links, unmarked
+from isogloss.data.label_projection import MARKS, by_links, by_text, marked, place_links, unmarked
 
 BRACKETS, TAGS, QUOTES = MARKS
 TEXTS = st.text(alphabet="ab éдж中文ไท .,", min_size=1, max_size=30)

@@ -5,7 +5,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.bitext import Bitext
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import flipped, words_of
+from isogloss.data.word_links import flipped, pair_words
 
 
 def read(folder, pair, split="train", **fields):
@@ -123,14 +123,17 @@ def test_links_count_the_words_that_spaces_part_and_no_other_white_space(put, sp
     texts = {"gold/enfr.src-tgt": f"a{space} {space} b ||| x y\n", "gold/enfr.gold": "3-2\n"}
     (pair,) = read(put(texts), "en-fr", "train", collection="gold", whole="train")
     assert pair.links == ((2, 1),)
-    assert words_of(pair)[0] == (f"a{space}", space, "b")
+    assert pair_words(pair)[0] == (f"a{space}", space, "b")
 
 
 def test_raw_text_has_the_words_of_the_tokenizer(put):
     folder = put({"bible/verses.tsv": "verse\ten\tfr\nGEN 1:2\tAnd God said, “Go!”\tL'homme vint.\n"})
     (pair,) = read(folder, "en-fr", collection="bible")
-    assert words_of(pair) == (("And", "God", "said", ",", "“", "Go", "!", "”"), ("L'", "homme", "vint", "."))
-    assert words_of(flipped(pair)) == words_of(pair)[::-1]
+    assert pair_words(pair) == (
+        ("And", "God", "said", ",", "“", "Go", "!", "”"),
+        ("L'", "homme", "vint", "."),
+    )
+    assert pair_words(flipped(pair)) == pair_words(pair)[::-1]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
-from isogloss.data.built_in import MADE_AS, BuiltInLanguages, Maker, built_in_size, source_of
 from isogloss.data.corpora import SPLITS
 from isogloss.data.examples import (
     ParsedSentence,
@@ -17,7 +16,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
-from isogloss.data.sources import Sources
+from isogloss.data.sources import MADE_AS, BuiltInLanguages, Maker, Sources, built_in_size, source_of
 from isogloss.data.word_links import flipped
 
 MADE = {

@@ -32,7 +32,9 @@ OF_FIELD = {
 
 
 def any_example(kind):
-    known = OF_FIELD | ({"words": strategies.none() | strategies.tuples(TEXTS, TEXTS)} if kind is Translation else {})
+    known = OF_FIELD | (
+        {"words": strategies.none() | strategies.tuples(TEXTS, TEXTS)} if kind is Translation else {}
+    )
     return strategies.builds(kind, **{one.name: known.get(one.name, TEXT) for one in fields(kind)})
 
 

@@ -17,11 +17,10 @@ from lying_server import Server, drop, refuse, running, send
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.catalogue import MLQA
+from isogloss.data.conllu import Ud
 from isogloss.data.downloading import Patience
-from isogloss.data.fetching import fetch, is_there
+from isogloss.data.fetching import Release, fetch, is_there, releases
 from isogloss.data.files import DiskFolder
-from isogloss.data.releases import Release, releases
-from isogloss.data.ud import Ud
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PATIENT = Patience(sleep=lambda _: None)

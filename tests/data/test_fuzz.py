@@ -22,7 +22,7 @@ from isogloss.core.languages import NAMES
 from isogloss.data import CORPORA
 from isogloss.data.bitext import WHOLES, Bitext
 from isogloss.data.catalogue import CAD_NLI, WIKIANN
-from isogloss.data.conllu import OLD_UPOS, UPOS
+from isogloss.data.conllu import OLD_UPOS, UPOS, Ud
 from isogloss.data.corpora import SPLITS, Corpus, Split
 from isogloss.data.examples import (
     Example,
@@ -34,8 +34,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.ud import Ud
-from isogloss.data.word_links import words_of
+from isogloss.data.word_links import pair_words
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -219,7 +218,7 @@ def check_tree(sentence: ParsedSentence) -> None:
 
 def check_links(pair: Translation) -> None:
     assert pair.first.strip() and pair.second.strip()
-    first, second = words_of(pair)
+    first, second = pair_words(pair)
     for i, j in [*(pair.links or ()), *pair.possible]:
         assert 0 <= i < len(first) and 0 <= j < len(second)
     assert pair.links is not None or not pair.possible

@@ -9,11 +9,11 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA, hub_datasets
 from isogloss.data.catalogue import MLQA
+from isogloss.data.conllu import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub_datasets import HubDatasets, data_source
 from isogloss.data.hub_sources import dataset_splits
-from isogloss.data.ud import Ud
 
 datasets = pytest.importorskip("datasets")
 

@@ -16,9 +16,14 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.label_projection import AnswerSearch, texts_of, translate_examples, translate_inputs
+from isogloss.data.label_projection import (
+    AnswerSearch,
+    Translated,
+    texts_of,
+    translate_examples,
+    translate_inputs,
+)
 from isogloss.data.languages import Translator, examples, translated, words_of
-from isogloss.data.translated_text import Translated
 
 GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "where": "wo", "there": "dort"}
 

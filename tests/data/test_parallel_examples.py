@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.examples import Question, SentencePair
 from isogloss.data.parallel_examples import check_parallel, matched, mixed_pairs, mixed_questions
-from isogloss.data.sources import Sources
+from isogloss.data.sources import BuiltInLanguages, Sources
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data.bitext import Bitext
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import words_of
+from isogloss.data.word_links import pair_words
 
 WORD = "1\t{}\t_\tNOUN\t_\t_\t0\troot\t_\t_"
 
@@ -43,7 +43,7 @@ def test_sentences_are_matched_by_sent_id_and_have_their_own_text(put, place):
 
 
 def test_the_words_are_those_of_the_treebanks(put):
-    assert [words_of(one) for one in read(put(files()), "en-de")] == [
+    assert [pair_words(one) for one in read(put(files()), "en-de")] == [
         (("cat",), ("Katze",)),
         (("dog",), ("Hund",)),
     ]

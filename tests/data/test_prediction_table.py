@@ -7,7 +7,7 @@ from pyarrow import parquet
 
 from isogloss.core.contributions import Contributions
 from isogloss.core.errors import StorageError
-from isogloss.data.prediction_table import PREDICTIONS, Predictions, read_predictions, write_predictions
+from isogloss.data.result_files import PREDICTIONS, Predictions, read_predictions, write_predictions
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
 NUMBERS = st.floats(0, 1e6)

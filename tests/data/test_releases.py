@@ -8,7 +8,7 @@ import pytest
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
-from isogloss.data.releases import chosen, releases, with_tables
+from isogloss.data.fetching import chosen, releases, with_tables
 
 EVERY = [file for name in with_tables() for file in releases(name).files]
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.examples import SentencePair, TaggedSentence
-from isogloss.data.shots import shots, subsample
+from isogloss.data.examples import SentencePair, TaggedSentence, shots, subsample
 
 LABELS = ("entailment", "neutral", "contradiction")
 

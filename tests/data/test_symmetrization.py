@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.symmetrization import SYMMETRIZATIONS, symmetrized
+from isogloss.data.word_links import SYMMETRIZATIONS, symmetrized
 
 SIZE = 7
 links = st.sets(st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1)))

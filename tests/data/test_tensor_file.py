@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from isogloss.core.errors import StorageError
-from isogloss.data.tensor_file import read_tensors, write_tensors
+from isogloss.data.result_files import read_tensors, write_tensors
 
 TENSORS = st.dictionaries(
     st.text(min_size=1).filter(lambda name: name != "__metadata__"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from isogloss.core.errors import DataError, StorageError
 from isogloss.data import unpacking
-from isogloss.data.releases import Release
+from isogloss.data.fetching import Release
 from isogloss.data.unpacking import unpack
 
 TEXT = Random(1).randbytes(5000)

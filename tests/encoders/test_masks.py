@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.data.tensor_file import write_tensors
+from isogloss.data.result_files import write_tensors
 from isogloss.encoders import load_masked_lm, load_model, load_whole
 from isogloss.encoders.gates import (
     GateKinds,

@@ -17,7 +17,7 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, RunError, StorageError
 from isogloss.core.records import RECORD, read_record
-from isogloss.data.prediction_table import PREDICTIONS
+from isogloss.data.result_files import PREDICTIONS
 from isogloss.experiments import engine, execute
 from tiny import RUNS, TINY, tiny
 

@@ -3,7 +3,7 @@
 import pytest
 
 import isogloss
-from isogloss.data.built_in import built_in_size
+from isogloss.data.sources import built_in_size
 from isogloss.experiments.reading import fewer_in_plan
 from isogloss.experiments.running import plan_recipe
 from tiny import changed, tiny

@@ -9,7 +9,7 @@ from pyarrow import parquet
 import isogloss
 from isogloss.core.contributions import Contributions, total
 from isogloss.core.records import RECORD, read_record
-from isogloss.data.prediction_table import PREDICTIONS, read_predictions
+from isogloss.data.result_files import PREDICTIONS, read_predictions
 from isogloss.experiments import execute
 from tiny import tiny
 

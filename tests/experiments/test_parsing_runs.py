@@ -6,7 +6,7 @@ import torch
 import isogloss
 from isogloss.core.runs import FineTune
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInLanguages
+from isogloss.data.sources import BuiltInLanguages
 from isogloss.experiments.running import plan_recipe
 from isogloss.tasks import TASKS
 from isogloss.tasks.spanning_tree import is_tree

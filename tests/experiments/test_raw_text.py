@@ -12,8 +12,8 @@ import isogloss
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.records import RECORD
 from isogloss.core.runs import FineTune, Measure, Pretrained
+from isogloss.data.result_files import read_tensors
 from isogloss.data.sources import Sources
-from isogloss.data.tensor_file import read_tensors
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments.pretraining_text import masked_lm_of, text_of
 from isogloss.experiments.reading import splits_read

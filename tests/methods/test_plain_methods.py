@@ -4,7 +4,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import pytest
 
-from isogloss.data.shots import shots
+from isogloss.data.examples import shots
 from isogloss.encoders import save_model
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain

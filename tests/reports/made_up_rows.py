@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isogloss.data.prediction_table import Kept
+from isogloss.data.result_files import Kept
 from isogloss.reports.measurements import FACTS, Measurements, Run
 
 Row = dict[str, Any]

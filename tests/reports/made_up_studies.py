@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isogloss.data.prediction_table import Kept
+from isogloss.data.result_files import Kept
 from isogloss.reports.measurements import FACTS, FRAMES, Measurements
 from isogloss.reports.verdicts import Claim, Outcome, judge
 

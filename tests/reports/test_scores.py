@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from isogloss.core.records import Record
-from isogloss.data.prediction_table import Kept
+from isogloss.data.result_files import Kept
 from isogloss.metrics.significance import holm
 from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.built_in import BuiltInLanguages
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
+from isogloss.data.sources import BuiltInLanguages
 from isogloss.encoders.loading import load_tokenizer
 from isogloss.experiments.encoders import local_folder
 from isogloss.metrics.question_answering import normalized

@@ -11,7 +11,7 @@ from used import joined, text_file
 from in_translation import pairs, questions, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
-from isogloss.data.translated_text import Translated
+from isogloss.data.label_projection import Translated
 from isogloss.using.model import TOGETHER
 from isogloss.using.predicting import PredictOptions, check_translations, predict_file
 from isogloss.using.translations import translation_for

@@ -29,8 +29,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.symmetrization import Symmetrization, symmetrized
-from isogloss.data.word_links import Aligned, read_pharaoh, words_of
+from isogloss.data.word_links import Aligned, Symmetrization, pair_words, read_pharaoh, symmetrized
 
 PROGRAM = "eflomal"
 KEPT = "eflomal.priors"
@@ -96,7 +95,7 @@ class Eflomal:
     def _words(self, pairs: Sequence[Translation]) -> list[tuple[list[str], list[str]]]:
         shaped = str.lower if self.lowercase else str
         return [
-            (list(map(shaped, first)), list(map(shaped, second))) for first, second in map(words_of, pairs)
+            (list(map(shaped, first)), list(map(shaped, second))) for first, second in map(pair_words, pairs)
         ]
 
     def directions(

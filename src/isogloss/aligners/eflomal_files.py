@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from isogloss.data.files import File
-from isogloss.data.symmetrization import Link
+from isogloss.data.word_links import Link
 
 TOO_LONG = 1024
 """Words of a sentence that the program leaves out, as its own front end does."""

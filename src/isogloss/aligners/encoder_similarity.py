@@ -17,7 +17,7 @@ from isogloss.aligners.matching import Matching, cosine_similarities, distorted,
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
-from isogloss.data.word_links import Aligned, words_of
+from isogloss.data.word_links import Aligned, pair_words
 from isogloss.encoders.loading import load_model, load_tokenizer
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
@@ -66,7 +66,7 @@ class EncoderSimilarity:
         found: list[Aligned] = []
         for start in range(0, len(setting.pairs), BLOCK):
             block = setting.pairs[start : start + BLOCK]
-            texts = [words for pair in block for words in words_of(pair)]
+            texts = [words for pair in block for words in pair_words(pair)]
             splits = split_words(texts, tokenizer)
             states = subword_states(
                 model,

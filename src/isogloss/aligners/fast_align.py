@@ -21,8 +21,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data.examples import Translation
-from isogloss.data.symmetrization import Symmetrization, symmetrized
-from isogloss.data.word_links import Aligned, words_of
+from isogloss.data.word_links import Aligned, Symmetrization, pair_words, symmetrized
 
 LEXICONS = "fast-align.npz"
 WORDS = "fast-align.json"
@@ -81,7 +80,7 @@ class FastAlign:
         first: list[Words] = []
         second: list[Words] = []
         for pair in pairs:
-            for numbers, side, known in zip((first, second), words_of(pair), words, strict=True):
+            for numbers, side, known in zip((first, second), pair_words(pair), words, strict=True):
                 shaped = [word.lower() for word in side] if self.lowercase else side
                 numbers.append(_numbers(shaped, known, learn=learn))
         return first, second

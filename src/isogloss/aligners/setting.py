@@ -9,7 +9,7 @@ from isogloss.data.examples import Translation
 
 @dataclass(frozen=True, kw_only=True)
 class AlignSetting:
-    """What a word aligner is given; the words of a pair are those of ``word_links.words_of``."""
+    """What a word aligner is given; the words of a pair are those of ``word_links.pair_words``."""
 
     pairs: list[Translation]
     languages: tuple[str, str] = ("", "")

@@ -19,7 +19,7 @@ from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.plain_text import plain
 from isogloss.core.records import RECORD
-from isogloss.data.prediction_table import PREDICTIONS
+from isogloss.data.result_files import PREDICTIONS
 from isogloss.metrics.power import MOST_SEEDS, seeds_needed
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements

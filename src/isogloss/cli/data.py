@@ -13,8 +13,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.records import writing
 from isogloss.data import CORPORA
 from isogloss.data.downloading import megabytes
-from isogloss.data.fetching import Result, fetch, is_there
-from isogloss.data.releases import Release, chosen
+from isogloss.data.fetching import Release, Result, chosen, fetch, is_there
 from isogloss.experiments.asking import parse_change
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora import SPLITS, Source, Split, cell, not_writable, only, some_at_least
+from isogloss.data.corpora import SPLITS, Source, Split, cell, not_writable, only, some, some_at_least
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
-from isogloss.data.layouts import some
 from isogloss.data.parallel_text import (
     LEAST_MARGIN,
     LINKS,

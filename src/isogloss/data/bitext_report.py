@@ -1,6 +1,6 @@
 """What a bitext looks like, and what in it is suspicious: lengths, duplicates, untranslated text, scripts.
 
-Words are those of ``words_of``; Thai, Lao, Khmer and Burmese need ``isogloss[icu]`` to have any.
+Words are those of ``pair_words``; Thai, Lao, Khmer and Burmese need ``isogloss[icu]`` to have any.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from unicodedata import name as unicode_name
 
 from isogloss.core.languages import language_name
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import words_of
+from isogloss.data.word_links import pair_words
 
 LONGEST_RATIO = 3.0
 """A pair whose ratio of lengths is so many times the whole bitext's, or so many times less, is an outlier."""
@@ -132,7 +132,7 @@ def check_bitext(pairs: Iterable[Translation], first: str = "", second: str = ""
     seen: set[int] = set()
     duplicates = identical = 0
     for pair in pairs:
-        words = words_of(pair)
+        words = pair_words(pair)
         one.add(pair.first, words[0])
         two.add(pair.second, words[1])
         identical += words[0] == words[1]

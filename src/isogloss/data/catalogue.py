@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 
 from isogloss.data.bitext import Bitext
-from isogloss.data.conllu import UPOS
-from isogloss.data.corpora import SPLITS, Corpus, Split
-from isogloss.data.layouts import Layouts, every_split
+from isogloss.data.conllu import UPOS, Ud
+from isogloss.data.corpora import SPLITS, Corpus, Layouts, Split, every_split
 from isogloss.data.pairs import Header, PairCorpus
 from isogloss.data.questions import QuestionCorpus
 from isogloss.data.tagged import TaggedCorpus
 from isogloss.data.text import Bible, RawText
-from isogloss.data.ud import Ud
 
 NLI = {label: label for label in ("entailment", "neutral", "contradiction")}
 PARAPHRASE = {"0": "0", "1": "1"}

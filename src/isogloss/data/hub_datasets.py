@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora import SPLITS, Corpus, Source, Split
+from isogloss.data.conllu import Ud
+from isogloss.data.corpora import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub_sources import DatasetSplit, Row, dataset_splits, with_names
-from isogloss.data.layouts import not_there
-from isogloss.data.ud import Ud
 
 HUB = "hub"
 """What ``--data`` says for the hub; ``hub:DIR`` is a folder with parquet files of datasets."""

@@ -12,9 +12,9 @@ from typing import Any
 from isogloss.core.errors import DataError
 from isogloss.core.languages import NAMES, language_name
 from isogloss.data.catalogue import CORPORA, MLQA
+from isogloss.data.conllu import DEFAULTS, Ud
 from isogloss.data.corpora import Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
-from isogloss.data.ud import DEFAULTS, Ud
 
 Row = Mapping[str, Any]
 Rows = Callable[[Iterable[Row], str], Iterator[Example]]

@@ -1,25 +1,21 @@
-"""Examples in translation, with their labels: classes stay, answers are found again, tags are left behind.
+"""What a translator gives back for one text.
+
+An answer found again in the translation of its passage: by marks round it, by word links, or by its text.
+
+Each function says where the answer stands in a translation, or None where that is not beyond doubt.
+
+Examples in translation, with their labels: classes stay, answers are found again, tags are left behind.
 
 What an example is made of decides what is translated; a question whose answer is lost is left out and named.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee
 from typing import Any, Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.data.answer_projection import (
-    MARKS,
-    Answer,
-    FindLinks,
-    Mark,
-    by_links,
-    by_text,
-    marked,
-    place_links,
-    unmarked,
-)
 from isogloss.data.conllu import text_comment
 from isogloss.data.examples import (
     Example,
@@ -30,8 +26,131 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.tokenization import detokenize, tokenize
-from isogloss.data.translated_text import Translated, TranslateTexts
+from isogloss.data.tokenization import detokenize, tokenize, word_offsets
+
+Place = tuple[int, int]
+"""Where a word begins in a text, and where it ends, in characters."""
+
+PlaceLink = tuple[Place, Place]
+"""A word of the text and one of its translation that express something in common."""
+
+
+class Translated(NamedTuple):
+    """The translation of one text."""
+
+    text: str
+    """In one line; empty for an empty text."""
+    cuts: int = 0
+    """Places at which the text was cut because it was too long for the model."""
+    words: tuple[str, ...] | None = None
+    """The words of the translation, where the translator knows them; else ``tokenize`` finds them."""
+    links: tuple[PlaceLink, ...] | None = None
+    """Which words belong together, where the translator knows."""
+
+
+TranslateTexts = Callable[[Iterable[str]], Iterable[Translated]]
+"""One translation for each text, in order."""
+
+
+Answer = tuple[int, str]
+"""Character offset in the passage, and text."""
+
+FindLinks = Callable[[Sequence[tuple[str, str]]], Iterable[Iterable[tuple[int, int]]]]
+"""From texts and their translations to the 0-based links between their words (those of ``tokenize``)."""
+
+
+class Mark(NamedTuple):
+    """What is written round an answer, and what may have become of it in a translation."""
+
+    left: str
+    right: str
+    lefts: str
+    """Regular expression of the left one's translations."""
+    rights: str
+
+
+MARKS = (
+    Mark("[", "]", r"[\[［【]", r"[\]］】]"),
+    Mark("<b>", "</b>", r"<\s*[bB]\s*>", r"<\s*/\s*[bB]\s*>"),
+    Mark("“", "”", r"[\"“„«»”「『]", r"[\"“”»«」』]"),
+)
+"""Brackets and tags survive translation best (Chen et al. 2023, "EasyProject", Section 4); then quotes."""
+
+_NO_SPACE_BEFORE = re.compile(r"[,.;:!?…)\]}»”%、。，！？：；]")
+
+
+def marked(passage: str, answer: Answer, mark: Mark) -> str | None:
+    """Write marks round an answer; None when the passage has such marks of its own."""
+    if re.search(f"{mark.lefts}|{mark.rights}", passage):
+        return None
+    start, text = answer
+    stop = start + len(text)
+    return passage[:start] + mark.left + passage[start:stop] + mark.right + passage[stop:]
+
+
+def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
+    """Take the marks out of a translation; return it and the answer that stood between them."""
+    lefts = list(re.finditer(mark.lefts, translation))
+    first = lefts[0] if lefts else None
+    rights = [one for one in re.finditer(mark.rights, translation) if first and one.start() >= first.end()]
+    every = {one.span() for one in (*lefts, *re.finditer(mark.rights, translation))}
+    if first is None or len(rights) != 1 or len(every) != 2:
+        return None
+    before, after = translation[: first.start()], translation[rights[0].end() :]
+    inner = translation[first.end() : rights[0].start()]
+    answer = inner.strip()
+    if not answer:
+        return None
+    start = before.rstrip() + _gap(before, inner)
+    spaced = _gap(inner, after)
+    if _NO_SPACE_BEFORE.match(after.lstrip()) and not after[:1].isspace():
+        spaced = ""  # The space was the mark's.
+    return start + answer + spaced + after.lstrip(), (len(start), answer)
+
+
+def _gap(left: str, right: str) -> str:
+    """Return the one space that belongs between two parts, if any had one there."""
+    inside = bool(left.strip() and right.strip())
+    return " " if inside and (left[-1].isspace() or right[0].isspace()) else ""
+
+
+def by_links(answer: Answer, translation: str, links: Iterable[PlaceLink]) -> Answer | None:
+    """Find an answer from the first to the last word that is linked to it, and to nothing else between."""
+    start, stop = answer[0], answer[0] + len(answer[1])
+    every = list(links)
+    inside = {target for source, target in every if start <= source[0] and source[1] <= stop}
+    outside = {target for source, target in every if source[1] <= start or source[0] >= stop}
+    if not inside:
+        return None
+    first, last = min(begin for begin, _ in inside), max(end for _, end in inside)
+    if any(first <= begin < last for begin, _ in outside - inside):
+        return None
+    return first, translation[first:last]
+
+
+def by_text(answer: str, translation: str) -> Answer | None:
+    """Find a translated answer where it stands exactly once, upper or lower case alike, between words."""
+    core = answer.strip().rstrip(".。").strip()
+    if not core:
+        return None
+    whole = re.compile(rf"{_border(core[0])}{re.escape(core)}{_border(core[-1])}", re.IGNORECASE)
+    found = list(whole.finditer(translation))
+    return (found[0].start(), found[0][0]) if len(found) == 1 else None
+
+
+def _border(letter: str) -> str:
+    """Ask for the edge of a word, where the script puts anything between words."""
+    spaced = letter.isalnum() and not re.match(
+        r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffee]", letter
+    )
+    return r"\b" if spaced else ""
+
+
+def place_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[PlaceLink]:
+    """Turn links between the numbers of words into links between their character offsets."""
+    sources, targets = word_offsets(text), word_offsets(translation)
+    return [(sources[i], targets[j]) for i, j in links]
+
 
 Way = Literal["links", "marks", "alignment", "alone"]
 WAYS: tuple[Way, ...] = ("links", "marks", "alignment", "alone")

@@ -13,10 +13,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Source, Split, cell, labelled, only, own_id, some_at_least, with_mark
+from isogloss.data.corpora import (
+    ENGLISH,
+    Layouts,
+    Source,
+    Split,
+    cell,
+    is_translation,
+    labelled,
+    locate,
+    missing,
+    not_english,
+    only,
+    own_id,
+    paths,
+    some,
+    some_at_least,
+    with_mark,
+)
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder, is_unicode, unique_keys
-from isogloss.data.layouts import ENGLISH, Layouts, is_translation, locate, missing, not_english, paths, some
 
 
 @dataclass(frozen=True, kw_only=True)

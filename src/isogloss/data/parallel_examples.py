@@ -16,9 +16,8 @@ from typing import Literal, TypeVar
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import is_built_in
 from isogloss.core.seeds import derive
-from isogloss.data.corpora import Split
+from isogloss.data.corpora import Split, some
 from isogloss.data.examples import Example, Question, SentencePair
-from isogloss.data.layouts import some
 
 PARALLEL: Mapping[str, tuple[Split, ...]] = {
     "xnli": ("dev", "test"),

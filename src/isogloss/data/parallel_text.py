@@ -27,10 +27,9 @@ from zlib import crc32
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.conllu import read_conllu, text_comment
-from isogloss.data.corpora import Split
+from isogloss.data.corpora import TREEBANKS, Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import File, Folder, short
-from isogloss.data.layouts import TREEBANKS
 from isogloss.data.parallel_examples import matched
 from isogloss.data.tokenization import detokenize
 from isogloss.data.word_links import NO_LINKS, flipped, linked

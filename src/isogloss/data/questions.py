@@ -17,10 +17,19 @@ from typing import Any, Literal, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.core.languages import language_name
-from isogloss.data.corpora import Source, Split, not_writable, only, some_at_least
+from isogloss.data.corpora import (
+    Layouts,
+    Source,
+    Split,
+    is_translation,
+    locate,
+    not_writable,
+    only,
+    paths,
+    some_at_least,
+)
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, Folder, is_unicode, short, unique_keys
-from isogloss.data.layouts import Layouts, is_translation, locate, paths
 
 NEAR = 3
 """An answer that stands in several places is at the only one so few characters from its offset."""

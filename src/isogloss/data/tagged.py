@@ -9,10 +9,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.corpora import Source, Split, cell, not_writable, only, some_at_least, with_mark
+from isogloss.data.corpora import (
+    Layouts,
+    Source,
+    Split,
+    cell,
+    locate,
+    not_writable,
+    only,
+    paths,
+    some_at_least,
+    with_mark,
+)
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File, Folder
-from isogloss.data.layouts import Layouts, locate, paths
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from isogloss.core.rows import Score
-from isogloss.data.prediction_table import Predictions
+from isogloss.data.result_files import Predictions
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.training.evaluation import Evaluation
 

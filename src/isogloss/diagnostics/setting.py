@@ -13,7 +13,7 @@ from isogloss.core.rows import Score
 from isogloss.core.run_graph import run_id
 from isogloss.core.runs import Run
 from isogloss.data.examples import Translation
-from isogloss.data.prediction_table import Predictions
+from isogloss.data.result_files import Predictions
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.parallel_text import ParallelText
 

@@ -24,7 +24,7 @@ from isogloss.core.rows import DistanceBin
 from isogloss.core.rows import WordDistance as WordDistanceRow
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import words_of
+from isogloss.data.word_links import pair_words
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.encoders.language_context import active_language
 from isogloss.metrics.separation import FineCounts, histogram, separation
@@ -135,9 +135,9 @@ class WordDistance:
         how: dict[str, Any] = {"layers": self.layers, "words": self.words, "precision": precision}
         languages = pair.split("-")
         with active_language(model, languages[0]):
-            first = word_states(model, tokenizer, [words_of(one)[0] for one in block], **how)
+            first = word_states(model, tokenizer, [pair_words(one)[0] for one in block], **how)
         with active_language(model, languages[1]):
-            second = word_states(model, tokenizer, [words_of(one)[1] for one in block], **how)
+            second = word_states(model, tokenizer, [pair_words(one)[1] for one in block], **how)
         kept = [
             [(i, j) for i, j in one.links or () if i < x.shape[1] and j < y.shape[1]]
             for one, x, y in zip(block, first, second, strict=True)
@@ -147,7 +147,7 @@ class WordDistance:
         return x, y, np.repeat(np.arange(len(block)), [len(links) for links in kept])
 
     def _fits(self, pair: Translation) -> bool:
-        return max(map(len, words_of(pair))) <= self.longest
+        return max(map(len, pair_words(pair))) <= self.longest
 
 
 def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:

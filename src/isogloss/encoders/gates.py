@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError, unknown_name
 from isogloss.core.records import Value
-from isogloss.data.tensor_file import ENDING, read_tensors
+from isogloss.data.result_files import ENDING, read_tensors
 from isogloss.encoders.families import Site, family_of
 from isogloss.encoders.folders import differing
 from isogloss.encoders.language_modules import encoder_of, site_of

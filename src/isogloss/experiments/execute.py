@@ -28,8 +28,8 @@ from isogloss.core.runs import (
 from isogloss.core.version import VERSION
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation
-from isogloss.data.prediction_table import PREDICTIONS, Predictions, write_predictions
 from isogloss.data.questions import repairs_told
+from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.attention import fastest_attention

@@ -6,8 +6,7 @@ from itertools import product
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.runs import Align, Encoder, FineTune, Optimization, Translate
-from isogloss.data.corpora import Split
-from isogloss.data.layouts import is_translation
+from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import Asked, alignments

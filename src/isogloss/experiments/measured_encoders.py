@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.core.run_graph import original
 from isogloss.core.runs import Encoder, FineTune, Measure, Pretrain, Translate
-from isogloss.data.layouts import is_translation
+from isogloss.data.corpora import is_translation
 from isogloss.data.parallel_examples import check_parallel
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.experiments.alignments import Asked, alignments

@@ -7,8 +7,7 @@ from typing import cast
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import check_language, language_of_text
 from isogloss.core.runs import Encoder, FineTune, Measure, Run, Translate
-from isogloss.data.corpora import SPLITS, Split
-from isogloss.data.layouts import is_translation
+from isogloss.data.corpora import SPLITS, Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.experiments.encoders import check_read, encoder_label

@@ -16,9 +16,9 @@ from isogloss.core.records import Value
 from isogloss.core.runs import Adjust, Measure, Pretrain, Pretrained, Run
 from isogloss.core.seeds import derive
 from isogloss.data.corpora import Split
-from isogloss.data.shots import subsample
+from isogloss.data.examples import subsample
+from isogloss.data.result_files import ENDING, write_tensors
 from isogloss.data.sources import Sources
-from isogloss.data.tensor_file import ENDING, write_tensors
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.encoders.attention import fastest_attention
 from isogloss.experiments.run_context import RunContext, device

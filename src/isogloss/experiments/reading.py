@@ -7,10 +7,8 @@ from typing import Any, cast
 
 from isogloss.core.run_graph import source_of
 from isogloss.core.runs import Align, FineTune, Measure, Run, TrainTranslator, Translate
-from isogloss.data.built_in import built_in_size
-from isogloss.data.corpora import Split
-from isogloss.data.layouts import is_translation
-from isogloss.data.sources import Sources, Treebanks
+from isogloss.data.corpora import Split, is_translation
+from isogloss.data.sources import Sources, Treebanks, built_in_size
 from isogloss.diagnostics import ON_BITEXT
 from isogloss.experiments.alignments import splits_aligned
 from isogloss.experiments.translations import code_read

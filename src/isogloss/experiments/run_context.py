@@ -7,7 +7,7 @@ import torch
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row
 from isogloss.core.runs import Encoder, Optimization, Pretrained, TrainTranslator
-from isogloss.data.prediction_table import Predictions
+from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources
 from isogloss.experiments.store import Store
 

@@ -11,8 +11,7 @@ from isogloss.core.rows import TranslatedSplit, as_row
 from isogloss.core.runs import TrainTranslator, Translate
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation, read_examples, write_examples
-from isogloss.data.label_projection import AnswerSearch, Carried, Way, translate_examples
-from isogloss.data.translated_text import Translated
+from isogloss.data.label_projection import AnswerSearch, Carried, Translated, Way, translate_examples
 from isogloss.encoders import save_model
 from isogloss.experiments.run_context import WORK, RunContext, RunResult
 from isogloss.experiments.translations import code_read, last_step

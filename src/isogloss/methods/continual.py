@@ -10,7 +10,7 @@ from itertools import product
 from typing import ClassVar, Literal
 
 from isogloss.core.runs import Count, Positive, Weight, Whole
-from isogloss.data.shots import Per
+from isogloss.data.examples import Per
 from isogloss.nn.closeness import Form
 from isogloss.training.aligned_batches import CacheType
 from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Count, Whole
-from isogloss.data.shots import Per
+from isogloss.data.examples import Per
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune
 from isogloss.training.gradient_conflict import WATCHES, Conflict

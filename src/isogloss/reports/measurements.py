@@ -20,7 +20,7 @@ from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.records import MADE, RECORD, Record, read_record
 from isogloss.core.rows import ROWS, kind_of
-from isogloss.data.prediction_table import PREDICTIONS, Kept, read_predictions
+from isogloss.data.result_files import PREDICTIONS, Kept, read_predictions
 
 PLAN, FAILED = "plan.json", "failed.json"
 

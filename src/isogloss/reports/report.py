@@ -16,7 +16,7 @@ import pandas as pd
 
 from isogloss.core.records import MADE, RECORD, write_bytes, writing
 from isogloss.core.stamps import package_stamp, stamp
-from isogloss.data.prediction_table import PREDICTIONS
+from isogloss.data.result_files import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.comparison import SYSTEM, best_split
 from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements

@@ -15,7 +15,7 @@ import numpy as np
 from isogloss.core.errors import DataError
 from isogloss.core.records import Value
 from isogloss.data.examples import Translation
-from isogloss.data.word_links import words_of
+from isogloss.data.word_links import pair_words
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 
 Word = Literal["average", "first", "last", "subwords"]
@@ -159,7 +159,7 @@ def encode_pairs(
         first, links = len(pairs), len(pairs.aligned.values)
         for start in range(0, len(translations), AT_ONCE):
             some = translations[start : start + AT_ONCE]
-            words = [words_of(one) for one in some]
+            words = [pair_words(one) for one in some]
             splits = iter(split_words(list(chain.from_iterable(words)), tokenizer))
             for one, sides in zip(some, words, strict=True):
                 encode.add(languages, one, sides, (next(splits), next(splits)))

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from isogloss.core.records import Value
 from isogloss.core.runs import Optimization
 from isogloss.core.seeds import derive
-from isogloss.data.examples import Example
-from isogloss.data.shots import Per, shots
+from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.attention import fastest_attention
 from isogloss.encoders.language_context import check_languages

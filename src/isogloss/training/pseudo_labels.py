@@ -16,8 +16,8 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.languages import language_of_text
 from isogloss.core.runs import Optimization
+from isogloss.data.corpora import is_translation
 from isogloss.data.examples import Example
-from isogloss.data.layouts import is_translation
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow

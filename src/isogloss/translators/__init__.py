@@ -7,7 +7,7 @@ translate-test layouts, as examples of a pair such as ``en-sw``.
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Protocol
 
-from isogloss.data.translated_text import Translated
+from isogloss.data.label_projection import Translated
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.ctranslate2 import CTranslate2
 from isogloss.translators.seq2seq import Seq2Seq

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.identity import identity
-from isogloss.data.translated_text import Translated
+from isogloss.data.label_projection import Translated
 from isogloss.translators.setting import TranslateSetting
 
 CHUNK = 1024

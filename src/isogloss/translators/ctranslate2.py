@@ -14,7 +14,7 @@ import torch
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.data.translated_text import Translated
+from isogloss.data.label_projection import Translated
 from isogloss.encoders.loading import quiet
 from isogloss.encoders.seq2seq import TranslationSubwords, limit_of, load_subwords, seq2seq_folder, trimmed
 from isogloss.training.precision import device, resolved_precision

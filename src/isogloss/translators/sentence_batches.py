@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import language_name
-from isogloss.data.translated_text import Translated
+from isogloss.data.label_projection import Translated
 from isogloss.encoders.seq2seq import TranslationSubwords
 from isogloss.training.batching import by_length
 from isogloss.translators.pieces import in_pieces, joined

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from isogloss.data.translated_text import Translated
+from isogloss.data.label_projection import Translated
 from isogloss.encoders.seq2seq import generate, load_seq2seq, load_subwords
 from isogloss.training.precision import device, scoring
 from isogloss.translators.chunks import in_chunks

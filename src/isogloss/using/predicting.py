@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.files import File
-from isogloss.data.translated_text import TranslateTexts
+from isogloss.data.label_projection import TranslateTexts
 from isogloss.using.formats import Entry, Format, format_of
 from isogloss.using.kinds import probabilities_of
 from isogloss.using.model import Model

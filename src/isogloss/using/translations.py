@@ -12,8 +12,7 @@ from pathlib import Path
 from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.data.examples import Example
-from isogloss.data.label_projection import texts_of, translate_inputs
-from isogloss.data.translated_text import TranslateTexts
+from isogloss.data.label_projection import TranslateTexts, texts_of, translate_inputs
 from isogloss.translators import TRANSLATORS, TranslateSetting, Translator
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry

@@ -6,10 +6,10 @@ import pytest
 from isogloss.data.languages import LANGUAGES, examples
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
-from isogloss.data.languages.inference import LABELS, RICH, hypothesize
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.meaning import Sampler, Sentence
 from isogloss.data.languages.parsing import parse, sentences_in
+from isogloss.data.languages.sentence_pairs import LABELS, RICH, hypothesize
 
 
 def understood(text):

@@ -6,8 +6,8 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.data.languages import LANGUAGES
 from isogloss.data.languages import concepts as c
+from isogloss.data.languages.family import spell, syllables
 from isogloss.data.languages.lexicon import CONTENT, HOMONYMS, all_forms, lexicon
-from isogloss.data.languages.scripts import spell, syllables
 
 SOURCE = lexicon(LANGUAGES["qaa"])
 

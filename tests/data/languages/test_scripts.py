@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.languages.scripts import CODAS, CONSONANTS, VOWELS, spell, syllables
+from isogloss.data.languages.family import CODAS, CONSONANTS, VOWELS, spell, syllables
 
 SCRIPTS = ["latin", "cyrillic", "greek", "devanagari", "arabic", "han"]
 syllable = st.tuples(st.sampled_from(CONSONANTS), st.sampled_from(VOWELS), st.sampled_from(CODAS)).map(

@@ -10,7 +10,7 @@ from functools import cache
 
 from isogloss.core.seeds import derive
 from isogloss.data.languages.draws import Draws, Weighted, zipf
-from isogloss.data.languages.scripts import CONSONANTS, VOWELS
+from isogloss.data.languages.family import CONSONANTS, VOWELS
 
 CLASSES = ("person", "animal", "food", "tool", "plant", "place", "organisation", "idea")
 PERSON, ANIMAL, FOOD, TOOL, PLANT, PLACE, ORGANISATION, IDEA = range(len(CLASSES))

@@ -8,10 +8,9 @@ from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Translation
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.family import Language, find_language
-from isogloss.data.languages.inference import inference_pairs
 from isogloss.data.languages.lexicon import Lexicon, lexicon
-from isogloss.data.languages.paraphrases import paraphrase_pairs
 from isogloss.data.languages.questions import questions
+from isogloss.data.languages.sentence_pairs import inference_pairs, paraphrase_pairs
 from isogloss.data.languages.sentences import bitext, parsed_sentences, tagged_sentences, text_lines
 
 SIZES: dict[str, dict[str, int]] = {

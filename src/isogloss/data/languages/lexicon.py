@@ -9,8 +9,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.seeds import derive
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws, Weighted
-from isogloss.data.languages.family import LANGUAGES, SOURCE, Language
-from isogloss.data.languages.scripts import CODAS, CONSONANTS, VOWELS, spell
+from isogloss.data.languages.family import CODAS, CONSONANTS, LANGUAGES, SOURCE, VOWELS, Language, spell
 
 CONTENT = (*c.NOUNS, *c.VERBS, *c.ADJECTIVES, *c.ADVERBS)
 """The concepts whose roots may be shared with the source."""

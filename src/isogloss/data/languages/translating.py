@@ -15,9 +15,10 @@ from typing import Literal, NamedTuple
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
+from isogloss.data.label_projection import Place
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
-from isogloss.data.languages.family import Language, find_language
+from isogloss.data.languages.family import Language, find_language, spell
 from isogloss.data.languages.generating import examples
 from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Reading, all_forms, lexicon, marking
 from isogloss.data.languages.meaning import Sentence
@@ -31,9 +32,7 @@ from isogloss.data.languages.rendering import (
     rooted,
     text_of,
 )
-from isogloss.data.languages.scripts import spell
 from isogloss.data.languages.sentences import links_between, parsed, tagged
-from isogloss.data.translated_text import Place
 
 Links = tuple[tuple[int, int], ...]
 

@@ -6,6 +6,12 @@ Every hypothesis starts from a shortened premise, whatever the label, so that it
   after "every", little is.
 - contradiction: negation toggled, the opposite verb, or subject and object exchanged.
 - neutral: the same subject does something else, the object is another one, or something new is added.
+
+Paraphrases with the same words (as PAWS-X): label 1 where a new order keeps the meaning, else 0.
+
+Every sentence could have become either, and pairs of both labels are reordered alike, so that neither the
+words nor the fact that something moved gives the label away; only who did what does. (Where a language marks
+case, or adjectives agree, forms follow the roles, as they do in real languages.)
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +20,7 @@ from isogloss.data.examples import SentencePair
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.lexicon import Lexicon
-from isogloss.data.languages.meaning import Event, Phrase, Rates, Sampler, Sentence
+from isogloss.data.languages.meaning import Attached, Event, Phrase, Rates, Sampler, Sentence
 from isogloss.data.languages.rendering import say
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -175,3 +181,149 @@ def _something_added(event: Event, sampler: Sampler) -> Event:
             attached = sampler.attachment()
         return event._replace(attached=(attached,))
     return event._replace(adverb=sampler.adverb())
+
+
+MOVABLE = Rates(
+    adjective=0.4,
+    attached=0.6,
+    second_attached=0.4,
+    joined=0.3,
+    link=0.35,
+    clause=0.05,
+    modifier=0.05,
+    name=0.5,
+)
+"""Sentences with much that can change places."""
+
+
+def paraphrase_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
+    """Give pairs of sentences of the same words, both labels in any two in a row; without end."""
+    sampler, number = Sampler(draws, MOVABLE), 0
+    while True:
+        for label in draws.shuffled(("0", "1")):
+            first, second = paraphrase(label, sampler)
+            yield SentencePair(
+                id=f"{number}", first=say(first, words), second=say(second, words), label=label
+            )
+            number += 1
+
+
+def paraphrase(label: str, sampler: Sampler) -> tuple[Sentence, Sentence]:
+    """Think of a sentence and reorder it: with the same meaning (label 1) or another (label 0)."""
+    draws = sampler.draws
+    while True:
+        sentence = sampler.sentence()
+        keeping, changing = reorderings(sentence), role_changes(sentence)
+        if not keeping or not changing:
+            continue
+        if label == "1":
+            return sentence, draws.choice(keeping)
+        changed = draws.choice(changing)
+        again = reorderings(changed)
+        return sentence, draws.choice(again) if again and draws.chance(0.5) else changed
+
+
+def reorderings(sentence: Sentence) -> list[Sentence]:
+    """Give every sentence of the same words and meaning that one exchange leads to."""
+    ways = [sentence._replace(event=event) for event in _event_reorderings(sentence.event)]
+    subject, second = sentence.event.subject, sentence.second
+    # A clause whose subject is joined must come first: "a sees b and c and d sleep" can be read twice.
+    if second is not None and sentence.link in (c.AND, c.BUT) and (subject is None or subject.joined is None):
+        ways.append(sentence._replace(event=second, second=sentence.event))
+    return ways
+
+
+def _event_reorderings(event: Event) -> list[Event]:
+    ways = []
+    if len(event.attached) > 1:
+        ways.append(event._replace(attached=event.attached[::-1]))
+    if event.subject is not None:
+        ways += [event._replace(subject=way) for way in _phrase_reorderings(event.subject)]
+    if event.object is not None:
+        ways += [event._replace(object=way) for way in _phrase_reorderings(event.object)]
+    return ways
+
+
+def _phrase_reorderings(phrase: Phrase) -> list[Phrase]:
+    ways = []
+    if len(phrase.adjectives) > 1:
+        ways.append(phrase._replace(adjectives=phrase.adjectives[::-1]))
+    if phrase.joined is not None:
+        conjunction, other = phrase.joined
+        ways.append(other._replace(joined=(conjunction, phrase._replace(joined=None))))
+    return ways
+
+
+def role_changes(sentence: Sentence) -> list[Sentence]:
+    """Give every sentence of the same words and another meaning that one exchange of roles leads to."""
+    ways = [sentence._replace(event=event) for event in _event_changes(sentence.event)]
+    if sentence.second is not None:
+        ways += [sentence._replace(second=event) for event in _event_changes(sentence.second)]
+        ways += _exchanged_subjects(sentence, sentence.second)
+    return ways
+
+
+def _event_changes(event: Event) -> list[Event]:
+    found = [change(event) for change in _CHANGES]
+    return [way for way in found if way is not None]
+
+
+def _exchanged_roles(event: Event) -> Event | None:
+    """Exchange subject and object: "a sees b" becomes "b sees a"."""
+    return event._replace(subject=event.object, object=event.subject) if is_reversible(event) else None
+
+
+def _exchanged_adjectives(event: Event) -> Event | None:
+    """Exchange what subject and object are like, where either may be like that."""
+    one, other = event.subject, event.object
+    if one is None or other is None or set(one.adjectives) == set(other.adjectives):
+        return None
+    if not (_may_be(one, other.adjectives) and _may_be(other, one.adjectives)):
+        return None
+    return event._replace(
+        subject=one._replace(adjectives=other.adjectives), object=other._replace(adjectives=one.adjectives)
+    )
+
+
+def _may_be(phrase: Phrase, adjectives: tuple[int, ...]) -> bool:
+    if phrase.concept not in c.NOUNS:
+        return False
+    return set(adjectives) <= set(c.world().adjectives[c.class_of(phrase.concept)].items)
+
+
+def _exchanged_company(event: Event) -> Event | None:
+    """Exchange the subject and who something is done with or for: "a sings for b", "b sings for a"."""
+    one = event.subject
+    if one is None or one.concept in c.PRONOUNS or one.joined or one.modifier or one.clause:
+        return None
+    for place, (adposition, other) in enumerate(event.attached):
+        if (
+            other is None
+            or c.class_of(other.concept) != c.class_of(one.concept)
+            or other.concept == one.concept
+        ):
+            continue
+        attached = (*event.attached[:place], Attached(adposition, one), *event.attached[place + 1 :])
+        return event._replace(subject=other, attached=attached)
+    return None
+
+
+_CHANGES: tuple[Callable[[Event], Event | None], ...] = (
+    _exchanged_roles,
+    _exchanged_adjectives,
+    _exchanged_company,
+)
+
+
+def _exchanged_subjects(sentence: Sentence, second: Event) -> list[Sentence]:
+    """Exchange the subjects of two clauses, where each can do what the other does."""
+    one, other, frames = sentence.event.subject, second.subject, c.world().frames
+    if one is None or other is None or one.concept == other.concept or one.joined is not None:
+        return []
+    if c.class_of(other.concept) not in frames[sentence.event.verb].subjects:
+        return []
+    if c.class_of(one.concept) not in frames[second.verb].subjects:
+        return []
+    return [
+        sentence._replace(event=sentence.event._replace(subject=other), second=second._replace(subject=one))
+    ]
