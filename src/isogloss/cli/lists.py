@@ -118,7 +118,7 @@ def machine(data: str | None) -> Rows:
     import torch
 
     from isogloss.data import CORPORA
-    from isogloss.data.hub_datasets import data_source
+    from isogloss.data.hub import data_source
     from isogloss.training.precision import matrix_speed, measured_precision
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

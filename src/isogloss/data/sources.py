@@ -27,7 +27,7 @@ from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File
-from isogloss.data.hub_datasets import data_source
+from isogloss.data.hub import data_source
 from isogloss.data.tokenization import word_breaking
 
 MADE_AS = {

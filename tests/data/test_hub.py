@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data import CORPORA, hub_datasets
+from isogloss.data import CORPORA, hub
 from isogloss.data.catalogue import MLQA
 from isogloss.data.conllu import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.hub_datasets import HubDatasets, data_source
-from isogloss.data.hub_sources import dataset_splits
+from isogloss.data.hub import HubDatasets, data_source, hub_splits
 
 datasets = pytest.importorskip("datasets")
 
@@ -218,7 +217,7 @@ def test_nothing_is_written_where_the_library_keeps_what_it_loads(nli, tmp_path,
 
 def test_every_place_is_one_that_its_reader_looks_for():
     everything = HubDatasets()
-    for place in dataset_splits().values():
+    for place in hub_splits().values():
         assert place.corpus.files(everything, place.language, place.split)
 
 
@@ -240,7 +239,7 @@ def test_the_hub_is_asked_for_converted_files_at_one_commit(monkeypatch):
         return Builder()
 
     monkeypatch.setattr(datasets, "load_dataset_builder", load)
-    hub_datasets._hub_builder.cache_clear()
+    hub.remote_builder.cache_clear()
     (file,) = CORPORA["xnli"].files(HubDatasets(), "sw", "test")
     assert asked_for == []
     first = file.fingerprint()
@@ -255,7 +254,7 @@ def test_the_hub_is_asked_for_converted_files_at_one_commit(monkeypatch):
     ]
     Builder.hash = "def456"
     assert file.fingerprint() != first
-    hub_datasets._hub_builder.cache_clear()
+    hub.remote_builder.cache_clear()
 
 
 def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch):
@@ -263,7 +262,7 @@ def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch):
         raise ConnectionError("Couldn't reach\nthe hub")
 
     monkeypatch.setattr(datasets, "load_dataset_builder", load)
-    hub_datasets._hub_builder.cache_clear()
+    hub.remote_builder.cache_clear()
     with pytest.raises(DataError, match="Couldn't reach the hub") as caught:
         list(CORPORA["xnli"].read(HubDatasets(), "sw", "dev"))
     assert "\n" not in str(caught.value)
