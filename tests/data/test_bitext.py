@@ -1,9 +1,14 @@
+"""Bitext in every published form, parallel treebanks, and the report of what is suspicious in it."""
+
 import gzip
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.bitext import Bitext
+from isogloss.data.bitext_report import check_bitext, own_share, scripts_in
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import flipped, pair_words
 
@@ -221,3 +226,148 @@ def test_names_of_opus_and_xlm_are_found_in_either_order(put, first, second):
 def test_files_named_valid_are_the_development_split(put, name):
     folder = put({f"own/{name.format(side)}": f"{side}\n" for side in ("en", "es")})
     assert [pair.first for pair in read(folder, "en-es", "dev", collection="own")] == ["en"]
+
+
+WORD = "1\t{}\t_\tNOUN\t_\t_\t0\troot\t_\t_"
+
+
+def treebank(*sentences):
+    """Make a file of sentences of one word each: sent_id, text (empty: none), word."""
+    blocks = []
+    for name, text, word in sentences:
+        lines = [f"# sent_id = {name}", *([f"# text = {text}"] if text else []), WORD.format(word)]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n\n"
+
+
+ENGLISH = treebank(("n1", "A = “cat”.", "cat"), ("n2", "", "dog"))
+GERMAN = treebank(("n2", "Ein Hund.", "Hund"), ("n1", "Eine Katze.", "Katze"))
+
+
+def files_parallel_treebanks(english=ENGLISH, german=GERMAN, place="ud-pud/"):
+    return {
+        f"{place}UD_English-PUD/en_pud-ud-test.conllu": english,
+        f"{place}UD_German-PUD/de_pud-ud-test.conllu": german,
+    }
+
+
+def read_parallel_treebanks(folder, pair, split="test"):
+    return list(Bitext(collection="pud").read(folder, pair, split))
+
+
+@pytest.mark.parametrize("place", ["ud/", "ud-pud/", "ud-treebanks-v2.16/", ""])
+def test_sentences_are_matched_by_sent_id_and_have_their_own_text(put, place):
+    assert read_parallel_treebanks(put(files_parallel_treebanks(place=place)), "en-de") == [
+        Translation(id="n1", first="A = “cat”.", second="Eine Katze."),
+        Translation(id="n2", first="dog", second="Ein Hund."),
+    ]
+
+
+def test_the_words_are_those_of_the_treebanks(put):
+    assert [pair_words(one) for one in read_parallel_treebanks(put(files_parallel_treebanks()), "en-de")] == [
+        (("cat",), ("Katze",)),
+        (("dog",), ("Hund",)),
+    ]
+
+
+def test_the_pair_is_read_in_either_order(put):
+    found = read_parallel_treebanks(put(files_parallel_treebanks()), "de-en")
+    assert [(one.id, one.first, one.second) for one in found] == [
+        ("n2", "Ein Hund.", "dog"),
+        ("n1", "Eine Katze.", "A = “cat”."),
+    ]
+
+
+def test_a_split_that_is_not_there_names_the_one_that_is(put):
+    with pytest.raises(DataError, match="no dev split of bitext 'en-de'; it has test"):
+        read_parallel_treebanks(put(files_parallel_treebanks()), "en-de", "dev")
+
+
+def test_a_sentence_without_its_translation_is_an_error(put):
+    folder = put(files_parallel_treebanks(german=treebank(("n1", "", "Katze"))))
+    with pytest.raises(DataError, match=r"are not parallel: 1 of .*en_pud.* are not in .*de_pud.*ids n2"):
+        read_parallel_treebanks(folder, "en-de")
+
+
+def test_another_collection_names_this_one(put):
+    with pytest.raises(DataError, match="Collections that have 'en-de': pud; say collection = 'pud'"):
+        list(Bitext(collection="tatoeba").read(put(files_parallel_treebanks()), "en-de", "test"))
+
+
+@pytest.mark.parametrize("pair", ["en-de", "en-th", "hi-ru"])
+def test_the_parallel_treebanks_have_a_thousand_sentences(real_data, pair):
+    found = read_parallel_treebanks(real_data, pair)
+    assert len(found) == len({one.id for one in found}) == 1000
+    assert all(one.first.strip() and one.second.strip() and one.links is None for one in found)
+
+
+def pairs(*texts):
+    return [Translation(id=f"{n}", first=first, second=second) for n, (first, second) in enumerate(texts)]
+
+
+GOOD = pairs(*((f"one two three {n}", f"один два три {n}") for n in range(40)))
+
+
+def test_report_counts_what_is_there():
+    found = check_bitext(
+        [*GOOD, *pairs(("one two three 0", "один два три 0"), ("a b c", "a b c"))], "en", "ru"
+    )
+    assert (found.pairs, found.duplicates, found.identical, found.length_outliers) == (42, 1, 1, 0)
+    assert (found.first.mean_words, found.first.longest_words, found.first.empty) == ((41 * 4 + 3) / 42, 4, 0)
+    assert found.second.other_script == 1
+
+
+def test_good_bitext_has_no_warning():
+    assert check_bitext(GOOD, "en", "ru").warnings == ()
+    assert check_bitext(GOOD).warnings == ()
+
+
+def test_exchanged_languages_are_noticed_by_their_scripts():
+    found = check_bitext(GOOD, "ru", "en")
+    assert [side.own_script for side in (found.first, found.second)] == [0.0, 0.0]
+    assert "40 of 40 pairs (100.0%) are not in the script of Russian" in found.warnings[0]
+    assert "English" in found.warnings[1]
+
+
+def test_each_kind_of_suspicion_is_said():
+    found = check_bitext(
+        pairs(
+            ("a b c d e f g h i j k l", "x"),
+            ("a b", "a b"),
+            ("a b", "a b"),
+            ("", "x y"),
+            *[("a b", "u v")] * 3,
+        )
+    )
+    said = " ".join(found.warnings)
+    for words in (
+        "differ much in length",
+        "were there before",
+        "same text on both sides",
+        "no words on one side",
+    ):
+        assert words in said
+    assert found.first.empty == 1
+
+
+def test_no_pair_is_said():
+    assert check_bitext([]).warnings == ("There is no pair.",)
+
+
+def test_a_language_that_is_longer_throughout_has_no_outliers():
+    made = pairs(*(("a b c", "u v w x y z u v w x y z") for _ in range(9)))
+    assert check_bitext(made).length_outliers == 0
+    assert check_bitext([*made, *pairs(("a b c d e f", "u v"))]).length_outliers == 1
+
+
+def test_scripts_are_those_of_letters_alone():
+    assert scripts_in("Größe 12! вот") == {"LATIN": 5, "CYRILLIC": 3}
+    assert own_share(scripts_in("東京タワーへ"), "ja") == 1.0
+    assert own_share(scripts_in("12 !?"), "en") is None
+    assert own_share(scripts_in("abc"), "xxx") is None
+
+
+@given(st.text())
+def test_every_letter_is_counted_once(text):
+    assert scripts_in(text).total() == sum(map(str.isalpha, text))
+    assert sum(map(str.isalpha, text)) == 0 or 0 <= own_share(scripts_in(text), "en") <= 1

@@ -1,14 +1,30 @@
-"""Laws that hold for every corpus: it is listed under its name, and finds what it writes."""
+"""Laws of every corpus: listed, found where written, read back as written, in linear time."""
 
 import importlib
-from dataclasses import is_dataclass
+import time
+import tracemalloc
+from dataclasses import is_dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from drawn import HARD, KINDS, held, kept
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import isogloss.data
+from isogloss.core.errors import DataError
 from isogloss.data import CORPORA, catalogue
 from isogloss.data.concatenated import Concatenated
+from isogloss.data.examples import (
+    Example,
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
 from isogloss.data.files import DiskFolder
 
 
@@ -50,3 +66,183 @@ def test_written_file_is_looked_for_where_path_says(corpus, tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text("verse\tqaa\tqab\n1\ta\tb\n")
     assert [file.name for file in corpus.files(DiskFolder(tmp_path), pair, split)] == [str(path)]
+
+
+HELD = {name: held(corpus) for name, corpus in CORPORA.items()}
+
+EVERY = pytest.mark.parametrize("name", CORPORA)
+
+
+@EVERY
+@settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_what_is_written_reads_back(name, data):
+    one = HELD[name]
+    examples = data.draw(KINDS[one.kind][0])
+    assert kept(one.read_back(one.write(examples))) == kept(examples)
+
+
+def with_text(example: Example, text: str) -> Example:
+    match example:
+        case TaggedSentence() | ParsedSentence():
+            return replace(example, words=(text, *example.words[1:]))
+        case TextLine():
+            return replace(example, text=text)
+        case Question():
+            return replace(example, passage=text, answers=((0, text),))
+        case _:
+            return replace(example, first=text)
+
+
+@EVERY
+def test_no_sign_is_lost_or_made_another(name):
+    """Joiners, marks of direction, composed and decomposed letters and separators come back code by code."""
+    one = HELD[name]
+    examples = KINDS[one.kind][1]
+    for text in [*(f"{sign}a" for sign in HARD), "b".join(HARD), *(f"a{sign}" for sign in HARD)]:
+        changed = [with_text(examples[0], text), *examples[1:]]
+        if isinstance(changed[0], Translation):
+            changed[0] = replace(changed[0], links=None, possible=())
+        assert kept(one.read_back(one.write(changed))) == kept(changed)
+
+
+LINES = ["a\tb", "a\nb", "a\r", "\ud800", "a\udfffb"]
+
+SPOILT = {
+    TaggedSentence: [
+        *({"words": (word, "b")} for word in [*LINES, ""]),
+        {"words": ("a",)},
+        {"words": (), "tags": ()},
+        {"tags": ("O", "maybe")},
+        {"tags": ("O", "X\t")},
+    ],
+    ParsedSentence: [
+        *({"words": (word, "b")} for word in [*LINES, ""]),
+        {"words": ("a",)},
+        {"words": (), "tags": (), "heads": (), "relations": ()},
+        {"tags": ("X", "NN")},
+        {"relations": ("dep", "")},
+        {"relations": ("dep", "a\tb")},
+        *({"heads": heads} for heads in [(2, 1), (0, 0), (2, 3), (1, 0), (-1, 0), (2,)]),
+        {"id": "a\nb"},
+        {"id": " a"},
+        {"lines": ("1\ta",)},
+        {"lines": ("# text",)},
+        {"lines": ("",)},
+    ],
+    SentencePair: [
+        *({"first": text} for text in LINES),
+        *({"second": text} for text in LINES),
+        {"label": "maybe"},
+        {"label": ""},
+    ],
+    TextLine: [{"text": text} for text in [*LINES, "", " "]],
+    Translation: [
+        *({"first": text} for text in [*LINES, "", " "]),
+        *({"second": text} for text in [*LINES, "", " "]),
+        {"id": ""},
+        {"id": "GEN 1:2"},
+        {"links": ((0, 2),)},
+        {"links": ((-1, 0),)},
+        {"links": (), "possible": ((9, 9),)},
+        {"links": None, "possible": ((0, 0),)},
+    ],
+    Question: [
+        {"passage": "é \ud800 one two"},
+        {"question": "\udc00"},
+        {"id": "\udc00"},
+        {"id": "q2"},
+        {"answers": ()},
+        {"answers": ((3, "one"),)},
+        {"answers": ((-3, "two"),)},
+        {"answers": ((2, ""),)},
+        {"answers": ((99, "one"),)},
+    ],
+}
+"""Changes to a sample's first example that no file of its kind can hold."""
+
+CHANGES = [(name, change) for name, one in HELD.items() for change in SPOILT[type(KINDS[one.kind][1][0])]]
+
+
+@pytest.mark.parametrize(("name", "change"), CHANGES, ids=lambda value: ascii(value)[:60])
+def test_what_a_format_cannot_hold_is_not_written(name, change):
+    one = HELD[name]
+    first, *others = KINDS[one.kind][1]
+    with pytest.raises(DataError) as caught:
+        one.write([replace(first, **change), *others])
+    assert "cannot write" in str(caught.value)
+    assert str(caught.value).encode()
+
+
+@EVERY
+def test_another_kind_of_example_is_not_written(name):
+    one = HELD[name]
+    for _, (other, *_) in KINDS.values():
+        if type(other) is not type(KINDS[one.kind][1][0]):
+            with pytest.raises(DataError, match="cannot write a"):
+                one.write([other])
+
+
+MUCH = 60_000
+
+FLOODS = [
+    "a",
+    " ",
+    "\t",
+    "\n",
+    "\r",
+    "[",
+    '{"a":',
+    '"',
+    "#",
+    "|||",
+    " ||| ",
+    "0-0 ",
+    "1-2",
+    "9",
+    "\u0301",
+]
+
+
+@EVERY
+def test_reading_takes_linear_time(name):
+    """A step that is quadratic in the length of a line would take minutes here."""
+    one = replace(HELD[name], splits=HELD[name].splits[:1])
+    sound = one.write(KINDS[one.kind][1])
+    head = sound.partition("\n")[0] + "\n"
+    started = time.process_time()
+    for flood in [*(short * MUCH for short in FLOODS), "# sent_id =" + " " * MUCH]:
+        for text in (flood, head + flood, sound + flood):
+            try:
+                one.read_back(text)
+            except DataError:
+                continue
+    assert time.process_time() - started < 30
+
+
+@pytest.mark.parametrize("name", ["rawtext", "wikiann", "udpos", "xnli", "cad-nli", "bible", "bitext", "ud"])
+def test_reading_takes_no_more_memory_for_more_lines(name):
+    """Examples are given one by one; what may grow are the ids where each must be its own."""
+    one = HELD[name]
+    examples = list(_many(KINDS[one.kind][1]))
+    small, large = (_peak(one, examples[: len(examples) // part]) for part in (8, 1))
+    assert large < small + 150 * len(examples) * (name in ("bible", "bitext", "ud")) + 50_000
+
+
+def _many(sample: list[Example]) -> list[Example]:
+    return [
+        replace(one, id=f"GEN {number}:{one.id}") for number in range(4000 // len(sample)) for one in sample
+    ]
+
+
+def _peak(one, examples) -> int:
+    with TemporaryDirectory() as place:
+        path = Path(place, one.path)
+        path.parent.mkdir(parents=True)
+        path.write_text(one.write(examples), "utf-8")
+        tracemalloc.start()
+        try:
+            assert sum(1 for _ in one.corpus.read(DiskFolder(Path(place)), one.language, one.splits[0]))
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()

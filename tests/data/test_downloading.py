@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import httpx2
 import pytest
+from fake_downloads import Behaviour, Server, chunked, drip, drop, hang, refuse, running, send
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from lying_server import Behaviour, Server, chunked, drip, drop, hang, refuse, running, send
 
 from isogloss.core.errors import DataError, InputError, StorageError
 from isogloss.core.progress import Progress

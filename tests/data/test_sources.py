@@ -1,9 +1,33 @@
-"""Splits read again: from memory while nothing changed, within a limit."""
+"""Sources by name: built-in languages, folders, recently read splits."""
+
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data.sources import RecentExamples, Sources
+from isogloss.data import CORPORA
+from isogloss.data.bitext import Bitext
+from isogloss.data.corpora import SPLITS
+from isogloss.data.examples import (
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.files import DiskFolder
+from isogloss.data.sources import (
+    MADE_AS,
+    BuiltInLanguages,
+    Maker,
+    RecentExamples,
+    Sources,
+    built_in_size,
+    source_of,
+)
+from isogloss.data.word_links import flipped
 
 
 def counted(calls, *examples):
@@ -54,3 +78,164 @@ def test_a_file_that_changed_is_read_anew(tmp_path):
     file.unlink()
     with pytest.raises(DataError):
         sources.examples("rawtext", "en", "train")
+
+
+MADE = {
+    "ud": ParsedSentence(
+        id="1", words=("ba", "du"), tags=("NOUN", "VERB"), heads=(2, 0), relations=("nsubj", "root")
+    ),
+    "wikiann": TaggedSentence(id="1", words=("Ba",), tags=("B-PER",)),
+    "xnli": SentencePair(id="1", first="ba du", second="du", label="neutral"),
+    "pawsx": SentencePair(id="1", first="ba du", second="du ba", label="1"),
+    "squad": Question(id="1", passage="ba du", question="ba?", answers=((3, "du"),)),
+    "text": TextLine(id="train:1", text="ba du"),
+}
+
+TEXTS = {name: {"first": "translated"} for name in ("xnli", "pawsx")}
+
+
+def fake(calls=None):
+    def examples(corpus, language, split):
+        if calls is not None:
+            calls.append((corpus, language, split))
+        return iter([MADE[corpus]])
+
+    def translations(_collection, first, second, split):
+        return iter([Translation(id="1", first=f"{first} a", second=second, links=((0, 0), (1, 0)))])
+
+    def translated(corpus, languages, split):
+        return iter(
+            [replace(MADE[corpus], id="7", **TEXTS.get(corpus, {"question": f"{languages} {split}"}))]
+        )
+
+    return Maker(
+        languages=("qaa", "qab", "qac"),
+        version=3,
+        examples=examples,
+        translations=translations,
+        translated=translated,
+        noise=0.5,
+    )
+
+
+@pytest.mark.parametrize("name", MADE_AS)
+def test_every_corpus_is_read_through_its_native_format(name):
+    (example,) = CORPORA[name].read(BuiltInLanguages(fake()), "qab", "train")
+    expected = MADE[MADE_AS[name]]
+    assert [getattr(example, field) for field in expected.__slots__ if field != "lines"] == [
+        getattr(expected, field) for field in expected.__slots__ if field != "lines"
+    ]
+
+
+def test_bitext_is_given_in_both_directions():
+    folder = BuiltInLanguages(fake())
+    (pair,) = Bitext().read(folder, "qaa-qac", "dev")
+    assert pair == Translation(id="1", first="qaa a", second="qac", links=((0, 0), (1, 0)))
+    assert list(Bitext().read(folder, "qac-qaa", "dev")) == [flipped(pair)]
+
+
+def test_export_reads_back_the_very_same(tmp_path):
+    told = []
+    folder = BuiltInLanguages(fake())
+    folder.export(tmp_path, told.append)
+    disk = DiskFolder(tmp_path)
+    for name in MADE_AS:
+        for language, split in product(("qaa", "qac"), SPLITS):
+            here = list(CORPORA[name].read(folder, language, split))
+            assert list(CORPORA[name].read(disk, language, split)) == here
+    assert list(Bitext().read(disk, "qab-qaa", "test")) == list(Bitext().read(folder, "qab-qaa", "test"))
+    assert told[-1].done == told[-1].total == len(told) - 1
+
+
+@pytest.mark.parametrize("languages", ["qaa-qab", "qac-qaa", "qab-qac-qab"])
+@pytest.mark.parametrize("split", SPLITS)
+def test_pairs_of_languages_are_translations(languages, split):
+    folder = BuiltInLanguages(fake())
+    for name in ("xnli", "pawsx"):
+        (pair,) = CORPORA[name].read(folder, languages, split)
+        assert pair == replace(MADE[name], first="translated")
+    (question,) = CORPORA["squad"].read(folder, languages, split)
+    assert question == replace(MADE["squad"], id="7", question=f"{languages} {split}")
+
+
+def test_translations_have_noise_in_their_fingerprints_and_other_files_do_not():
+    folder = BuiltInLanguages(fake())
+    (file,) = CORPORA["xnli"].files(folder, "qaa-qab", "train")
+    assert file.fingerprint() == "built-in-3-xnli/translate-train/qaa-qab-translated.tsv-noise-0.5"
+    (file,) = CORPORA["xnli"].files(folder, "qab", "train")
+    assert file.fingerprint() == "built-in-3-xnli/train-qab.tsv"
+
+
+def test_maker_without_translations_has_none():
+    folder = BuiltInLanguages(replace(fake(), translated=None))
+    with pytest.raises(DataError, match="no train split of corpus 'xnli' for language 'qaa-qab'"):
+        CORPORA["xnli"].read(folder, "qaa-qab", "train")
+
+
+def test_translation_of_a_language_there_is_not_lists_pairs():
+    with pytest.raises(DataError, match="xnli has train for: qaa-qab, qaa-qab-qaa, qaa-qac"):
+        CORPORA["xnli"].read(BuiltInLanguages(fake()), "qaa-qtz", "train")
+
+
+def test_translations_of_this_package_s_languages_keep_ids_and_labels():
+    folder = BuiltInLanguages()
+    for name in ("xnli", "pawsx"):
+        source, translated = (list(CORPORA[name].read(folder, code, "dev")) for code in ("qab", "qab-qaa"))
+        assert [(one.id, one.label) for one in source] == [(one.id, one.label) for one in translated]
+        assert all(one.first != two.first for one, two in zip(source, translated, strict=True))
+
+
+def test_finding_and_fingerprints_make_no_example():
+    calls = []
+    (file,) = CORPORA["ud"].files(BuiltInLanguages(fake(calls)), "qaa", "train")
+    assert file.fingerprint() == "built-in-3-ud/UD_qaa-BuiltIn/qaa_builtin-ud-train.conllu"
+    assert calls == []
+
+
+def test_what_is_inside_are_the_folders_of_the_corpora():
+    folder = BuiltInLanguages(fake())
+    assert folder.inside() == ["bitext", "panx", "pawsx", "rawtext", "squad", "ud", "xnli"]
+
+
+def test_unknown_built_in_language_lists_those_there_are():
+    with pytest.raises(DataError, match="wikiann has train for: qaa, qab, qac"):
+        CORPORA["wikiann"].read(BuiltInLanguages(fake()), "qtz", "train")
+
+
+def test_real_language_is_read_from_the_users_folder(tmp_path):
+    disk = DiskFolder(tmp_path)
+    assert source_of("en", disk) is disk
+    assert source_of("en-fr", disk) is disk
+
+
+def test_real_language_without_a_folder_says_give_data():
+    with pytest.raises(DataError, match=r"en-sw: English and Swahili must be read .* Give --data DIR"):
+        source_of("en-sw", None)
+
+
+def test_pair_of_a_built_in_and_a_real_language_is_refused(tmp_path):
+    with pytest.raises(DataError, match="one of the two is a built-in language"):
+        source_of("qaa-en", DiskFolder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "language", "split"),
+    [
+        ("ud", "qaa", "dev"),
+        ("rawtext", "qab", "test"),
+        ("squad", "qad", "test"),
+        ("bitext", "qaa-qab", "dev"),
+        ("bitext:bitext-large", "qaa-qab", "test"),
+    ],
+)
+def test_the_size_of_a_split_is_known_without_reading_it(corpus, language, split):
+    read = Sources().stream(corpus, language, split)
+    assert built_in_size(corpus, language, split) == sum(1 for _ in read)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "language"),
+    [("ud", "en"), ("xnli", "qaa-qab"), ("bitext", "en-fr"), ("bitext:bible", "qaa-qab"), ("ud+ud", "qaa")],
+)
+def test_the_size_of_other_corpora_is_not_known(corpus, language):
+    assert built_in_size(corpus, language, "dev") is None

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from archives import tarred, tarred_special, zipped
+from fake_downloads import tarred, tarred_special, zipped
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 

@@ -1,11 +1,22 @@
+"""The dials of the family, its scripts, its random draws and its words."""
+
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
+from unicodedata import normalize
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.data.languages import LANGUAGES, Language, card, examples
+from isogloss.data.languages import concepts as c
+from isogloss.data.languages.draws import Draws, Weighted, zipf
+from isogloss.data.languages.family import CODAS, CONSONANTS, VOWELS, spell, syllables
+from isogloss.data.languages.lexicon import CONTENT, HOMONYMS, all_forms, lexicon
 
 
 def test_codes_are_of_the_private_range():
@@ -60,3 +71,113 @@ def test_language_of_ones_own_works_wherever_a_code_does():
         script="greek", number="prefix", case="prefix", tense="suffix", negation="suffix", shared=0.5, seed=3,
     )  # fmt: skip
     assert len(list(examples("wikiann", mine, "dev"))) == len(list(examples("wikiann", "qaa", "dev")))
+
+
+SOURCE = lexicon(LANGUAGES["qaa"])
+
+
+@pytest.mark.parametrize("code", [code for code in LANGUAGES if code != "qaa"])
+def test_share_of_words_shared_with_the_source_is_as_the_dial_says(code):
+    words = lexicon(LANGUAGES[code])
+    shared = [concept for concept in CONTENT if words.roots[concept] == SOURCE.roots[concept]]
+    assert len(shared) == round(LANGUAGES[code].shared * len(CONTENT))
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_forms_are_ambiguous_only_where_a_verb_sounds_like_a_noun(code):
+    words = lexicon(LANGUAGES[code])
+    ambiguous = {form: tags for form, tags in words.readings.items() if len(tags) > 1}
+    assert ambiguous and all(set(tags) == {"NOUN", "VERB"} for tags in ambiguous.values())
+    pairs = [(n, v) for v in c.VERBS for n in c.NOUNS if words.roots[n] == words.roots[v]]
+    assert HOMONYMS <= len(pairs) <= HOMONYMS + len(CONTENT) // 10
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_forms_lead_back_to_their_concept(code):
+    words = lexicon(LANGUAGES[code])
+    assert all(
+        words.readings[form.text][form.tag].concept == reading.concept for form, reading in all_forms(words)
+    )
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_content_words_have_several_syllables(code):
+    words = lexicon(LANGUAGES[code])
+    assert all(len(syllables(words.roots[concept])) >= 2 for concept in CONTENT)
+
+
+def test_no_word_begins_another_in_a_script_without_spaces():
+    words = lexicon(LANGUAGES["qai"])
+    forms = sorted(words.readings)
+    assert not any(later.startswith(form) for form, later in pairwise(forms))
+
+
+def test_names_are_one_to_three_words_spelled_in_the_script():
+    names = c.world().names
+    assert {len(name) for name in names.values()} == {1, 2, 3}
+    assert len(set(names.values())) == len(names) == 200 + 60 + 60
+    for language in LANGUAGES.values():
+        spelled = lexicon(language).names
+        for concept, name in names.items():
+            assert tuple(form.text for form in spelled[concept]) == tuple(
+                spell(w, language.script) for w in name
+            )
+
+
+def test_all_words_may_be_shared_and_where_they_cannot_it_is_said():
+    twin = lexicon(replace(LANGUAGES["qac"], code="qay", shared=1.0))
+    assert all(twin.roots[concept] == SOURCE.roots[concept] for concept in CONTENT)
+    with pytest.raises(
+        ConfigError, match=r"language qaz: shared is 1\.0, but .* Set shared to 0\.9\d or less"
+    ):
+        lexicon(replace(LANGUAGES["qai"], code="qaz", shared=1.0))
+
+
+SCRIPTS = ["latin", "cyrillic", "greek", "devanagari", "arabic", "han"]
+syllable = st.tuples(st.sampled_from(CONSONANTS), st.sampled_from(VOWELS), st.sampled_from(CODAS)).map(
+    "".join
+)
+words = st.lists(syllable, min_size=1, max_size=4)
+
+
+@given(words)
+def test_syllables_split_a_word_as_it_was_built(parts):
+    assert syllables("".join(parts)) == parts
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@given(one=words, other=words)
+def test_spelling_keeps_different_words_different(script, one, other):
+    assert (spell("".join(one), script) == spell("".join(other), script)) == (one == other)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@given(parts=words)
+def test_spelling_is_normal_unicode_and_joins_like_its_parts(script, parts):
+    spelled = spell("".join(parts), script)
+    assert spelled == "".join(spell(part, script) for part in parts)
+    assert normalize("NFKC", spelled) == spelled == normalize("NFC", spelled)
+    assert spelled == spelled.lower()
+
+
+def test_sequence_is_the_same_on_every_machine():
+    draws = Draws(42)
+    assert [draws.below(1000) for _ in range(6)] == [639, 25, 275, 223, 736, 676]
+
+
+@given(st.integers(0, 2**62), st.lists(st.integers(), max_size=30))
+def test_shuffling_keeps_every_item(seed, items):
+    assert sorted(Draws(seed).shuffled(items)) == sorted(items)
+
+
+@given(st.integers(0, 2**62))
+def test_items_without_weight_are_never_drawn(seed):
+    draws, table = Draws(seed), Weighted([("never", 0), ("often", 3), ("nor", 0), ("seldom", 1)])
+    assert {draws.weighted(table) for _ in range(30)} <= {"often", "seldom"}
+
+
+def test_zipf_falls_with_rank():
+    draws, table = Draws(1), zipf(range(8))
+    counts = Counter(draws.weighted(table) for _ in range(20000))
+    assert all(counts[one] > counts[other] for one, other in pairwise(range(8)))
+    assert abs(counts[0] / counts[1] - 2**0.8) < 0.15

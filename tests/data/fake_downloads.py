@@ -1,8 +1,11 @@
-"""A local HTTP server that can be told, request by request, how to go wrong."""
+"""A local HTTP server that misbehaves on request, and archives made in memory: honest ones and traps."""
 
+import io
+import tarfile
 import threading
 import time
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -153,3 +156,36 @@ def chunked(*, cut: bool = False) -> Behaviour:
             handler.wfile.write(b"0\r\n\r\n")
 
     return behaviour
+
+
+Members = Iterable[tuple[str, bytes]]
+
+
+def zipped(members: Members, **how: object) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in members:
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = int(how.get("mode", 0o100644)) << 16
+            archive.writestr(info, body)
+    return stream.getvalue()
+
+
+def tarred(members: Members, *, packed: bool = True) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz" if packed else "w") as archive:
+        for name, body in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(body)
+            archive.addfile(info, io.BytesIO(body))
+    return stream.getvalue()
+
+
+def tarred_special(name: str, kind: bytes, to: str = "") -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname = kind, to
+        archive.addfile(info)
+    return stream.getvalue()

@@ -1,3 +1,5 @@
+"""Inference pairs and paraphrases of the built-in languages."""
+
 from collections import Counter
 from itertools import islice
 
@@ -92,3 +94,51 @@ def test_nothing_below_every_is_cut():
         if subject.determiner == c.EVERY and subject.adjectives:
             short = hypothesize(Sentence(sentence.event), "entailment", sampler)
             assert short.event.subject.adjectives == subject.adjectives
+
+
+def understood_paraphrases(text):
+    words = lexicon(LANGUAGES["qaa"])
+    [sentence] = sentences_in(text, words)
+    return parse(sentence, words)
+
+
+def canonical_phrase(phrase):
+    if phrase is None:
+        return None
+    adjectives = tuple(sorted(phrase.adjectives))
+    bare = repr(phrase._replace(adjectives=adjectives, joined=None))
+    if phrase.joined is None:
+        return bare
+    conjunction, other = phrase.joined
+    return conjunction, tuple(sorted([bare, canonical_phrase(other)]))
+
+
+def canonical_event(event):
+    attached = tuple(sorted(map(repr, event.attached)))
+    bare = event._replace(subject=None, object=None, attached=())
+    return repr((bare, canonical_phrase(event.subject), canonical_phrase(event.object), attached))
+
+
+def canonical(sentence):
+    events = [canonical_event(event) for event in (sentence.event, sentence.second) if event is not None]
+    return sentence.link, tuple(sorted(events) if sentence.link in (c.AND, c.BUT) else events)
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_label_says_whether_the_meaning_is_the_same(split):
+    for pair in examples("pawsx", "qaa", split):
+        same = canonical(understood_paraphrases(pair.first)) == canonical(understood_paraphrases(pair.second))
+        assert pair.first != pair.second and pair.label == str(int(same))
+
+
+def test_both_sentences_have_the_same_words():
+    for pair in examples("pawsx", "qaa", "dev"):
+        words = [Counter(text.replace(",", "").rstrip(".").split()) for text in (pair.first, pair.second)]
+        assert words[0] == words[1]
+
+
+@pytest.mark.parametrize("code", ["qaa", "qag"])
+def test_labels_are_balanced_paraphrases(code):
+    for split in ("train", "dev", "test"):
+        counts = Counter(one.label for one in islice(examples("pawsx", code, split), 600))
+        assert counts["0"] == counts["1"] == sum(counts.values()) / 2
