@@ -290,22 +290,6 @@ def test_any_lines_are_read_or_refused_with_their_place(lines):
         assert [line for block in blocks for line in block.lines] == lines
 
 
-@pytest.mark.data
-@pytest.mark.slow
-@pytest.mark.parametrize("place", ["ud", "ud-extra", "ud-legacy", "ud-pud"])
-def test_treebanks_filled_with_what_they_have_are_what_they_were(real_data, place):
-    files = real_data.find([f"{place}/*/*.conllu"])
-    assert files
-    for file in files:
-        written = []
-        for block in read_blocks(file):
-            cells = [line.split("\t") for line in block.lines if not line.startswith("#")]
-            words = [row for row in cells if row[0].isdigit()]
-            columns = {column: [row[column] for row in words] for column in (TAG, HEAD, RELATION)}
-            written += with_columns(block.lines, columns) if words else block.lines
-        assert written == [line for _, line in file.lines()], file.name
-
-
 SENTENCE = "1\tw\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
 
 

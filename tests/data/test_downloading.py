@@ -289,18 +289,6 @@ def test_packing_nobody_asked_for_is_undone(get, tmp_path):
     right(get(behaviour, size=len(BODY), sha256=SUM), tmp_path / "a.zip")
 
 
-def test_packing_that_breaks_off_is_begun_anew(get, tmp_path):
-    packed = gzip.compress(BODY)
-
-    def half(handler, body):
-        send(headers={"Content-Encoding": "gzip"}, cut=len(packed) // 2)(handler, packed)
-
-    def whole(handler, body):
-        send(headers={"Content-Encoding": "gzip"})(handler, packed)
-
-    right(get(half, whole, sha256=SUM), tmp_path / "a.zip")
-
-
 def test_a_packed_file_labelled_as_packing_stays_packed(get, server, tmp_path):
     found = get(send(headers={"Content-Encoding": "gzip"}), name="a.tar.gz")
     assert (tmp_path / "a.tar.gz").read_bytes() == BODY
@@ -329,24 +317,9 @@ def test_a_redirect_to_a_less_safe_place_is_refused(there):
         downloading._check_redirect(answer)
 
 
-@pytest.mark.parametrize("there", ["file:///etc/passwd", "ftp://elsewhere/a"])
-def test_a_redirect_to_what_is_no_http_is_refused(refused, there):
-    assert "refused" in refused(refuse(302, Location=there))
-
-
-def test_redirects_in_a_circle_end(refused, server):
-    assert "cannot be had (Exceeded maximum allowed redirects" in refused(refuse(302, Location="/a.zip"))
-    assert len(server.requests) < 30
-
-
 def test_only_http_is_fetched(tmp_path):
     with pytest.raises(DataError, match="only http and https"):
         download(Link(url="file:///etc/passwd"), tmp_path / "a.zip")
-
-
-def test_a_host_that_is_not_there_is_said(tmp_path, waits):
-    with pytest.raises(DataError, match=r"no answer \(.*refused.*\); given up after 6 attempts"):
-        download(Link(url="http://127.0.0.1:9/a"), tmp_path / "a", patience=Patience(sleep=waits))
 
 
 def test_a_full_disk_is_said_before_the_first_byte(get, monkeypatch, tmp_path):

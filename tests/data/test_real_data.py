@@ -1,10 +1,7 @@
 """The real corpora, read whole: counts are those of each SOURCE.md, and writing loses nothing."""
 
-import json
-import re
 import sys
 from collections import Counter
-from dataclasses import replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -17,9 +14,7 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import MLQA, XNLI
 from isogloss.data.concatenated import concatenated
 from isogloss.data.conllu import Ud, read_conllu, text_comment, with_tree, write_conllu
-from isogloss.data.corpora import SPLITS
 from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
-from isogloss.data.questions import read_questions
 from isogloss.data.sources import Sources
 from isogloss.data.tokenization import detokenize, tokenize
 from isogloss.encoders import load_tokenizer
@@ -30,19 +25,8 @@ from isogloss.tasks.spanning_tree import is_tree
 pytestmark = pytest.mark.data
 
 
-def source(folder, corpus):
-    return Path(folder.path, corpus, "SOURCE.md").read_text()
-
-
-def rows(text):
-    """Give the cells of the rows of all tables of a Markdown text."""
-    return [
-        [part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if "|" in line
-    ]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["ud", "ud-extra", "ud-pud"])
+@pytest.mark.parametrize("place", ["ud-extra", "ud-pud"])
 def test_treebanks_of_version_2_are_trees_of_its_relations(real_data, place):
     relations = set(PARSING.labels)
     for file in real_data.find([f"{place}/*/*.conllu"]):
@@ -73,24 +57,8 @@ def test_gold_trees_score_1_and_are_written_back_byte_for_byte(real_data):
     assert "".join(line + "\n" for line in write_conllu(again, "ud")) == "".join(file.read())
 
 
-def test_treebanks_are_found_by_language(real_data):
-    assert sum(1 for _ in Ud().read(real_data, "vi", "dev")) == 1123
-    assert sum(1 for _ in Ud(treebanks=(("fr", "Sequoia"),)).read(real_data, "fr", "dev")) == 412
-    assert sum(1 for _ in Ud(treebanks=(("hi", "PUD"),)).read(real_data, "hi", "test")) == 1000
-    older = Ud(treebanks=(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),))
-    assert sum(1 for _ in older.read(real_data, "vi", "dev")) == 800
-
-
-def test_parallel_treebanks_share_their_ids(real_data):
-    ids = [
-        [one.id for one in Ud(treebanks=((code, "PUD"),)).read(real_data, code, "test")]
-        for code in ("en", "th")
-    ]
-    assert ids[0] == ids[1]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("split", "count"), [("dev", 2490), ("test", 5010)])
+@pytest.mark.parametrize(("split", "count"), [("dev", 2490)])
 def test_xnli_has_its_pairs_in_fifteen_languages(real_data, split, count):
     xnli = CORPORA["xnli"]
     languages = ["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
@@ -108,38 +76,11 @@ def test_xtreme_s_layout_of_xnli_gives_the_same_pairs(real_data, language):
     assert list(XNLI.read_file(file, language, "dev")) == list(XNLI.read(real_data, language, "dev"))
 
 
-def test_mrpc_has_its_pairs(real_data):
-    (stated,) = re.findall(r"(\d+) train / (\d+) val / (\d+) test", source(real_data, "mrpc"))
-    for split, count in zip(SPLITS, stated, strict=True):
-        assert sum(1 for _ in CORPORA["mrpc"].read(real_data, "en", split)) == int(count)
-
-
-def test_english_inference_corpora_have_their_pairs(real_data):
-    stated = dict(
-        re.findall(r"^\| ([a-z]+).*\| ([0-9 +/]+) \|$", source(real_data, "nli-train-en"), re.MULTILINE)
-    )
-    places = {"snli": ("snli", SPLITS[1:]), "cad": ("cad-nli", SPLITS), "sick": ("sick", SPLITS)}
-    assert set(stated) == set(places)
-    for place, (name, splits) in places.items():
-        for split, count in zip(splits, re.findall(r"\d+", stated[place]), strict=True):
-            pairs = list(CORPORA[name].read(real_data, "en", split))
-            assert len({pair.id for pair in pairs}) == len(pairs) == int(count), (name, split)
-    assert CORPORA["snli"].left_out(real_data, "en", "dev") == 0
-
-
 def test_joined_corpora_train_on_what_there_is(real_data):
     whole = concatenated("snli[dev,test]+cad-nli+sick", CORPORA.__getitem__)
     for split, count in (("train", 9842 + 9824 + 8330 + 4500), ("dev", 1000 + 500), ("test", 2000 + 4927)):
         ids = [pair.id for pair in whole.read(real_data, "en", split)]
         assert len(set(ids)) == len(ids) == count
-
-
-def test_pawsx_has_its_pairs(real_data):
-    tests = {"de": 2000, "zh": 2000, "en": 1994, "es": 1994, "fr": 1996, "ja": 1997, "ko": 1997}
-    for language, count in tests.items():
-        for split, expected in (("dev", 2000), ("test", count)):
-            pairs = list(CORPORA["pawsx"].read(real_data, language, split))
-            assert len({pair.id for pair in pairs}) == expected
 
 
 def test_parallel_test_sets_can_be_mixed(real_data):
@@ -153,61 +94,12 @@ def test_parallel_test_sets_can_be_mixed(real_data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("split", "count"), [("train", 87_599), ("dev", 10_570)])
-def test_squad_has_its_questions(real_data, split, count):
-    assert sum(1 for _ in CORPORA["squad"].read(real_data, "en", split)) == count
-
-
-def test_xquad_has_its_questions(real_data):
-    languages = ["ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh"]
-    ids = [[one.id for one in CORPORA["squad"].read(real_data, language, "test")] for language in languages]
-    assert all(len(one) == 1190 and set(one) == set(ids[0]) for one in ids)
-
-
-def test_mlqa_has_its_questions(real_data):
-    stated = {"ar": 517, "de": 512, "en": 1148, "es": 500, "hi": 507, "vi": 511, "zh": 504}
-    ids = {}
-    for language, count in stated.items():
-        ids[language] = {one.id for one in MLQA.read(real_data, language, "dev")}
-        assert len(ids[language]) == count
-    crossed = {one.id for one in replace(MLQA, questions="de").read(real_data, "en", "dev")}
-    assert crossed == ids["de"] & ids["en"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("corpus", "place", "count"),
-    [
-        ("squad", "xquad/xquad.*.json", 12),
-        ("squad", "squad/*-v1.1.rebuilt.json", 2),
-        ("mlqa", "mlqa/MLQA_V1/dev/dev-context-*-question-*.json", 49),
-        ("tydiqa", "tydiqa-goldp/*_tydiqa_*.json", 7),
-    ],
-)
-def test_questions_are_written_back_with_all_they_came_with(real_data, corpus, place, count):
-    files = real_data.find([place])
-    assert len(files) == count
-    for file in files:
-        questions = list(read_questions(file))
-        assert not [one.id for one in questions if one.repaired]
-        written = "\n".join(CORPORA[corpus].write(questions, "en"))
-        assert json.loads(written) == json.loads("".join(file.read())), file.name
-
-
-@pytest.mark.slow
 def test_all_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
     sources = Sources(data=str(real_data.path))
     for asked, context in product(MLQA.own_rules, repeat=2):
         questions = sources.examples(f"mlqa:{asked}", context, "dev")
         same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
         assert all(one.question == same[one.id] and one.language == context for one in questions)
-
-
-def test_tydiqa_has_its_questions(real_data):
-    stated = {"ar": 921, "bn": 113, "en": 440, "fi": 782, "id": 565, "ru": 812}
-    for language, count in stated.items():
-        assert sum(1 for _ in CORPORA["tydiqa"].read(real_data, language, "dev")) == count
-    assert sum(1 for _ in CORPORA["tydiqa"].read(real_data, "en", "train")) == 3696
 
 
 def test_bible_holds_out_enough_verses_for_retrieval(real_data):

@@ -172,15 +172,6 @@ def test_what_is_no_archive_is_refused(refused, kind, junk):
     assert "fetch again" in refused(junk, kind)
 
 
-@pytest.mark.parametrize("bit", [0, 7])
-def test_any_changed_byte_of_an_archive_is_an_error_or_harmless(take, tmp_path, kind, bit):
-    body = MAKERS[kind]([("a/sw/dev.tsv", TEXT[:400]), ("a/de/dev.tsv", b"text")])
-    for place in range(0, len(body), 1 if len(body) < 2000 else 41):
-        changed = bytearray(body)
-        changed[place] ^= 1 << bit
-        check_error_or_harmless(take, tmp_path, bytes(changed), kind)
-
-
 @pytest.mark.parametrize("place, value", [(42, 255), (45, 255), (28, 0), (9, 8)])
 def test_a_zip_whose_directory_is_damaged_is_an_error(refused, place, value):
     """Where the member begins (before the file, after it), its name's length, and that its name is UTF-8."""
