@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from isogloss.cli import data as verb
-from isogloss.data.downloading import Patience
+from isogloss.data.downloading import RetryPolicy
 from isogloss.data.fetching import Fetched, Result
 
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_is_one_line_with_what_to_do(command, arguments, said):
 
 def test_a_server_that_is_not_there_is_one_line(command, tmp_path, monkeypatch):
     real = verb.chosen
-    patient = partial(verb.fetch, patience=Patience(sleep=lambda _: None))
+    patient = partial(verb.fetch, retry=RetryPolicy(sleep=lambda _: None))
     gone = "http://127.0.0.1:9/x.zip"
     monkeypatch.setattr(verb, "chosen", lambda *names: [replace(one, url=gone) for one in real(*names)])
     monkeypatch.setattr(verb, "fetch", patient)

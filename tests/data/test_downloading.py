@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 from isogloss.core.errors import DataError, InputError, StorageError
 from isogloss.core.progress import Progress
 from isogloss.data import downloading
-from isogloss.data.downloading import Downloaded, Link, Patience, download
+from isogloss.data.downloading import Downloaded, Link, RetryPolicy, download
 
 BODY = bytes(range(256)) * 4000
 SUM = sha256(BODY).hexdigest()
@@ -59,8 +59,8 @@ def get(server: Server, tmp_path: Path, waits: Waits):
         *behaviours: Behaviour, body: bytes = BODY, name: str = "a.zip", on_progress=lambda _: None, **known
     ):
         url = server.put(name, body, *behaviours)
-        patience = Patience(timeout=known.pop("timeout", 5.0), sleep=waits)
-        return download(Link(url=url, **known), tmp_path / name, patience=patience, on_progress=on_progress)
+        retry = RetryPolicy(timeout=known.pop("timeout", 5.0), sleep=waits)
+        return download(Link(url=url, **known), tmp_path / name, retry=retry, on_progress=on_progress)
 
     return get
 
@@ -120,7 +120,7 @@ def test_any_series_of_breaks_leaves_the_right_file(_running, tmp_path_factory, 
     body = BODY[:3000]
     url = _running.put("b", body, *(send(cut=cut, ranges=ranges) for cut in cuts), send(ranges=ranges))
     path = tmp_path_factory.mktemp("cuts") / "b"
-    download(Link(url=url), path, patience=Patience(sleep=lambda _: None))
+    download(Link(url=url), path, retry=RetryPolicy(sleep=lambda _: None))
     assert path.read_bytes() == body
 
 
@@ -182,11 +182,11 @@ def test_an_interrupted_download_keeps_its_part(get, server, tmp_path):
 @pytest.mark.parametrize("known", [{}, {"sha256": SUM}])
 def test_a_file_that_changed_between_attempts_is_begun_anew(server, tmp_path, waits, known):
     url = server.put("a.zip", OTHER, send(cut=100_000, etag='"old"'), refuse(404))
-    patience = Patience(sleep=waits)
+    retry = RetryPolicy(sleep=waits)
     with pytest.raises(DataError):
-        download(Link(url=url), tmp_path / "a.zip", patience=patience)
+        download(Link(url=url), tmp_path / "a.zip", retry=retry)
     server.put("a.zip", BODY, send(etag='"new"'))
-    right(download(Link(url=url, **known), tmp_path / "a.zip", patience=patience), tmp_path / "a.zip")
+    right(download(Link(url=url, **known), tmp_path / "a.zip", retry=retry), tmp_path / "a.zip")
 
 
 def test_a_server_that_goes_on_in_another_version_is_found_out(server, tmp_path, waits):
@@ -196,18 +196,18 @@ def test_a_server_that_goes_on_in_another_version_is_found_out(server, tmp_path,
 
     url = server.put("a.zip", OTHER, send(cut=100_000, etag='"old"'), refuse(404))
     with pytest.raises(DataError):
-        download(Link(url=url), tmp_path / "a.zip", patience=Patience(sleep=waits))
+        download(Link(url=url), tmp_path / "a.zip", retry=RetryPolicy(sleep=waits))
     server.put("a.zip", BODY, careless)
-    right(download(Link(url=url), tmp_path / "a.zip", patience=Patience(sleep=waits)), tmp_path / "a.zip")
+    right(download(Link(url=url), tmp_path / "a.zip", retry=RetryPolicy(sleep=waits)), tmp_path / "a.zip")
 
 
 def test_halves_of_two_versions_never_pass_for_a_file(server, tmp_path, waits):
     url = server.put("a.zip", OTHER, send(cut=100_000, etag=""), refuse(404))
     link = Link(url=url, sha256=SUM)
     with pytest.raises(DataError):
-        download(link, tmp_path / "a.zip", patience=Patience(sleep=waits))
+        download(link, tmp_path / "a.zip", retry=RetryPolicy(sleep=waits))
     server.put("a.zip", BODY, send(etag=""))
-    right(download(link, tmp_path / "a.zip", patience=Patience(sleep=waits)), tmp_path / "a.zip")
+    right(download(link, tmp_path / "a.zip", retry=RetryPolicy(sleep=waits)), tmp_path / "a.zip")
 
 
 def test_a_range_from_the_wrong_byte_is_not_believed(get, server, tmp_path):

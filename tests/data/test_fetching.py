@@ -20,12 +20,12 @@ from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
 from isogloss.data.catalogue import MLQA
 from isogloss.data.conllu import Ud
-from isogloss.data.downloading import Patience
-from isogloss.data.fetching import Release, chosen, fetch, is_there, releases, with_tables
+from isogloss.data.downloading import RetryPolicy
+from isogloss.data.fetching import Release, chosen, existing, fetch, fetchable, releases
 from isogloss.data.files import DiskFolder
 
 FIXTURES = Path(__file__).parent / "fixtures"
-PATIENT = Patience(sleep=lambda _: None)
+PATIENT = RetryPolicy(sleep=lambda _: None)
 
 
 def fixture(path: str) -> bytes:
@@ -150,7 +150,7 @@ def served(server: Server):
 
 
 def fetched(wanted: list[Release], folder: Path, **how):
-    return list(fetch(wanted, folder, patience=PATIENT, **how))
+    return list(fetch(wanted, folder, retry=PATIENT, **how))
 
 
 @pytest.mark.parametrize("checked", [True, False])
@@ -220,7 +220,7 @@ def test_a_file_that_was_changed_is_neither_trusted_nor_overwritten(served, tmp_
     fetched([release], tmp_path)
     changed = tmp_path / (release.to or "xnli/xnli.dev.tsv")
     changed.write_text("changed")
-    for ask in (lambda: is_there(release, tmp_path), lambda: fetched([release], tmp_path)):
+    for ask in (lambda: existing(release, tmp_path), lambda: fetched([release], tmp_path)):
         with pytest.raises(DataError, match=r"not the official one .*Nothing is overwritten: move it away"):
             ask()
     assert changed.read_text() == "changed"
@@ -266,8 +266,8 @@ def test_what_came_before_a_failure_is_kept(served, tmp_path):
     good, bad = served("xquad/xquad.ru.json"), served("squad/dev-v1.1.json", b"x", drop)
     with pytest.raises(DataError, match="given up after 6 attempts"):
         fetched([good, bad], tmp_path)
-    assert is_there(good, tmp_path)
-    assert not is_there(bad, tmp_path)
+    assert existing(good, tmp_path)
+    assert not existing(bad, tmp_path)
 
 
 def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
@@ -277,10 +277,10 @@ def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
 
     wanted = [served("xnli/xnli.{split}.tsv", None, slowly), served("squad/dev-v1.1.json", None, slowly)]
     told: list[str] = []
-    patience = Patience(sleep=lambda _: time.sleep(0.01))
+    retry = RetryPolicy(sleep=lambda _: time.sleep(0.01))
 
     def work() -> None:
-        list(fetch(wanted, tmp_path, patience=patience, on_progress=lambda one: told.append(one.remark)))
+        list(fetch(wanted, tmp_path, retry=retry, on_progress=lambda one: told.append(one.remark)))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
@@ -297,14 +297,14 @@ def test_fetching_imports_nothing_heavy():
     assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & there
 
 
-EVERY = [file for name in with_tables() for file in releases(name).files]
+EVERY = [file for name in fetchable() for file in releases(name).files]
 
 
 def test_every_corpus_has_a_table_and_every_table_a_corpus():
-    assert set(with_tables()) == set(CORPORA)
+    assert set(fetchable()) == set(CORPORA)
 
 
-@pytest.mark.parametrize("name", with_tables())
+@pytest.mark.parametrize("name", fetchable())
 def test_a_table_has_files_or_says_what_to_do(name):
     table = releases(name)
     assert table.files or table.by_hand

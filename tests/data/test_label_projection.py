@@ -25,7 +25,7 @@ from isogloss.data.label_projection import (
     by_links,
     by_text,
     marked,
-    place_links,
+    span_links,
     texts_of,
     translate_examples,
     translate_inputs,
@@ -252,14 +252,14 @@ def test_a_passage_with_marks_of_its_own_is_not_marked_with_them() -> None:
 
 def test_links_lead_from_the_first_to_the_last_linked_word() -> None:
     text, translation = "the old town lies here", "hier liegt die alte Stadt."
-    links = place_links(text, translation, [(0, 2), (1, 3), (2, 4), (3, 1), (4, 0)])
+    links = span_links(text, translation, [(0, 2), (1, 3), (2, 4), (3, 1), (4, 0)])
     assert by_links((4, "old town"), translation, links) == (15, "alte Stadt")
 
 
 def test_a_foreign_word_within_the_linked_ones_loses_the_answer() -> None:
     text, translation = "the old town lies", "alte liegt Stadt"
     assert (
-        by_links((4, "old town"), translation, place_links(text, translation, [(1, 0), (2, 2), (3, 1)]))
+        by_links((4, "old town"), translation, span_links(text, translation, [(1, 0), (2, 2), (3, 1)]))
         is None
     )
     assert by_links((4, "old"), translation, []) is None

@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data.catalogue import MLQA, SQUAD, TYDIQA
-from isogloss.data.questions import read_questions, repairs_told
+from isogloss.data.questions import read_questions, repairs_message
 
 
 def test_train_is_squad_and_test_is_xquad(fixtures):
@@ -34,7 +34,7 @@ def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, st
     assert first.answers == second.answers == (expected,)
     said = f"answer {expected[1]!r} from {start} to {expected[0]}"
     assert first.repaired == said
-    assert repairs_told([first, second], "squad en train") == (
+    assert repairs_message([first, second], "squad en train") == (
         f"squad en train: answers that did not stand at their offset, found again: 2 "
         f"(question 1: {said}; question 2: {said})."
     )

@@ -19,7 +19,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import DiskFolder
 from isogloss.data.sources import (
-    MADE_AS,
+    GENERATED_AS,
     BuiltInLanguages,
     Maker,
     RecentExamples,
@@ -118,10 +118,10 @@ def fake(calls=None):
     )
 
 
-@pytest.mark.parametrize("name", MADE_AS)
+@pytest.mark.parametrize("name", GENERATED_AS)
 def test_every_corpus_is_read_through_its_native_format(name):
     (example,) = CORPORA[name].read(BuiltInLanguages(fake()), "qab", "train")
-    expected = MADE[MADE_AS[name]]
+    expected = MADE[GENERATED_AS[name]]
     assert [getattr(example, field) for field in expected.__slots__ if field != "lines"] == [
         getattr(expected, field) for field in expected.__slots__ if field != "lines"
     ]
@@ -139,7 +139,7 @@ def test_export_reads_back_the_very_same(tmp_path):
     folder = BuiltInLanguages(fake())
     folder.export(tmp_path, told.append)
     disk = DiskFolder(tmp_path)
-    for name in MADE_AS:
+    for name in GENERATED_AS:
         for language, split in product(("qaa", "qac"), SPLITS):
             here = list(CORPORA[name].read(folder, language, split))
             assert list(CORPORA[name].read(disk, language, split)) == here

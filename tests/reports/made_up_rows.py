@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isogloss.data.result_files import Kept
+from isogloss.data.result_files import StoredPredictions
 from isogloss.reports.measurements import FACTS, Measurements, Run
 
 Row = dict[str, Any]
@@ -150,20 +150,20 @@ def frame(rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def measured(
-    predictions: Mapping[str, dict[str, Kept]] | None = None, **frames: Iterable[Row]
+    predictions: Mapping[str, dict[str, StoredPredictions]] | None = None, **frames: Iterable[Row]
 ) -> Measurements:
     """Return measurements of these rows; a frame's name has underscores for dashes."""
     made = {name.replace("_", "-"): frame(rows) for name, rows in frames.items()}
     return Measurements(runs=list[Run](), _frames=made, _predictions=dict(predictions or {}))
 
 
-def kept(rows: Iterable[Row], right: Any) -> dict[str, dict[str, Kept]]:
+def kept(rows: Iterable[Row], right: Any) -> dict[str, dict[str, StoredPredictions]]:
     """Return the predictions of score rows: ``right(row)`` gives each example as 1.0 or 0.0."""
-    found: dict[str, dict[str, Kept]] = {}
+    found: dict[str, dict[str, StoredPredictions]] = {}
     for row in rows:
         part = np.asarray(right(row), dtype=float)
         ids = tuple(str(one) for one in range(len(part)))
-        found.setdefault(row["run"], {})[row["language"]] = Kept(
+        found.setdefault(row["run"], {})[row["language"]] = StoredPredictions(
             ids=ids, measures={row["metric"]: (part, np.ones_like(part))}
         )
     return found

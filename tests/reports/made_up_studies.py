@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isogloss.data.result_files import Kept
+from isogloss.data.result_files import StoredPredictions
 from isogloss.reports.measurements import FACTS, FRAMES, Measurements
 from isogloss.reports.verdicts import Claim, Outcome, judge
 
@@ -182,8 +182,11 @@ def by_kind(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float
     return {**layers, **{part: value for part, value in whole.items() if part[1] != "all"}}
 
 
-def right_or_wrong(share: float, examples: int = 400) -> dict[str, Kept]:
+def right_or_wrong(share: float, examples: int = 400) -> dict[str, StoredPredictions]:
     """Give predictions of which this share is right."""
     right = (np.arange(examples) < round(share * examples)).astype(float)
     ids = tuple(map(str, range(examples)))
-    return {code: Kept(ids=ids, measures={"accuracy": (right, np.ones(examples))}) for code in ("qaa", "qad")}
+    return {
+        code: StoredPredictions(ids=ids, measures={"accuracy": (right, np.ones(examples))})
+        for code in ("qaa", "qad")
+    }

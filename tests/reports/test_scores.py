@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from isogloss.core.records import Record
-from isogloss.data.result_files import Kept
+from isogloss.data.result_files import StoredPredictions
 from isogloss.metrics.significance import holm
 from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
@@ -66,7 +66,7 @@ def measured(*systems, kept=True, labels=None):
         right = (rng.random(EXAMPLES) < 0.5 + row.pop("gain")).astype(float)
         row["score"] = float(right.mean())
         ids = tuple(map(str, range(EXAMPLES)))
-        one = Kept(ids=ids, measures={row["metric"]: (right, np.ones(EXAMPLES))})
+        one = StoredPredictions(ids=ids, measures={row["metric"]: (right, np.ones(EXAMPLES))})
         predictions.setdefault(row["run"], {})[row["language"]] = one
     frame = pd.DataFrame(rows).astype(dict.fromkeys(["seed", "encoder.seed", "encoder.size"], "Int64"))
     return Measurements(

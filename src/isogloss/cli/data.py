@@ -13,7 +13,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.records import writing
 from isogloss.data import CORPORA
 from isogloss.data.downloading import megabytes
-from isogloss.data.fetching import Release, Result, chosen, fetch, is_there
+from isogloss.data.fetching import Release, Result, chosen, existing, fetch
 from isogloss.experiments.asking import parse_change
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _print_plan(wanted: Sequence[Release], folder: Path, languages: Sequence[str
 
 
 def _there(release: Release, folder: Path, languages: Sequence[str]) -> str:
-    return "yes" if is_there(release, folder, languages) else "no"
+    return "yes" if existing(release, folder, languages) else "no"
 
 
 def _row(release: Release) -> tuple[str, ...]:

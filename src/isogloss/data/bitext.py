@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora import SPLITS, Source, Split, cell, not_writable, only, some, some_at_least
+from isogloss.data.corpora import SPLITS, Source, Split, cannot_write, cell, nonempty, only, some
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder
 from isogloss.data.parallel_text import (
@@ -95,7 +95,7 @@ class Bitext:
         pairs = read_texts(files, *two_languages(language), least=self.margin)
         if self._whole() == "by-verse" and not any(_names_a_split(file) for file in files):
             pairs = (pair for pair in pairs if verse_split(pair.id) == split)
-        return some_at_least(pairs, files[0].name)
+        return nonempty(pairs, files[0].name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Give the lines of a table of the two languages and their links."""
@@ -105,9 +105,9 @@ class Bitext:
         for pair in only(Translation, examples, self.name):
             texts = [cell(text, self.name, pair.id) for text in (pair.id, pair.first, pair.second)]
             if not all(text.strip() for text in texts):
-                raise not_writable(self.name, repr(pair.id), "a text is empty. Leave it out")
+                raise cannot_write(self.name, repr(pair.id), "a text is empty. Leave it out")
             if pair.id in seen:
-                raise not_writable(self.name, repr(pair.id), "this id a second time; expected one of its own")
+                raise cannot_write(self.name, repr(pair.id), "this id a second time; expected one of its own")
             seen.add(pair.id)
             yield "\t".join([*texts, format_links(pair, self.name)])
 

@@ -21,12 +21,12 @@ from isogloss.data.corpora import (
     TREEBANKS,
     Source,
     Split,
+    cannot_write,
     cell,
-    not_writable,
+    nonempty,
     only,
-    own_id,
     some,
-    some_at_least,
+    unique_id,
 )
 from isogloss.data.examples import Example, ParsedSentence
 from isogloss.data.files import File, Folder, is_unicode
@@ -107,7 +107,7 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
             _check_row(file, row)
         _check_tree(file, block.rows)
         yield ParsedSentence(
-            id=own_id(block.sent_id or str(count), seen),
+            id=unique_id(block.sent_id or str(count), seen),
             words=block.words,
             tags=tuple(columns[TAG] for _, columns in block.rows),
             heads=tuple(int(columns[HEAD]) for _, columns in block.rows),
@@ -228,7 +228,7 @@ def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -
     """Check that a reader finds the very sentence in its lines; DataError where the format cannot hold it."""
     text = "\n".join(lines)
     if not is_unicode(text):
-        raise not_writable(corpus, sentence.id, "half a surrogate pair in it. Take it out")
+        raise cannot_write(corpus, sentence.id, "half a surrogate pair in it. Take it out")
     file = File(f"{corpus}: cannot write example {sentence.id}", lambda: iter(text.split("\n")), str)
     read = list(read_conllu(file))
     same = len(read) == 1 and read[0].lines == tuple(lines)
@@ -254,7 +254,7 @@ def _new_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
     yield f"# sent_id = {cell(sentence.id, corpus, sentence.id)}"
     yield f"# text = {cell(' '.join(sentence.words), corpus, sentence.id)}"
     if len({*map(len, (sentence.words, sentence.tags, sentence.heads, sentence.relations))}) != 1:
-        raise not_writable(corpus, sentence.id, "words, tags, heads and relations are not as many")
+        raise cannot_write(corpus, sentence.id, "words, tags, heads and relations are not as many")
     columns = zip(sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True)
     for position, (word, tag, head, relation) in enumerate(columns, start=1):
         yield f"{position}\t{cell(word, corpus, sentence.id)}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_"
@@ -336,7 +336,7 @@ class Ud:
     def read(self, source: Source, language: str, split: Split) -> Iterator[ParsedSentence]:
         """Read the sentences with their lines."""
         file = self.files(source, language, split)[0]
-        return some_at_least(read_conllu(file), file.name)
+        return nonempty(read_conllu(file), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a CoNLL-U file."""

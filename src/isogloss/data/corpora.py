@@ -107,11 +107,11 @@ def labelled(labels: Collection[str], pairs: Iterable[SentencePair], corpus: str
     for pair in pairs:
         if pair.label not in labels:
             known = ", ".join(labels)
-            raise not_writable(corpus, pair.id, f"label {pair.label!r}; expected one of {known}")
+            raise cannot_write(corpus, pair.id, f"label {pair.label!r}; expected one of {known}")
         yield pair
 
 
-def own_id(name: str, seen: dict[str, int]) -> str:
+def unique_id(name: str, seen: dict[str, int]) -> str:
     """Give the name, or, if an example has it already, the first free one of ``name#2``, ``name#3`` …."""
     new = name
     while new in seen:
@@ -121,7 +121,7 @@ def own_id(name: str, seen: dict[str, int]) -> str:
     return new
 
 
-def some_at_least(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
+def nonempty(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
     """Give the examples on; DataError if there are none."""
     empty = True
     for example in examples:
@@ -137,22 +137,22 @@ def some_at_least(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
 def cell(text: str, corpus: str, example: str) -> str:
     """Return a text that may stand between tabs on a line of its own; DataError for any other."""
     if "\t" in text or "\n" in text or "\r" in text:
-        raise not_writable(
+        raise cannot_write(
             corpus,
             example,
             f"{text[:40]!r} has a tab or line end in it; expected text of one line. Replace it by a space",
         )
     if not is_unicode(text):
-        raise not_writable(corpus, example, f"{text[:40]!r} has half a surrogate pair in it. Take it out")
+        raise cannot_write(corpus, example, f"{text[:40]!r} has half a surrogate pair in it. Take it out")
     return text
 
 
-def not_writable(corpus: str, example: str, reason: str) -> DataError:
+def cannot_write(corpus: str, example: str, reason: str) -> DataError:
     """Build the error for an example that the corpus's format cannot hold."""
     return DataError(f"{corpus}: cannot write example {example}: {reason}.")
 
 
-def with_mark(lines: Iterable[str]) -> Iterator[str]:
+def with_byte_order_mark(lines: Iterable[str]) -> Iterator[str]:
     """Give the lines on; if the first begins with a byte order mark, with a second one before it.
 
     Readers take one off, here as elsewhere; so a text that begins with U+FEFF keeps its own.

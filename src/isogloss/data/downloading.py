@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 ENOUGH_PROGRESS = 1 << 20
 """Bytes after which an attempt that failed does not count as one in vain."""
 
-TELL_EVERY = 0.1
+PROGRESS_INTERVAL = 0.1
 """Seconds."""
 
 SLOWEST = 1024
 """Bytes a second; a server that gives less over a whole timeout is as good as silent."""
 
-MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
+RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Answers after which it is worth asking again (RFC 9110)."""
 
-PARTIAL, PAST_THE_END = 206, 416
+PARTIAL, RANGE_NOT_SATISFIABLE = 206, 416
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How long to wait and how often to ask."""
 
     attempts: int = 6
@@ -87,13 +87,13 @@ class TryAgainError(Exception):
 
 
 def download(
-    link: Link, path: Path, *, patience: Patience | None = None, on_progress: OnProgress = no_progress
+    link: Link, path: Path, *, retry: RetryPolicy | None = None, on_progress: OnProgress = no_progress
 ) -> Downloaded:
     """Bring a file to its place; DataError or StorageError, and nothing in its place, where that fails."""
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return _download(link, path, patience or Patience(), on_progress)
+        return _download(link, path, retry or RetryPolicy(), on_progress)
     except DataError as error:
         raise DataError(f"{error} {link.by_hand}".strip()) from error
 
@@ -121,23 +121,23 @@ def megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
 
 
-def _download(link: Link, path: Path, patience: Patience, on_progress: OnProgress) -> Downloaded:
+def _download(link: Link, path: Path, retry: RetryPolicy, on_progress: OnProgress) -> Downloaded:
     part = _Part(path.with_name(path.name + ".part"))
     failed = 0
     while True:
         before = part.size()
         try:
-            _attempt(link, part, patience.timeout, _Meter(path.name, on_progress))
+            _attempt(link, part, retry.timeout, _Meter(path.name, on_progress))
             return _finished(link, part, path, resumed=before > 0)
         except TryAgainError as trouble:
             if trouble.restart:
                 part.remove()
             failed = 1 if part.size() - before >= ENOUGH_PROGRESS else failed + 1
-            wait = max(trouble.wait, min(patience.first_wait * 2 ** (failed - 1), patience.longest_wait))
-            if failed >= patience.attempts or wait > patience.longest_wait:
+            wait = max(trouble.wait, min(retry.first_wait * 2 ** (failed - 1), retry.longest_wait))
+            if failed >= retry.attempts or wait > retry.longest_wait:
                 raise _given_up(link, part, trouble, failed) from trouble
             on_progress(Progress(path.name, part.size(), link.size or 0, f"{trouble}; again in {wait:.0f} s"))
-            patience.sleep(wait)
+            retry.sleep(wait)
 
 
 def _attempt(link: Link, part: "_Part", timeout: float, meter: "_Meter") -> None:
@@ -204,9 +204,9 @@ def _check_redirect(response: "httpx2.Response") -> None:
 
 def _check_status(url: str, response: "httpx2.Response") -> None:
     says = f"{response.status_code} {response.reason_phrase}"
-    if response.status_code in MAY_PASS:
+    if response.status_code in RETRYABLE:
         raise TryAgainError(f"the server says {says}", wait=_asked_to_wait(response))
-    if response.status_code == PAST_THE_END:
+    if response.status_code == RANGE_NOT_SATISFIABLE:
         raise TryAgainError("the file there is shorter than what is here already", restart=True)
     if not response.is_success:
         what = "is not there" if response.status_code in (404, 410) else "cannot be had"
@@ -378,7 +378,7 @@ class _Meter:
         if self.most is not None and self.done > self.most:
             raise TryAgainError(f"more than its {self.most:,} bytes came", restart=True)
         now = time.monotonic()
-        if now - self.told >= TELL_EVERY or self.done == self.most:
+        if now - self.told >= PROGRESS_INTERVAL or self.done == self.most:
             self.told = now
             speed = megabytes(int((self.done - self.first) / max(now - self.began, 1e-6)))
             of = f" of {megabytes(self.most)}" if self.most else ""

@@ -28,8 +28,8 @@ from urllib.parse import urlsplit
 from isogloss.core.errors import ConfigError, DataError, did_you_mean, unknown_name
 from isogloss.core.locking import locked
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.data.downloading import Link, Patience, checksum, download, storing
-from isogloss.data.unpacking import not_ours, unpack
+from isogloss.data.downloading import Link, RetryPolicy, checksum, download, storing
+from isogloss.data.unpacking import unofficial_file, unpack
 
 DOWNLOADS = "downloads"
 """Folder, below the data folder, of archives; they may be deleted once their members are taken."""
@@ -110,13 +110,13 @@ class Releases:
 
 def releases(corpus: str) -> Releases:
     """Read a corpus's table; ConfigError, with the nearest name, where there is none."""
-    known = with_tables()
+    known = fetchable()
     if corpus not in known:
         raise unknown_name("fetch", "corpus", corpus, known)
     return _read(corpus)
 
 
-def with_tables() -> list[str]:
+def fetchable() -> list[str]:
     """Give the names of the corpora that have a table, sorted."""
     folder = files("isogloss.data") / "official"
     return sorted(
@@ -220,7 +220,7 @@ class Result:
     was_there: bool
 
 
-def is_there(release: Release, folder: Path, languages: Sequence[str] = ()) -> Fetched | None:
+def existing(release: Release, folder: Path, languages: Sequence[str] = ()) -> Fetched | None:
     """Tell what is known of a release that is there; DataError where another file is in its place."""
     record = _record(release, folder)
     if release.to:
@@ -231,7 +231,7 @@ def is_there(release: Release, folder: Path, languages: Sequence[str] = ()) -> F
         if not (folder / place).is_file():
             return None
         if checksum(folder / place) != digest:
-            raise not_ours(folder / place, digest)
+            raise unofficial_file(folder / place, digest)
     return record
 
 
@@ -240,7 +240,7 @@ def fetch(
     folder: Path,
     *,
     languages: Sequence[str] = (),
-    patience: Patience | None = None,
+    retry: RetryPolicy | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Iterator[Result]:
     """Fetch what is not there yet and give each release when it is; archives stay in ``downloads``.
@@ -248,24 +248,24 @@ def fetch(
     With languages, only their members are taken out of archives. Only one process fetches into a folder at a
     time; another waits.
     """
-    patience = patience or Patience()
-    with _alone(folder, patience.sleep, on_progress):
+    retry = retry or RetryPolicy()
+    with _alone(folder, retry.sleep, on_progress):
         for release in releases:
-            there = is_there(release, folder, languages)
-            fetched = there or _fetch(release, folder, languages, patience, on_progress)
+            there = existing(release, folder, languages)
+            fetched = there or _fetch(release, folder, languages, retry, on_progress)
             if _record(release, folder) != fetched:
                 _write_record(release, folder, fetched)
             yield Result(release=release, fetched=fetched, was_there=there is not None)
 
 
 def _fetch(
-    release: Release, folder: Path, languages: Sequence[str], patience: Patience, on_progress: OnProgress
+    release: Release, folder: Path, languages: Sequence[str], retry: RetryPolicy, on_progress: OnProgress
 ) -> Fetched:
     path = folder / release.place
     known = _record(release, folder)
     got = _found_here(release, path, known)
     if got is None:
-        arrived = download(_link(release, known), path, patience=patience, on_progress=on_progress)
+        arrived = download(_link(release, known), path, retry=retry, on_progress=on_progress)
         got = _fetched(release, arrived.size, arrived.sha256)
     if release.take:
         on_progress(Progress(path.name, got.size, got.size, "taking the files out"))
@@ -282,7 +282,7 @@ def _found_here(release: Release, path: Path, known: Fetched | None) -> Fetched 
     digest = checksum(path)
     expected = release.sha256 or (known.sha256 if known else "")
     if expected and digest != expected:
-        raise not_ours(path, expected)
+        raise unofficial_file(path, expected)
     return _fetched(release, path.stat().st_size, digest)
 
 

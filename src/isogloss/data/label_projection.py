@@ -28,10 +28,10 @@ from isogloss.data.examples import (
 )
 from isogloss.data.tokenization import detokenize, tokenize, word_offsets
 
-Place = tuple[int, int]
+Span = tuple[int, int]
 """Where a word begins in a text, and where it ends, in characters."""
 
-PlaceLink = tuple[Place, Place]
+SpanLink = tuple[Span, Span]
 """A word of the text and one of its translation that express something in common."""
 
 
@@ -44,7 +44,7 @@ class Translated(NamedTuple):
     """Places at which the text was cut because it was too long for the model."""
     words: tuple[str, ...] | None = None
     """The words of the translation, where the translator knows them; else ``tokenize`` finds them."""
-    links: tuple[PlaceLink, ...] | None = None
+    links: tuple[SpanLink, ...] | None = None
     """Which words belong together, where the translator knows."""
 
 
@@ -114,7 +114,7 @@ def _gap(left: str, right: str) -> str:
     return " " if inside and (left[-1].isspace() or right[0].isspace()) else ""
 
 
-def by_links(answer: Answer, translation: str, links: Iterable[PlaceLink]) -> Answer | None:
+def by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Answer | None:
     """Find an answer from the first to the last word that is linked to it, and to nothing else between."""
     start, stop = answer[0], answer[0] + len(answer[1])
     every = list(links)
@@ -146,7 +146,7 @@ def _border(letter: str) -> str:
     return r"\b" if spaced else ""
 
 
-def place_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[PlaceLink]:
+def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[SpanLink]:
     """Turn links between the numbers of words into links between their character offsets."""
     sources, targets = word_offsets(text), word_offsets(translation)
     return [(sources[i], targets[j]) for i, j in links]
@@ -156,7 +156,7 @@ Way = Literal["links", "marks", "alignment", "alone"]
 WAYS: tuple[Way, ...] = ("links", "marks", "alignment", "alone")
 
 
-class Carried(NamedTuple):
+class TranslatedExamples(NamedTuple):
     """Translated examples, in order, and what did not come through."""
 
     examples: list[Example]
@@ -195,7 +195,7 @@ def translate_examples(
     *,
     search: AnswerSearch | None = None,
     language: str = "",
-) -> Carried:
+) -> TranslatedExamples:
     """Translate examples under the same ids.
 
     Pairs and lines keep their labels. A Translation becomes its first text and that one's translation. Tagged
@@ -215,7 +215,7 @@ def translate_examples(
         cuts += sum(text.cuts for text in mine)
         made[id(one)] = _PARTS[type(one)].rebuild(one, mine)
     kept = [made[id(one)] for one in every]
-    return Carried([one for one in kept if one is not None], found.lost, cuts)
+    return TranslatedExamples([one for one in kept if one is not None], found.lost, cuts)
 
 
 def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
@@ -364,7 +364,7 @@ class _Questions:
         self._plain(questions)
         pairs = [(passage, whole.text) for passage, whole in self.passages.items()]
         links = {
-            passage: place_links(passage, text, linked)
+            passage: span_links(passage, text, linked)
             for (passage, text), linked in zip(pairs, self.search.find_links(pairs), strict=True)
         }
         for one in questions:

@@ -23,13 +23,13 @@ from isogloss.data.corpora import (
     labelled,
     locate,
     missing,
+    nonempty,
     not_english,
     only,
-    own_id,
     paths,
     some,
-    some_at_least,
-    with_mark,
+    unique_id,
+    with_byte_order_mark,
 )
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, Folder, is_unicode, unique_keys
@@ -110,7 +110,7 @@ class PairCorpus:
     def read(self, source: Source, language: str, split: Split) -> Iterator[SentencePair]:
         """Read the pairs of one language that have a label; ids are the file's, else row numbers."""
         file = self.files(source, language, split)[0]
-        return some_at_least(self.read_file(file, language, split), file.name)
+        return nonempty(self.read_file(file, language, split), file.name)
 
     def read_file(self, file: File, language: str, split: Split) -> Iterator[SentencePair]:
         """Read the pairs of one file.
@@ -147,7 +147,7 @@ class PairCorpus:
         pairs = labelled(spelled, only(SentencePair, examples, self.name), self.name)
         if self._is_english():
             return _table(pairs, self.name, self.header, spelled)
-        return with_mark(_nameless(pairs, self.name))
+        return with_byte_order_mark(_nameless(pairs, self.name))
 
     def _layouts(self) -> Layouts:
         """Give the layouts of the collection that is read."""
@@ -307,7 +307,7 @@ def _objects(file: File, header: Header) -> Iterator[_Row]:
         name = _value(thing, header.id) or str(number)
         yield _Row(
             number=number,
-            id=own_id(name, seen),
+            id=unique_id(name, seen),
             first=_text(file, number, thing, header.first),
             second=_text(file, number, thing, header.second),
             label=_value(thing, header.label),
@@ -346,7 +346,7 @@ def _text(file: File, number: int, thing: dict[str, Any], names: tuple[str, ...]
 def _unique(file: File, number: int, name: str, seen: dict[str, int]) -> str:
     if not name:
         raise file.broken(number, "an empty id", "one of the pair's own")
-    return own_id(name, seen)
+    return unique_id(name, seen)
 
 
 def _no_labels(file: File, header: Header) -> DataError:

@@ -21,12 +21,12 @@ from isogloss.data.corpora import (
     Layouts,
     Source,
     Split,
+    cannot_write,
     is_translation,
     locate,
-    not_writable,
+    nonempty,
     only,
     paths,
-    some_at_least,
 )
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, Folder, is_unicode, short, unique_keys
@@ -97,7 +97,7 @@ class QuestionCorpus:
         if self.all_languages and file.plain_name.replace("\\", "/").endswith(self.all_languages):
             start = f"{language_name(language).lower()}-"
             questions = (question for question in questions if question.id.startswith(start))
-        return some_at_least(questions, file.name)
+        return nonempty(questions, file.name)
 
     def left_out(self, source: Source, language: str, split: Split) -> int:
         """Count the questions of a translation that lost their answers, and so are not read."""
@@ -133,7 +133,7 @@ def read_questions(file: File, *, language: str = "", answers: Answers = "needed
             yield question
 
 
-def repairs_told(examples: Iterable[Example], where: str) -> str:
+def repairs_message(examples: Iterable[Example], where: str) -> str:
     """Say which answers were put right while examples were read; empty when none was."""
     repaired = list(_repaired(examples))
     if not repaired:
@@ -186,13 +186,13 @@ def _paragraphs(article: Iterable[Question], seen: set[str]) -> Iterator[str]:
 def _written(question: Question, seen: set[str]) -> dict[str, Any]:
     wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
     if wrong or not question.answers:
-        raise not_writable(
+        raise cannot_write(
             "questions", question.id, f"answer {wrong[0]!r} not there" if wrong else "no answer"
         )
     if question.id in seen:
-        raise not_writable("questions", question.id, "this id a second time; expected one of its own")
+        raise cannot_write("questions", question.id, "this id a second time; expected one of its own")
     if not all(map(is_unicode, (question.id, question.question, question.passage, question.title))):
-        raise not_writable("questions", repr(question.id), "half a surrogate pair in it. Take it out")
+        raise cannot_write("questions", repr(question.id), "half a surrogate pair in it. Take it out")
     seen.add(question.id)
     return {
         "id": question.id,

@@ -44,7 +44,7 @@ class Predictions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class StoredPredictions:
     """What was kept of one language: the ids, and part and whole [example] of each measure."""
 
     ids: tuple[str, ...]
@@ -73,7 +73,7 @@ def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
     write_bytes(path, buffer.getvalue().to_pybytes())
 
 
-def read_predictions(path: Path) -> dict[str, Kept]:
+def read_predictions(path: Path) -> dict[str, StoredPredictions]:
     """Read ids and contributions by language, without the predictions themselves.
 
     StorageError, saying how to make it again, where the file is damaged.
@@ -107,9 +107,9 @@ def _table(one: Predictions) -> Any:
     return pa.table(columns)
 
 
-def _kept(table: Any) -> Kept:
+def _kept(table: Any) -> StoredPredictions:
     names = [name.removesuffix(PART) for name in table.column_names if name.endswith(PART)]
-    return Kept(
+    return StoredPredictions(
         ids=tuple(table["id"].to_pylist()),
         measures={
             name: (table[f"{name}{PART}"].to_numpy(), table[f"{name}{WHOLE}"].to_numpy()) for name in names

@@ -30,7 +30,7 @@ from isogloss.data.files import File
 from isogloss.data.hub import data_source
 from isogloss.data.tokenization import word_breaking
 
-MADE_AS = {
+GENERATED_AS = {
     "ud": "ud",
     "wikiann": "wikiann",
     "xnli": "xnli",
@@ -58,11 +58,11 @@ class Maker:
     languages: tuple[str, ...]
     version: int
     examples: Callable[[str, str, Split], Iterable[Example]]
-    """From corpus (one of ``MADE_AS``'s values), language and split."""
+    """From corpus (one of ``GENERATED_AS``'s values), language and split."""
     translations: Callable[[str, str, str, Split], Iterable[Translation]]
     """From collection (``BITEXT`` or ``LARGE_BITEXT``), first language, second language and split."""
     translated: Callable[[str, str, Split], Iterable[Example]] | None = None
-    """From corpus (one of ``MADE_AS``'s values), languages (qaa-qab, qaa-qab-qaa) and split."""
+    """From corpus (one of ``GENERATED_AS``'s values), languages (qaa-qab, qaa-qab-qaa) and split."""
     noise: float = 0.0
     """Rate of errors in what is translated."""
 
@@ -127,7 +127,7 @@ class BuiltInLanguages:
         pairs = ["-".join(pair) for pair in permutations(self.maker.languages, 2)]
         if isinstance(corpus, Bitext):
             return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
-        if corpus.name not in MADE_AS:
+        if corpus.name not in GENERATED_AS:
             return set()
         translated = pairs if self.maker.translated and corpus.name in TRANSLATED else []
         there_and_back = [f"{pair}-{pair.partition('-')[0]}" for pair in translated]
@@ -149,10 +149,10 @@ class BuiltInLanguages:
             first, _, second = language.partition("-")
             return self.maker.translations(corpus.collection, first, second, split)
         translated = self.maker.translated if is_translation(language) else None
-        return (translated or self.maker.examples)(MADE_AS[corpus.name], language, split)
+        return (translated or self.maker.examples)(GENERATED_AS[corpus.name], language, split)
 
     def _exported(self) -> dict[str, File]:
-        corpora = [CORPORA[name] for name in MADE_AS]
+        corpora = [CORPORA[name] for name in GENERATED_AS]
         asked = [*product(corpora, self.maker.languages, SPLITS)]
         pairs = ["-".join(pair) for pair in combinations(sorted(self.maker.languages), 2)]
         asked += product([CORPORA["bitext"]], pairs, SPLITS)
@@ -186,7 +186,7 @@ def built_in_size(corpus: str, language: str, split: Split) -> int | None:
     """
     codes = language.split("-")
     plain, _, collection = corpus.partition(":")
-    name = (collection or BITEXT) if plain == "bitext" else MADE_AS.get(corpus, "")
+    name = (collection or BITEXT) if plain == "bitext" else GENERATED_AS.get(corpus, "")
     if not all(map(is_built_in, codes)) or len(codes) != (2 if plain == "bitext" else 1):
         return None
     from isogloss.data.languages import SIZES, split_size

@@ -13,13 +13,13 @@ from isogloss.data.corpora import (
     Layouts,
     Source,
     Split,
+    cannot_write,
     cell,
     locate,
-    not_writable,
+    nonempty,
     only,
     paths,
-    some_at_least,
-    with_mark,
+    with_byte_order_mark,
 )
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File, Folder
@@ -54,11 +54,11 @@ class TaggedCorpus:
         """Read the sentences, numbered from 1; the original layout is known by its file names."""
         file = self.files(source, language, split)[0]
         prefix = "" if file.plain_name.endswith(".tsv") else f"{language}:"
-        return some_at_least(_sentences(file, self.tags, prefix), file.name)
+        return nonempty(_sentences(file, self.tags, prefix), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file in XTREME's layout."""
-        return with_mark(_lines(only(TaggedSentence, examples, self.name), self.name, self.tags))
+        return with_byte_order_mark(_lines(only(TaggedSentence, examples, self.name), self.name, self.tags))
 
 
 def _sentences(file: File, allowed: Collection[str], prefix: str) -> Iterator[TaggedSentence]:
@@ -97,7 +97,7 @@ def _lines(sentences: Iterable[TaggedSentence], corpus: str, allowed: Collection
     for sentence in sentences:
         words, tags = len(sentence.words), len(sentence.tags)
         if words != tags or not words or not all(sentence.words):
-            raise not_writable(
+            raise cannot_write(
                 corpus,
                 sentence.id,
                 f"{words} words {sentence.words[:6]} and {tags} tags; expected as many, and no empty word",
@@ -105,7 +105,7 @@ def _lines(sentences: Iterable[TaggedSentence], corpus: str, allowed: Collection
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             if tag not in allowed:
                 known = ", ".join(sorted(allowed))
-                raise not_writable(corpus, sentence.id, f"tag {tag!r}; expected one of {known}")
+                raise cannot_write(corpus, sentence.id, f"tag {tag!r}; expected one of {known}")
             yield f"{cell(word, corpus, sentence.id)}\t{tag}"
         yield ""
 

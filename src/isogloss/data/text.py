@@ -9,13 +9,13 @@ from isogloss.data.corpora import (
     Layouts,
     Source,
     Split,
+    cannot_write,
     cell,
     locate,
-    not_writable,
+    nonempty,
     only,
     some,
-    some_at_least,
-    with_mark,
+    with_byte_order_mark,
 )
 from isogloss.data.examples import Example, TextLine
 from isogloss.data.files import File, Folder
@@ -65,13 +65,13 @@ class RawText:
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
         """Give the lines of a file, an empty one where the document changes."""
-        return with_mark(self._lines(only(TextLine, examples, self.name)))
+        return with_byte_order_mark(self._lines(only(TextLine, examples, self.name)))
 
     def _lines(self, lines: Iterable[TextLine]) -> Iterator[str]:
         document = None
         for line in lines:
             if not line.text.strip():
-                raise not_writable(self.name, line.id, "its text is empty. Leave it out")
+                raise cannot_write(self.name, line.id, "its text is empty. Leave it out")
             if document not in (None, line.document):
                 yield ""
             document = line.document
@@ -118,7 +118,7 @@ class Bible:
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
         """Read the verses of a split; ids are references, as in GEN 1:1."""
         file = self.files(source, language, split)[0]
-        return some_at_least(_verses(file, language, split), file.name)
+        return nonempty(_verses(file, language, split), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Give the lines of a table with one language."""
@@ -126,7 +126,7 @@ class Bible:
         seen: set[str] = set()
         for verse in only(TextLine, examples, self.name):
             if not verse.id or verse.id in seen or not verse.text.strip():
-                raise not_writable(self.name, verse.id, "expected a reference of its own and a text")
+                raise cannot_write(self.name, verse.id, "expected a reference of its own and a text")
             seen.add(verse.id)
             yield f"{cell(verse.id, self.name, verse.id)}\t{cell(verse.text, self.name, verse.id)}"
 
@@ -134,7 +134,7 @@ class Bible:
 def _documents(files: list[File]) -> Iterator[TextLine]:
     document = 0
     for file in files:
-        for line in some_at_least(_lines(file, document), file.name):
+        for line in nonempty(_lines(file, document), file.name):
             yield line
             document = line.document
         document += 1

@@ -73,7 +73,7 @@ def unpack(archive: Path, places: Places, folder: Path, *, asked: dict[int, str]
             )
         for place, digest in written.items():
             if (folder / place).exists() and checksum(folder / place) != digest:
-                raise not_ours(folder / place, digest)
+                raise unofficial_file(folder / place, digest)
         for place in written:
             with storing(folder / place):
                 _temporary(folder, place).replace(folder / place)
@@ -84,7 +84,7 @@ def unpack(archive: Path, places: Places, folder: Path, *, asked: dict[int, str]
     return written
 
 
-def not_ours(path: Path, expected: str) -> DataError:
+def unofficial_file(path: Path, expected: str) -> DataError:
     """Build the error for a file that stands where an official one should go and is another."""
     return DataError(
         f"{path}: a file is there that is not the official one (SHA-256 {checksum(path)}; expected "

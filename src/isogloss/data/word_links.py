@@ -18,7 +18,7 @@ from math import isfinite
 from typing import Literal, get_args
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora import not_writable
+from isogloss.data.corpora import cannot_write
 from isogloss.data.examples import Translation
 from isogloss.data.files import File
 from isogloss.data.tokenization import tokenize
@@ -96,7 +96,7 @@ def format_links(pair: Translation, corpus: str) -> str:
     for i, j in (*(pair.links or ()), *pair.possible):
         if pair.links is None or not (0 <= i < sizes[0] and 0 <= j < sizes[1]):
             where = f"{sizes[0]} and {sizes[1]} words" if pair.links is not None else "a pair without links"
-            raise not_writable(corpus, repr(pair.id), f"link {i}-{j} in {where}")
+            raise cannot_write(corpus, repr(pair.id), f"link {i}-{j} in {where}")
     if pair.links is None:
         return ""
     links = [*(f"{i}-{j}" for i, j in pair.links), *(f"{i}p{j}" for i, j in pair.possible)]

@@ -28,7 +28,7 @@ from isogloss.core.runs import (
 from isogloss.core.version import VERSION
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation
-from isogloss.data.questions import repairs_told
+from isogloss.data.questions import repairs_message
 from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_model, load_tokenizer, save_model
@@ -169,7 +169,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
 
     def read(language: str, split: Split, count: int) -> list[Example]:
         found = run_examples(context, run, language, split, count)
-        repairs[repairs_told(found, f"{run.corpus} {language} {split}")] = None
+        repairs[repairs_message(found, f"{run.corpus} {language} {split}")] = None
         return found
 
     setting = Setting(

@@ -11,7 +11,13 @@ from isogloss.core.rows import TranslatedSplit, as_row
 from isogloss.core.runs import TrainTranslator, Translate
 from isogloss.data.corpora import Split
 from isogloss.data.examples import Example, Translation, read_examples, write_examples
-from isogloss.data.label_projection import AnswerSearch, Carried, Translated, Way, translate_examples
+from isogloss.data.label_projection import (
+    AnswerSearch,
+    Translated,
+    TranslatedExamples,
+    Way,
+    translate_examples,
+)
 from isogloss.encoders import save_model
 from isogloss.experiments.run_context import WORK, RunContext, RunResult
 from isogloss.experiments.translations import code_read, last_step
@@ -118,7 +124,7 @@ def _links(
     return (one.links for one in aligner.align(setting))
 
 
-def _row(run: Translate, originals: Sequence[Example], carried: Carried) -> TranslatedSplit:
+def _row(run: Translate, originals: Sequence[Example], carried: TranslatedExamples) -> TranslatedSplit:
     row = TranslatedSplit(
         examples=len(originals),
         translated=len(carried.examples),
@@ -139,7 +145,7 @@ def _row(run: Translate, originals: Sequence[Example], carried: Carried) -> Tran
     )
 
 
-def _warnings(run: Translate, originals: Sequence[Example], carried: Carried) -> Iterator[str]:
+def _warnings(run: Translate, originals: Sequence[Example], carried: TranslatedExamples) -> Iterator[str]:
     where = f"{run.corpus} {run.languages} {run.split}"
     if carried.lost:
         yield (

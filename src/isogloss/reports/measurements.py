@@ -20,7 +20,7 @@ from isogloss.core.identity import identity
 from isogloss.core.plain_text import plain, without_folders
 from isogloss.core.records import MADE, RECORD, Record, read_record
 from isogloss.core.rows import ROWS, kind_of
-from isogloss.data.result_files import PREDICTIONS, Kept, read_predictions
+from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_predictions
 
 PLAN, FAILED = "plan.json", "failed.json"
 
@@ -86,7 +86,7 @@ class Measurements:
     """What the recipe calls encoders, by the ids of their runs."""
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
-    _predictions: dict[str, dict[str, Kept]] = field(default_factory=dict)
+    _predictions: dict[str, dict[str, StoredPredictions]] = field(default_factory=dict)
     _made: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def frame(self, name: str) -> pd.DataFrame:
@@ -102,7 +102,7 @@ class Measurements:
             self._frames[name] = self._joined(name)
         return self._frames[name]
 
-    def predictions(self, run: str, language: str) -> Kept | None:
+    def predictions(self, run: str, language: str) -> StoredPredictions | None:
         """Return what a score run kept of a language, example by example; None where there is nothing."""
         if run not in self._predictions:
             self._predictions[run] = {}

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
-from isogloss.data.label_projection import Place
+from isogloss.data.label_projection import Span
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.family import Language, find_language, spell
@@ -37,11 +37,11 @@ from isogloss.data.languages.sentences import links_between, parsed, tagged
 Links = tuple[tuple[int, int], ...]
 
 
-class LinkedPlaces(NamedTuple):
+class LinkedSpans(NamedTuple):
     """A word of the text and one of its translation that express something in common."""
 
-    source: Place
-    target: Place
+    source: Span
+    target: Span
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class Translator:
         """Translate the words of one sentence; give each with its tag, entity and place in the tree."""
         return rooted(self._heard_and_said(words)[1])
 
-    def translate_linked(self, text: str) -> tuple[str, tuple[LinkedPlaces, ...]]:
+    def translate_linked(self, text: str) -> tuple[str, tuple[LinkedSpans, ...]]:
         """Translate as ``translate`` does; tell where each word of the text and its translation stand.
 
         Adpositions, case and particles of case are not linked: they belong to no phrase but stand beside it.
         """
         source, target = self._lexicons()
         spaces, whole, read = has_spaces(target), "", 0
-        links: list[LinkedPlaces] = []
+        links: list[LinkedSpans] = []
         for words in sentences_in(text, source):
             places, read = _places(words, text, read)
             heard, said = self._heard_and_said(words)
@@ -105,7 +105,7 @@ class Translator:
             begin, whole = len(whole), whole + text_of(texts, spaces=spaces)
             others, _ = _places(texts, whole, begin)
             pairs = links_between([_without_case(word) for word in heard], said)
-            links += [LinkedPlaces(places[one], others[other]) for one, other in pairs]
+            links += [LinkedSpans(places[one], others[other]) for one, other in pairs]
         return whole, tuple(links)
 
     def _heard_and_said(self, words: Sequence[str]) -> tuple[list[Word], list[Word]]:
@@ -152,7 +152,7 @@ def _without_case(word: Word) -> Word:
     return word._replace(keys=tuple(key for key in word.keys if not is_of_case(key)))
 
 
-def _places(words: Sequence[str], text: str, start: int) -> tuple[list[Place], int]:
+def _places(words: Sequence[str], text: str, start: int) -> tuple[list[Span], int]:
     """Find words that stand in a text in their order; give their places and where the last one ends."""
     places = []
     for word in words:
@@ -287,7 +287,7 @@ def _questions(questions: Iterable[Example], translator: Translator) -> Iterator
                 yield replace(question, passage=passage, question=asked, answers=answers)
 
 
-def _answer(start: int, text: str, passage: str, links: Sequence[LinkedPlaces]) -> tuple[int, str] | None:
+def _answer(start: int, text: str, passage: str, links: Sequence[LinkedSpans]) -> tuple[int, str] | None:
     """Find an answer again: from the first to the last word that is linked to it, and to nothing else."""
     stop = start + len(text)
     inside = {target for source, target in links if start <= source[0] and source[1] <= stop}
