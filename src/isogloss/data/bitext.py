@@ -66,7 +66,7 @@ class Bitext:
     """Mined pairs (WikiMatrix) with a lower margin score are left out."""
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place of a table of the two languages."""
+        """Return the place of a table of the two languages."""
         return f"{self.collection}/{language}.{split}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
@@ -85,7 +85,7 @@ class Bitext:
         return files
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         two_languages(language)
         return source.files(self, language, split)
 
@@ -98,7 +98,7 @@ class Bitext:
         return nonempty(pairs, files[0].name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
-        """Give the lines of a table of the two languages and their links."""
+        """Yield the lines of a table of the two languages and their links."""
         first, second = two_languages(language)
         yield f"id\t{first}\t{second}\t{LINKS}"
         seen: set[str] = set()
@@ -157,7 +157,7 @@ class Bitext:
 
 
 def two_languages(pair: str) -> tuple[str, str]:
-    """Take ``en-fr`` apart; ConfigError for anything else."""
+    """Split a pair such as ``en-fr``; ConfigError for anything else."""
     first, hyphen, second = pair.partition("-")
     if not (first and hyphen and second) or "-" in second or first == second:
         raise ConfigError(
@@ -167,6 +167,6 @@ def two_languages(pair: str) -> tuple[str, str]:
 
 
 def _names_a_split(file: File) -> bool:
-    """Tell whether a file's name says which split it is: en-fr.dev.tsv, valid.en-fr.en."""
+    """Return whether a file's name says which split it is: en-fr.dev.tsv, valid.en-fr.en."""
     parts = file.plain_name.replace("\\", "/").rpartition("/")[2].split(".")
     return any(name in parts for names in (*ALSO.values(), SPLITS) for name in names)

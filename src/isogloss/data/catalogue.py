@@ -16,25 +16,25 @@ PARAPHRASE = {"0": "0", "1": "1"}
 
 
 def _places(places: tuple[str, ...], files: Mapping[Split, tuple[str, ...]]) -> Layouts:
-    """Give each split its files in each of the places, place by place."""
+    """Return the files of each split, place by place."""
     return {
         split: tuple(place + file for place in places for file in names) for split, names in files.items()
     }
 
 
 def _joined(*layouts: Layouts) -> Layouts:
-    """Give each split all its layouts."""
+    """Return all layouts of each split."""
     return {split: tuple(one for each in layouts for one in each.get(split, ())) for split in SPLITS}
 
 
 def _english(name: str, official: Layouts) -> Layouts:
-    """Give the official files of a corpus of English, then those of one's own in other languages."""
+    """Return the official files of a corpus of English, then those of one's own in other languages."""
     ends = {split: tuple(f"{file}{{en}}" for file in files) for split, files in official.items()}
     return _joined(ends, every_split(f"{name}/{{split}}-{{language}}.tsv"))
 
 
 def _translated(own: str, official: str, split: str) -> tuple[str, ...]:
-    """Give the layouts of XTREME's translations of questions."""
+    """Return the layouts of XTREME's translations of questions."""
     file = f"translate-{split}/{own}.translate.{split}.{{language}}.json"
     return tuple(f"{place}/{file}" for place in (own, official, f"xtreme_translations/{official}"))
 

@@ -38,7 +38,7 @@ class Part:
     splits: tuple[Split, ...] = ()
 
     def sources(self, split: Split) -> tuple[Split, ...]:
-        """Give the splits of the corpus that a split of the whole is read from."""
+        """Return the splits of the corpus that a split of the whole is read from."""
         if not self.splits:
             return (split,)
         return self.splits if split == "train" else ()
@@ -95,7 +95,7 @@ class Concatenated:
         ]
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of all parts; DataError where a part lacks the split, or all do."""
+        """Return the files of all parts; DataError where a part lacks the split, or all do."""
         return [
             file for part, own in self._sources(split) for file in part.corpus.files(source, language, own)
         ]
@@ -127,7 +127,7 @@ class Concatenated:
 
 
 def concatenated(name: str, corpus: Callable[[str], Corpus]) -> Corpus:
-    """Give the corpus of a recipe's name; ``corpus`` gives that of one part's (snli, bitext:bible)."""
+    """Return the corpus of a recipe's name; ``corpus`` gives that of one part's (snli, bitext:bible)."""
     parts = parts_of(name)
     if len(parts) == 1 and not parts[0].splits:
         return corpus(parts[0].corpus)
@@ -135,7 +135,7 @@ def concatenated(name: str, corpus: Callable[[str], Corpus]) -> Corpus:
 
 
 def parts_of(name: str) -> list[Named]:
-    """Take apart what a recipe calls a corpus; ConfigError, with how to write it, where that cannot be."""
+    """Parse the name of a corpus in a recipe; ConfigError, with the syntax, where it is malformed."""
     found = [_named(part.strip(), name) for part in name.split("+")]
     for part in found:
         if [other.corpus for other in found].count(part.corpus) > 1:

@@ -1,12 +1,11 @@
-"""CoNLL-U, the format of Universal Dependencies: ten columns a word, an empty line after each sentence.
+"""Treebanks of Universal Dependencies: the format CoNLL-U, and the choice of a language's treebank.
 
-https://universaldependencies.org/format.html. What is not read (lemmas, features, multi-word ranges, empty
-nodes, enhanced graphs, comments) stays in a sentence's ``lines`` and is written back untouched.
+https://universaldependencies.org/format.html: ten columns a word, an empty line after each sentence. What is
+not read (lemmas, features, multi-word ranges, empty nodes, enhanced graphs, comments) stays in a sentence's
+``lines`` and is written back unchanged.
 
-A file that is to be labelled may have nothing in its columns but words: ``read_blocks`` gives its sentences
-with every line as it stood, further empty lines too, and ``with_columns`` fills columns in.
-
-Treebanks of Universal Dependencies: which one is read, and where it lies.
+A file to be labelled may have nothing but words in its columns: ``read_blocks`` returns its sentences with
+every line, empty ones too, and ``with_columns`` fills columns in.
 """
 
 import re
@@ -74,7 +73,7 @@ class Block:
 
 
 def read_blocks(file: File) -> Iterator[Block]:
-    """Give every line of a file, sentence by sentence; DataError at a line that is none of the format."""
+    """Yield every line of a file, sentence by sentence; DataError at a line that is none of the format."""
     first, lines, rows = 1, list[str](), list[Row]()
     for number, line in file.lines():
         if not line.strip():
@@ -122,22 +121,22 @@ def text_comment(sentence: ParsedSentence) -> str:
 
 
 def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """Give a sentence's lines with columns, counted from 0, filled in: one value for each word."""
+    """Yield a sentence's lines with columns, counted from 0, filled in: one value for each word."""
     values = zip(*columns.values(), strict=True)
     for line in lines:
         cells = line.split("\t")
-        if _is_word(line, cells):
+        if _WORD.fullmatch(cells[0]):
             for column, value in zip(columns, next(values), strict=True):
                 cells[column] = value
         yield "\t".join(cells)
 
 
 def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator[str]:
-    """Give a sentence's lines with ``key=value`` in the last column, for each word; other keys are kept."""
+    """Yield a sentence's lines with ``key=value`` in the last column, for each word; other keys are kept."""
     given = iter(values)
     for line in lines:
         cells = line.split("\t")
-        if _is_word(line, cells):
+        if _WORD.fullmatch(cells[0]):
             kept = [part for part in cells[MISC].split("|") if part.partition("=")[0] != key]
             kept = [part for part in kept if part not in ("", NOTHING)]
             cells[MISC] = "|".join([*kept, f"{key}={next(given)}"])
@@ -162,7 +161,7 @@ def with_tree(
 
 
 def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:
-    """Give the lines of a file. Where a sentence differs from its ``lines``, the sentence counts."""
+    """Yield the lines of a file. Where a sentence differs from its ``lines``, the sentence counts."""
     for sentence in sentences:
         lines = list((_own_lines if sentence.lines else _new_lines)(sentence, corpus))
         _check_reads_back(lines, sentence, corpus)
@@ -244,7 +243,7 @@ def _own_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
         HEAD: list(map(str, sentence.heads)),
         RELATION: sentence.relations,
     }
-    rows = [row for line in sentence.lines if _is_word(line, row := line.split("\t"))]
+    rows = [row for line in sentence.lines if _WORD.fullmatch((row := line.split("\t"))[0])]
     if {len(rows)} != set(map(len, columns.values())) or any(len(row) != COLUMNS for row in rows):
         raise _not_its_lines(sentence, corpus)
     return with_columns(sentence.lines, columns)
@@ -265,10 +264,6 @@ def _not_its_lines(sentence: ParsedSentence, corpus: str) -> DataError:
         f"{corpus}: cannot write example {sentence.id}: its lines do not have its {len(sentence.words)} "
         f"words; expected a line of ten columns a word. Leave lines empty to have them made anew."
     )
-
-
-def _is_word(line: str, columns: Sequence[str]) -> bool:
-    return not line.startswith("#") and bool(_WORD.fullmatch(columns[0]))
 
 
 DEFAULTS = {
@@ -314,7 +309,7 @@ class Ud:
                 )
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place under the treebank that is read for the language."""
+        """Return the place under the treebank that is read for the language."""
         treebank = self.named(language) or BUILT_IN
         if "/" in treebank:
             return f"{treebank}/{language}-ud-{split}.conllu"
@@ -330,7 +325,7 @@ class Ud:
         return found
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[ParsedSentence]:
@@ -339,7 +334,7 @@ class Ud:
         return nonempty(read_conllu(file), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a CoNLL-U file."""
+        """Yield the lines of a CoNLL-U file."""
         return write_conllu(only(ParsedSentence, examples, self.name), self.name)
 
     def named(self, language: str) -> str:
@@ -350,7 +345,7 @@ class Ud:
 
 
 def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
-    """Give the names, in lower case as in file names, of the language's treebanks that have the split."""
+    """Return the names, in lower case as in file names, of the language's treebanks that have the split."""
     found: set[str] = set()
     for place in TREEBANKS:
         for file in folder.find([f"{place}UD_*/{language}_*-ud-{split}.conllu"]):

@@ -1,16 +1,13 @@
-"""What a corpus is: a name, the task it has labels for, and a reader from files to examples.
+"""What a corpus is, where its files lie below a data folder, and the errors for missing files.
 
-Where corpora keep their files below one data folder, and what to say when nothing is there.
+A layout is a path with ``{language}`` in it; each split has a tuple of them, official folder names first. The
+first layout that exists is read.
 
-A layout is a path with ``{language}`` in it, one tuple of them for each split: the official folder names
-first, then other names in common use. The first layout that is there counts.
-
-Corpora with labels may be there in translation too. Their language is then a pair: ``en-sw`` was written in
-English and translated into Swahili (a training split: translate-train), ``sw-en`` the other way round (a test
-split: translate-test), ``en-sw-en`` is back in English. Layouts of translations name the whole pair,
-``{language}``, or the one language that is not English: the one translated ``{into}``, ``{from}``, or there
-and ``{back}``. A layout of English alone says so by ``{en}``, for which nothing is put in; ``{name}`` is the
-English name of the language, in small letters.
+The language of a labelled corpus in translation is a pair: ``en-sw`` was written in English and translated
+into Swahili (a training split: translate-train), ``sw-en`` the reverse (a test split: translate-test), and
+``en-sw-en`` was translated back into English. Layouts of translations name the whole pair, ``{language}``, or
+the one language that is not English: ``{into}``, ``{from}``, or ``{back}`` for there and back. A layout
+of English files ends in ``{en}``; ``{name}`` is the English name of the language in lower case.
 """
 
 import re
@@ -45,7 +42,7 @@ class Corpus(Protocol):
 
     @property
     def about(self) -> str:
-        """What it is, whose, and in which forms it is read."""
+        """Description: contents, authors, and the layouts that are read."""
         ...
 
     @property
@@ -55,24 +52,24 @@ class Corpus(Protocol):
 
     @property
     def url(self) -> str:
-        """Where it comes from."""
+        """Home page."""
         ...
 
     @property
     def licence(self) -> str:
-        """What its files may be used for."""
+        """Licence of the files."""
         ...
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place, below a data folder, of a file that ``write`` makes and ``read`` finds."""
+        """Return the path, below a data folder, of a file that ``write`` makes and ``read`` finds."""
         ...
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the files of one split on disk; DataError with what is there when there are none."""
+        """Find the files of one split on disk; DataError, naming what exists, for none."""
         ...
 
     def files(self, source: "Source", language: str, split: Split) -> list[File]:
-        """Give the files of one split, wherever they come from; DataError when there are none."""
+        """Return the files of one split from any source; DataError for none."""
         ...
 
     def read(self, source: "Source", language: str, split: Split) -> Iterator[Example]:
@@ -80,7 +77,7 @@ class Corpus(Protocol):
         ...
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
-        """Give the lines (without line ends) of a file in the corpus's native format."""
+        """Yield the lines (without line ends) of a file in the corpus's native format."""
         ...
 
 
@@ -88,12 +85,12 @@ class Source(FilePlace, Protocol):
     """Where corpora come from: a folder on disk, the built-in languages, Hugging Face datasets."""
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Give the files of one split in the corpus's format; DataError with what is there when none are."""
+        """Return the files of one split in the corpus's format; DataError, naming what exists, for none."""
         ...
 
 
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:
-    """Give the examples on, each checked to be of the kind that the corpus holds."""
+    """Yield the examples; DataError at one that is not of the corpus's kind."""
     for example in examples:
         if not isinstance(example, kind):
             raise DataError(
@@ -103,7 +100,7 @@ def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator
 
 
 def labelled(labels: Collection[str], pairs: Iterable[SentencePair], corpus: str) -> Iterator[SentencePair]:
-    """Give the pairs on, each checked to have one of the labels."""
+    """Yield the pairs; DataError at one that has none of the labels."""
     for pair in pairs:
         if pair.label not in labels:
             known = ", ".join(labels)
@@ -112,7 +109,7 @@ def labelled(labels: Collection[str], pairs: Iterable[SentencePair], corpus: str
 
 
 def unique_id(name: str, seen: dict[str, int]) -> str:
-    """Give the name, or, if an example has it already, the first free one of ``name#2``, ``name#3`` …."""
+    """Return the name, or the first free one of ``name#2``, ``name#3`` … if it is taken."""
     new = name
     while new in seen:
         seen[name] += 1
@@ -122,7 +119,7 @@ def unique_id(name: str, seen: dict[str, int]) -> str:
 
 
 def nonempty(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
-    """Give the examples on; DataError if there are none."""
+    """Yield the examples; DataError if there are none."""
     empty = True
     for example in examples:
         empty = False
@@ -135,7 +132,7 @@ def nonempty(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
 
 
 def cell(text: str, corpus: str, example: str) -> str:
-    """Return a text that may stand between tabs on a line of its own; DataError for any other."""
+    """Return a text that fits into a tab-separated cell; DataError for any other."""
     if "\t" in text or "\n" in text or "\r" in text:
         raise cannot_write(
             corpus,
@@ -153,9 +150,9 @@ def cannot_write(corpus: str, example: str, reason: str) -> DataError:
 
 
 def with_byte_order_mark(lines: Iterable[str]) -> Iterator[str]:
-    """Give the lines on; if the first begins with a byte order mark, with a second one before it.
+    """Yield the lines, with a second byte order mark before a first line that begins with one.
 
-    Readers take one off, here as elsewhere; so a text that begins with U+FEFF keeps its own.
+    Readers remove one mark, so a text that begins with U+FEFF keeps its own.
     """
     for number, line in enumerate(lines):
         yield MARK + line if number == 0 and line.startswith(MARK) else line
@@ -164,24 +161,24 @@ def with_byte_order_mark(lines: Iterable[str]) -> Iterator[str]:
 Layouts = Mapping[Split, tuple[str, ...]]
 
 ENGLISH = "{en}"
-"""Ends a layout that has no language in it and is of English."""
+"""End of a layout of English files without a language in the name."""
 
 TREEBANKS = ("ud/", "ud-extra/", "ud-pud/", "ud-treebanks-*/", "")
-"""Where treebank folders such as UD_English-EWT lie; the official release is ud-treebanks-vN.N."""
+"""Parents of treebank folders such as UD_English-EWT; the official release is ud-treebanks-vN.N."""
 
 MANY = 12
-"""More names than this are not all shown in a message."""
+"""Longest list of names that a message shows in full."""
 
 
 def every_split(*layouts: str) -> Layouts:
-    """Give each split the layouts with its name in the place of ``{split}``."""
+    """Return the layouts of each split, with its name for ``{split}``."""
     return {split: tuple(layout.replace("{split}", split) for layout in layouts) for split in SPLITS}
 
 
 def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
-    """Return the paths to look for, without those that name a language which a pair has not.
+    """Return the paths to search, without those that need a language which the pair lacks.
 
-    A script or region is looked for in both spellings: ``zh_Hant``, then ``zh-Hant``.
+    A script or region is searched in both spellings: ``zh_Hant``, then ``zh-Hant``.
     """
     spellings = dict.fromkeys((language, language.replace("_", "-")))
     filled = (
@@ -191,7 +188,7 @@ def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
 
 
 def is_translation(language: str) -> bool:
-    """Tell whether a language is a pair such as en-sw: text of one in translation."""
+    """Return whether a language is a pair such as en-sw: text of one in translation."""
     return "-" in language
 
 
@@ -209,7 +206,7 @@ def _filled(layout: str, language: str, spelled: str) -> str:
 
 
 def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> list[File]:
-    """Find the files of one split, or raise the error that says what is there instead."""
+    """Find the files of one split; DataError, naming what exists, for none."""
     found = folder.find(paths(layouts, language, split))
     if not found:
         raise missing(folder, corpus, layouts, language, split)
@@ -217,7 +214,7 @@ def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: 
 
 
 def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
-    """Build the error for a corpus of English: files of other languages, and translations, are one's own."""
+    """Build the error for an English corpus, whose files in other languages are the user's own."""
     official = {name: paths(_of_english(layouts), "en", name) for name in SPLITS}
     there = [other for other in SPLITS if folder.find(official[other])]
     if there and language != "en":
@@ -239,7 +236,7 @@ def _of_english(layouts: Layouts) -> Layouts:
 
 
 def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]:
-    """Give the languages whose files are there, sorted."""
+    """Return the languages that have files, sorted."""
     found: set[str] = set()
     for layout in layouts.get(split, ()):
         if "{language}" not in layout:
@@ -254,7 +251,7 @@ def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]
 
 
 def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
-    """Build the error for a split that is not on disk: what was looked for, what there is, what to do."""
+    """Build the error for a split that is not on disk: paths searched, what exists, what to do."""
     looked = paths(layouts, language, split)
     return not_there(
         folder,
@@ -275,7 +272,7 @@ def not_there(
     there: Mapping[Split, list[str]],
     looked: str = "",
 ) -> DataError:
-    """Build the error for a split that a source has not, from the languages that it has of each split."""
+    """Build the error for a missing split, from the languages that the source has of each split."""
     codes = _like(language, there[split])
     splits = [other for other in SPLITS if language in there[other]]
     facts = [
@@ -292,12 +289,12 @@ def not_there(
 
 
 def _like(language: str, there: list[str]) -> list[str]:
-    """Leave pairs such as en-sw out where a language was asked for, and languages where a pair was."""
+    """Keep pairs where a pair was requested, single languages where a language was."""
     return [code for code in there if ("-" in code) == ("-" in language)] or there
 
 
 def some(names: Iterable[str]) -> str:
-    """Join names for a message; where there are many, say how many more."""
+    """Join names for a message, with the number of those not shown."""
     names = list(names)
     rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
     return (short(", ".join(names[:MANY])) or "nothing") + rest

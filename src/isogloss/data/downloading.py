@@ -1,8 +1,8 @@
-"""Download one file so that what stands under its name is always whole and right.
+"""Download one file; under its name only the complete and verified file ever appears.
 
-Bytes go to ``NAME.part``, which the next attempt, or the next call, goes on with where the server still has
-the same version. Only a file of the expected size and checksum takes its name. Redirects, proxies,
-certificates and time-outs are left to httpx2.
+Bytes go to ``NAME.part``, which the next attempt or call resumes if the server still has the same version.
+Only a file of the expected size and checksum is renamed. httpx2 handles redirects, proxies, certificates
+and time-outs.
 """
 
 import json
@@ -26,70 +26,70 @@ if TYPE_CHECKING:
     import httpx2
 
 ENOUGH_PROGRESS = 1 << 20
-"""Bytes after which an attempt that failed does not count as one in vain."""
+"""Bytes; a failed attempt that brought as many does not count."""
 
 PROGRESS_INTERVAL = 0.1
 """Seconds."""
 
 SLOWEST = 1024
-"""Bytes a second; a server that gives less over a whole timeout is as good as silent."""
+"""Bytes a second; a slower server counts as timed out."""
 
 RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Answers after which it is worth asking again (RFC 9110)."""
+"""Statuses after which a retry may succeed (RFC 9110)."""
 
 PARTIAL, RANGE_NOT_SATISFIABLE = 206, 416
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A file to download and what is known about it."""
+    """A file to download, with its expected size and checksum."""
 
     url: str
     size: int | None = None
     sha256: str = ""
     known_from: str = "the published checksum"
-    """What the checksum is, for the message that it is another."""
+    """Origin of the checksum, for the message on a mismatch."""
     by_hand: str = ""
-    """What a person can do where the file cannot be had."""
+    """Advice for the user where the file is unavailable."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """How long to wait and how often to ask."""
+    """Attempts, waits and time-out."""
 
     attempts: int = 6
-    """Attempts in a row that may fail."""
+    """Consecutive failures before giving up."""
     first_wait: float = 1.0
     """Seconds before the second attempt; each further wait is twice as long."""
     longest_wait: float = 120.0
-    """Seconds; a server that asks for more is left alone."""
+    """Seconds; the longest wait that a server may ask for."""
     timeout: float = 30.0
-    """Seconds without enough bytes after which a connection is given up."""
+    """Seconds without enough bytes before the connection is closed."""
     sleep: Callable[[float], None] = field(default=time.sleep)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Downloaded:
-    """What arrived."""
+    """Size and checksum of a downloaded file."""
 
     size: int
     sha256: str
 
 
 class TryAgainError(Exception):
-    """Something that may pass; ``wait`` are the seconds the server asked for."""
+    """A failure worth a retry, after the ``wait`` seconds that the server asked for."""
 
     def __init__(self, what: str, *, wait: float = 0.0, restart: bool = False) -> None:
         super().__init__(what)
         self.wait = wait
         self.restart = restart
-        """Whether what is there already must not be gone on with."""
+        """Whether the partial file must be discarded."""
 
 
 def download(
     link: Link, path: Path, *, retry: RetryPolicy | None = None, on_progress: OnProgress = no_progress
 ) -> Downloaded:
-    """Bring a file to its place; DataError or StorageError, and nothing in its place, where that fails."""
+    """Download a file to a path; DataError or StorageError, and no file, where that fails."""
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -106,7 +106,7 @@ def checksum(path: Path) -> str:
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """Turn what the disk says about writing into a StorageError."""
+    """Turn OSError into StorageError."""
     try:
         yield
     except OSError as error:
@@ -117,7 +117,7 @@ def storing(path: Path) -> Iterator[None]:
 
 
 def megabytes(size: int) -> str:
-    """Write a number of bytes for people."""
+    """Format a number of bytes."""
     return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
 
 
@@ -141,7 +141,7 @@ def _download(link: Link, path: Path, retry: RetryPolicy, on_progress: OnProgres
 
 
 def _attempt(link: Link, part: "_Part", timeout: float, meter: "_Meter") -> None:
-    start, validator = part.goes_on(link)
+    start, validator = part.resume_point(link)
     if start and start == link.size:
         return
     headers = {"User-Agent": f"isogloss/{VERSION}", "Accept-Encoding": "identity"}
@@ -168,8 +168,8 @@ def _attempt(link: Link, part: "_Part", timeout: float, meter: "_Meter") -> None
 
 @contextmanager
 def _asked(url: str, headers: dict[str, str], timeout: float) -> Iterator["httpx2.Response"]:
-    """Give the answer; TryAgainError where another attempt may help, DataError where not."""
-    import httpx2  # so that it is known what is there without it
+    """Open the response; TryAgainError where a retry may help, DataError where not."""
+    import httpx2  # late: what exists can be listed without it
 
     client = httpx2.Client(
         headers=headers,
@@ -193,7 +193,7 @@ def _asked(url: str, headers: dict[str, str], timeout: float) -> Iterator["httpx
 
 
 def _check_redirect(response: "httpx2.Response") -> None:
-    """Refuse to be sent on to a place that is less safe than where one comes from."""
+    """Refuse a redirect from https to anything less safe."""
     there = response.url.join(response.headers.get("Location", ""))
     if response.has_redirect_location and there.scheme not in ("https", response.url.scheme):
         raise DataError(
@@ -236,7 +236,7 @@ def _no_answer(url: str, error: Exception) -> Exception:
 
 
 def _is_packed(url: str, response: "httpx2.Response") -> bool:
-    """Tell whether the server packed what was not asked for; a file that is packed itself is no such case."""
+    """Return whether the server compressed the file unasked (not whether the file itself is compressed)."""
     encoding = response.headers.get("Content-Encoding", "identity").lower()
     if encoding not in ("identity", "gzip", "x-gzip"):
         raise TryAgainError(f"the server sent it in encoding {encoding!r}, which was not asked for")
@@ -244,7 +244,7 @@ def _is_packed(url: str, response: "httpx2.Response") -> bool:
 
 
 def _range(response: "httpx2.Response", start: int, *, packed: bool) -> tuple[int, int | None]:
-    """Give the first byte that was sent and the bytes of the whole file."""
+    """Return the offset of the first byte sent and the size of the whole file."""
     length = response.headers.get("Content-Length", "")
     if response.status_code != PARTIAL:
         return 0, int(length) if length.isdigit() and not packed else None
@@ -293,7 +293,7 @@ def _fast_enough(blocks: Iterator[bytes], timeout: float) -> Iterator[bytes]:
 
 
 def _store(blocks: Iterator[bytes], part: "_Part", start: int, note: dict[str, str], meter: "_Meter") -> None:
-    """Write what comes from byte ``start`` on, and beside it which version of the file it is of."""
+    """Write blocks from byte ``start`` on, and the version of the file to the note."""
     with storing(part.path), part.path.open("r+b" if start else "wb") as file:
         file.seek(start)
         file.truncate()
@@ -332,7 +332,7 @@ def _given_up(link: Link, part: "_Part", trouble: TryAgainError, failed: int) ->
 
 @dataclass(frozen=True)
 class _Part:
-    """What has arrived so far, and beside it the version it is of."""
+    """The partial file, and a note of the version it belongs to."""
 
     path: Path
 
@@ -343,8 +343,8 @@ class _Part:
     def size(self) -> int:
         return self.path.stat().st_size if self.path.is_file() else 0
 
-    def goes_on(self, link: Link) -> tuple[int, str]:
-        """Give the byte to go on from and the version; from the beginning where the version is not known."""
+    def resume_point(self, link: Link) -> tuple[int, str]:
+        """Return the byte to resume from and the version; 0 where the version is unknown."""
         try:
             note = json.loads(self.note.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -361,7 +361,7 @@ class _Part:
 
 
 class _Meter:
-    """How far a download is and how fast, told a few times a second."""
+    """Reports position and speed of a download a few times a second."""
 
     def __init__(self, what: str, on_progress: OnProgress) -> None:
         self.what = what
@@ -370,16 +370,16 @@ class _Meter:
     def begin(self, start: int, most: int | None) -> None:
         self.done = self.first = start
         self.most = most
-        self.began = self.told = time.monotonic()
+        self.began = self.reported = time.monotonic()
 
     def add(self, size: int) -> None:
-        """Count bytes; TryAgainError when they are more than there should be."""
+        """Count bytes; TryAgainError for more than expected."""
         self.done += size
         if self.most is not None and self.done > self.most:
             raise TryAgainError(f"more than its {self.most:,} bytes came", restart=True)
         now = time.monotonic()
-        if now - self.told >= PROGRESS_INTERVAL or self.done == self.most:
-            self.told = now
+        if now - self.reported >= PROGRESS_INTERVAL or self.done == self.most:
+            self.reported = now
             speed = megabytes(int((self.done - self.first) / max(now - self.began, 1e-6)))
             of = f" of {megabytes(self.most)}" if self.most else ""
             remark = f"{megabytes(self.done)}{of}, {speed}/s"

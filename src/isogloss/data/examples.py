@@ -1,18 +1,13 @@
-"""What corpora give: examples, frozen and free of any file format.
+"""Examples as corpora return them, frozen and independent of any file format; and choices among them.
 
-Every example carries an ``id`` that is unique within its corpus, language and split, and can be found
-again in the file (UD's sent_id, a running number where the format has none).
+Every example has an ``id`` that is unique within its corpus, language and split and identifies it in the
+file (UD's sent_id, or a running number where the format has none).
 
-Kept examples are JSON lines: one object an example, its ``kind`` first; what is read is what was written.
-Nothing is in such a file but texts and numbers, so that anyone can read it and nobody has to trust it.
+Stored examples are JSON lines: one object an example, its ``kind`` first. Reading returns what was written.
 
-Few-shot examples: a choice of k that depends on the seed and the examples' ids alone.
-
-Every example has a rank, drawn from the seed and its id; the shots are the first in rank. So the order in
-which files are read decides nothing, the shots of k = 5 are among those of k = 10, and corpora that are
-parallel (equal ids in all languages) give the same shots in every language.
-
-A text's lines are chosen in one pass, with the chosen ones alone in memory.
+Few-shot examples are the first k by a rank drawn from the seed and the example's id: the order of the files
+does not matter, the shots of k = 5 are among those of k = 10, and parallel corpora (equal ids in all
+languages) have the same shots in every language.
 """
 
 import heapq
@@ -163,7 +158,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _fits(value: object, kind: Any) -> bool:
-    """Tell whether a value is of a field's type: a text, a number, or tuples of such."""
+    """Return whether a value is of a field's type: a text, a number, or tuples of such."""
     parts = get_args(kind)
     if get_origin(kind) is UnionType:
         return any(_fits(value, part) for part in parts)

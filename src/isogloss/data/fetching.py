@@ -1,14 +1,12 @@
-"""Where the official files of the corpora are: one table a corpus, ``official/xnli.toml``.
+"""Fetch the official files of corpora to where their readers look, as one table a corpus says.
 
-A file is either put where the corpus's reader finds it (``to``), or it is an archive of which some members
-are (``take``). Sizes and checksums are those that others published or that were taken from the file at a
-pinned commit; a checksum that is not there is nowhere to be had.
+Tables are ``official/xnli.toml`` and others. A file either goes where the reader looks (``to``), or it is an
+archive of which some members do (``take``). Sizes and checksums are the published ones, or those of the file
+at a pinned commit; without a checksum, none has been published.
 
-Fetch corpora: the official files, each to the place where the corpus's reader finds it.
-
-What is there and right is left alone; what is there and is another file is never overwritten. A record of
-each fetched file (``.fetched/…json``: where from, size, checksum) lets a later call tell the two apart, also
-where nobody published a checksum.
+Files that exist and are right are left alone; a file with other content is never overwritten. A record of
+each fetched file (``.fetched/…json``: address, size, checksum) lets a later call compare, also where no
+checksum is published.
 """
 
 import json
@@ -46,24 +44,24 @@ class Release:
 
     corpus: str
     part: str
-    """The name under which it is asked for, as in ``xnli:train``."""
+    """Name of the part, as in ``xnli:train``."""
     url: str
     size: int | None = None
     """Bytes, where published."""
     sha256: str = ""
     """Empty where no checksum is published."""
     languages: tuple[str, ...] = ()
-    """The languages it has text in; empty where that is not said."""
+    """The languages of its text; empty where unknown."""
     licence: str = ""
-    """Where it is not that of the corpus."""
+    """Where it differs from the corpus's."""
     to: str = ""
-    """Where it goes below the data folder; empty for an archive."""
+    """Target path below the data folder; empty for an archive."""
     take: tuple[tuple[str, str], ...] = ()
     """Which members of an archive go where, with holes such as ``{language}`` in both names."""
 
     @property
     def place(self) -> str:
-        """Where the file itself is kept, below the data folder."""
+        """Path of the downloaded file below the data folder."""
         return self.to or f"{DOWNLOADS}/{PurePosixPath(urlsplit(self.url).path).name}"
 
     def places(self, member: str, languages: Sequence[str] = ()) -> list[tuple[int, str]]:
@@ -86,11 +84,11 @@ class Releases:
     corpus: str
     files: tuple[Release, ...] = ()
     default: tuple[str, ...] = ()
-    """The parts that are meant where none is named."""
+    """Parts fetched where none is named."""
     by_hand: str = ""
-    """What to do for what cannot be fetched."""
+    """Advice for what cannot be fetched."""
     parts_by_hand: Mapping[str, str] = field(default_factory=dict)
-    """The same for parts of their own."""
+    """The same by part."""
 
     @property
     def parts(self) -> list[str]:
@@ -98,7 +96,7 @@ class Releases:
         return list(dict.fromkeys(file.part for file in self.files))
 
     def chosen(self, part: str) -> list[Release]:
-        """Give the files of one part, or of the default ones; an error says what there is."""
+        """Return the files of one part, or of the default parts; an error lists the parts."""
         if part in self.parts_by_hand:
             raise DataError(f"{self.corpus}:{part}: it cannot be fetched. {self.parts_by_hand[part]}")
         if not self.files:
@@ -117,7 +115,7 @@ def releases(corpus: str) -> Releases:
 
 
 def fetchable() -> list[str]:
-    """Give the names of the corpora that have a table, sorted."""
+    """Return the names of the corpora that have a table, sorted."""
     folder = files("isogloss.data") / "official"
     return sorted(
         entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
@@ -125,7 +123,7 @@ def fetchable() -> list[str]:
 
 
 def chosen(names: Iterable[str], languages: Sequence[str] = ()) -> list[Release]:
-    """Give the files of corpora or parts (``xnli``, ``xnli:train``), those of some languages only.
+    """Return the files of corpora or parts (``xnli``, ``xnli:train``), those of some languages only.
 
     ConfigError for a language that none of them has, and for a corpus that has none of the languages.
     """
@@ -198,22 +196,22 @@ WAIT = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """What is known about a file that was fetched: the record beside it."""
+    """The record of a fetched file."""
 
     url: str
     size: int
     sha256: str
     published: bool
-    """Whether the checksum was published; else it is that of the first download."""
+    """Whether the checksum is the published one, not that of the first download."""
     languages: tuple[str, ...] = ()
-    """The languages whose members were taken; empty: all."""
+    """The languages whose members were extracted; empty for all."""
     files: dict[str, str] = field(default_factory=dict)
-    """The checksum of each file, by its place."""
+    """Checksums by path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What became of one release."""
+    """The outcome for one release."""
 
     release: Release
     fetched: Fetched
@@ -221,7 +219,7 @@ class Result:
 
 
 def existing(release: Release, folder: Path, languages: Sequence[str] = ()) -> Fetched | None:
-    """Tell what is known of a release that is there; DataError where another file is in its place."""
+    """Return the record of a release that exists, else None; DataError for a file with other content."""
     record = _record(release, folder)
     if release.to:
         return _plain_there(release, folder, record)
@@ -276,7 +274,7 @@ def _fetch(
 
 
 def _found_here(release: Release, path: Path, known: Fetched | None) -> Fetched | None:
-    """Take an archive that lies there already, put there by hand or by an earlier call."""
+    """Return the record of a file that was put there by hand or by an earlier call."""
     if not path.is_file():
         return None
     digest = checksum(path)
@@ -327,7 +325,7 @@ def _covers(there: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def _wider(known: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]:
-    """Give the languages to take: those of now and of before, so that the record covers both."""
+    """Return the languages to extract: the requested ones and those of the record."""
     if not languages or (known and known.files and not known.languages):
         return ()
     return tuple(sorted({*languages, *(known.languages if known else ())}))

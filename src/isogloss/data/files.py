@@ -1,7 +1,6 @@
-"""Files of text, and the folder on disk they are found in.
+"""Text files, and the folder on disk that holds them.
 
-Readers take numbered lines from a ``File``; they never learn whether it was plain, .gz, .xz or made a moment
-ago.
+Readers take numbered lines from a ``File``, whether it is plain, .gz, .xz or generated.
 """
 
 import gzip
@@ -20,10 +19,10 @@ from typing import Any, Literal, Protocol, cast
 from isogloss.core.errors import DataError, did_you_mean
 
 SUFFIXES = ("", ".gz", ".xz")
-"""A file is found with any of these after its name; the first that is there counts."""
+"""Suffixes a file name may have; the first that exists is read."""
 
 LONGEST = 300
-"""Of what was found, a message shows so many characters."""
+"""Characters of the offending text that a message shows."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -39,7 +38,7 @@ class File:
     fingerprint: Callable[[], str]
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Give each line with its number, counted from 1, without its line end."""
+        """Yield each line with its number, counted from 1, without its line end."""
         for number, line in enumerate(self.read(), start=1):
             yield number, line.removesuffix("\n").removesuffix("\r")
 
@@ -54,17 +53,17 @@ class File:
 
 
 def short(found: str) -> str:
-    """Cut what was found, which in a damaged file may be the rest of it."""
+    """Truncate offending text for a message; in a damaged file it may be very long."""
     return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8: JSON's escapes may spell half a surrogate pair."""
+    """Return whether a text can be written as UTF-8: JSON's escapes may spell half a surrogate pair."""
     return text.isascii() or not _SURROGATE.search(text)
 
 
 def unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a JSON object; ValueError for a key that comes twice, of which Python would keep the last."""
+    """Build a JSON object; ValueError for a repeated key, of which Python would keep the last."""
     found = dict(members)
     if len(found) < len(members):
         names = [name for name, _ in members]
@@ -74,15 +73,15 @@ def unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class FilePlace(Protocol):
-    """Where files are, or are made."""
+    """A place that has files, or makes them."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         ...
 
     def inside(self) -> list[str]:
-        """Give the names of what lies directly in it, sorted; messages show them."""
+        """Return the names of what lies directly in it, sorted; messages show them."""
         ...
 
 
@@ -90,7 +89,7 @@ class Folder(FilePlace, Protocol):
     """A place with files under the official (or our) folder names of corpora."""
 
     def find(self, patterns: Iterable[str]) -> list[File]:
-        """Give the files that match the first pattern that matches any, sorted by name; else none."""
+        """Return the files that match the first pattern that matches any, sorted by name; else none."""
         ...
 
 
@@ -98,7 +97,7 @@ class Findable(Protocol):
     """What knows the names of its files: a corpus."""
 
     def find(self, folder: Folder, language: str, split: Literal["train", "dev", "test"]) -> list[File]:
-        """Find the files of one split; DataError with what is there when there are none."""
+        """Find the files of one split; DataError, naming what exists, for none."""
         ...
 
 
@@ -118,7 +117,7 @@ class DiskFolder:
         return str(self.path)
 
     def find(self, patterns: Iterable[str]) -> list[File]:
-        """Give the files that match the first pattern that matches any, sorted by name; else none."""
+        """Return the files that match the first pattern that matches any, sorted by name; else none."""
         for pattern in patterns:
             found = self._matching(pattern)
             if found:
@@ -126,11 +125,11 @@ class DiskFolder:
         return []
 
     def files(self, corpus: Findable, language: str, split: Literal["train", "dev", "test"]) -> list[File]:
-        """Give the files of one split of a corpus."""
+        """Return the files of one split of a corpus."""
         return corpus.find(self, language, split)
 
     def inside(self) -> list[str]:
-        """Give the names of what lies directly in the folder."""
+        """Return the names of what lies directly in the folder."""
         return _names(self.path)
 
     def _matching(self, pattern: str) -> list[Path]:
@@ -143,12 +142,12 @@ class DiskFolder:
 
 
 def disk_file(path: Path) -> File:
-    """Give a file on disk, plain, .gz or .xz; what is wrong with it is said when it is read."""
+    """Return a file on disk, plain, .gz or .xz; what is wrong with it is said when it is read."""
     return File(name=str(path), read=lambda: _read(path), fingerprint=lambda: _fingerprint(path))
 
 
 def byte_stream(name: str, stream: Iterable[bytes]) -> File:
-    """Give a stream of lines, such as standard input, as a file that can be read once."""
+    """Return a stream of lines, such as standard input, as a file that can be read once."""
     return File(name=name, read=lambda: _decoded(stream, name), fingerprint=lambda: "")
 
 

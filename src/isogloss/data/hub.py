@@ -300,7 +300,7 @@ def _questions() -> Iterator[HubSplit]:
 def _dataset(
     corpus: str | Corpus, dataset: str, languages: str, rows: ReadRows, splits: Splits = ALL
 ) -> Iterator[HubSplit]:
-    """Give the splits of REPOSITORY:CONFIG, which has ``{language}`` or its English ``{name}`` in it."""
+    """Yield the splits of REPOSITORY:CONFIG, which has ``{language}`` or its English ``{name}`` in it."""
     repository, _, config = dataset.partition(":")
     for language in languages.split():
         for split, hub_split in splits.items():

@@ -1,12 +1,8 @@
-"""What a translator gives back for one text.
+"""Translated examples with their labels: classes stay, answers are located again, tags are dropped.
 
-An answer found again in the translation of its passage: by marks round it, by word links, or by its text.
-
-Each function says where the answer stands in a translation, or None where that is not beyond doubt.
-
-Examples in translation, with their labels: classes stay, answers are found again, tags are left behind.
-
-What an example is made of decides what is translated; a question whose answer is lost is left out and named.
+An answer is located in the translation of its passage by markers around it, by word links, or by its own
+translation; each function returns None where its position is ambiguous. Questions without an answer are left
+out and reported.
 """
 
 import re
@@ -60,7 +56,7 @@ FindLinks = Callable[[Sequence[tuple[str, str]]], Iterable[Iterable[tuple[int, i
 
 
 class Mark(NamedTuple):
-    """What is written round an answer, and what may have become of it in a translation."""
+    """Markers around an answer, and regular expressions of their translations."""
 
     left: str
     right: str
@@ -80,7 +76,7 @@ _NO_SPACE_BEFORE = re.compile(r"[,.;:!?…)\]}»”%、。，！？：；]")
 
 
 def marked(passage: str, answer: Answer, mark: Mark) -> str | None:
-    """Write marks round an answer; None when the passage has such marks of its own."""
+    """Write marks around an answer; None where the passage contains such marks itself."""
     if re.search(f"{mark.lefts}|{mark.rights}", passage):
         return None
     start, text = answer
@@ -89,7 +85,7 @@ def marked(passage: str, answer: Answer, mark: Mark) -> str | None:
 
 
 def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
-    """Take the marks out of a translation; return it and the answer that stood between them."""
+    """Remove the marks from a translation; return it and the answer between them."""
     lefts = list(re.finditer(mark.lefts, translation))
     first = lefts[0] if lefts else None
     rights = [one for one in re.finditer(mark.rights, translation) if first and one.start() >= first.end()]
@@ -239,7 +235,7 @@ def texts_of(example: Example) -> Sequence[str]:
 
 
 def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list[str]]]:
-    """Give each example with those of its texts that the one before it has not."""
+    """Yield each example with those of its texts that the previous one lacks."""
     before: Sequence[str] = ()
     for example in examples:
         texts = texts_of(example)
@@ -255,7 +251,7 @@ class _Parts(NamedTuple):
 
 
 def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
-    """Give the words alone: which tag is whose does not outlive translation."""
+    """Return the words alone: which tag is whose does not outlive translation."""
     words = translated[0].words
     words = tokenize(translated[0].text) if words is None else words
     return TaggedSentence(id=sentence.id, words=words, tags=())

@@ -80,7 +80,7 @@ class PairCorpus:
     """The part of the corpus that is read, where it has several."""
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place of a file of one language, or of a translation."""
+        """Return the place of a file of one language, or of a translation."""
         translated = paths(self.translations, language, split) if is_translation(language) else []
         return (*translated, f"{self.name}/{split}-{language}.tsv")[0]
 
@@ -104,7 +104,7 @@ class PairCorpus:
         raise (not_english if self._is_english() else missing)(folder, self.name, layouts, language, split)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[SentencePair]:
@@ -140,7 +140,7 @@ class PairCorpus:
         return sum(self._is_left_out(row, language) for row in self._rows(file, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a table; of corpora of many languages those of XTREME's layout."""
+        """Yield the lines of a table; of corpora of many languages those of XTREME's layout."""
         spelled: dict[str, str] = {}
         for spelling, label in self.labels.items():
             spelled.setdefault(label, spelling)
@@ -150,14 +150,14 @@ class PairCorpus:
         return with_byte_order_mark(_nameless(pairs, self.name))
 
     def _layouts(self) -> Layouts:
-        """Give the layouts of the collection that is read."""
+        """Return the layouts of the collection that is read."""
         return {
             split: tuple(one.replace("{collection}", self.collection) for one in layouts)
             for split, layouts in self.layouts.items()
         }
 
     def _is_english(self) -> bool:
-        """Tell whether the official files are English alone, so that others are one's own."""
+        """Return whether the official files are English alone, so that others are one's own."""
         return self.layouts["test"][0].endswith(ENGLISH)
 
     def _rows(self, file: File, language: str, split: Split) -> Iterator["_Row"]:
@@ -170,7 +170,7 @@ class PairCorpus:
         return row.label in self.header.left_out
 
     def _repeats(self, language: str) -> bool:
-        """Tell whether the files may repeat the texts in the language they were written in."""
+        """Return whether the files may repeat the texts in the language they were written in."""
         return bool(self.translations) and is_translation(language)
 
 
@@ -205,7 +205,7 @@ _TRANSLATED = _NAMELESS | {5: _Columns(5, first=2, second=3, label=4), 4: _Colum
 
 
 def languages_in(file: File) -> Iterator[str]:
-    """Give each language of a file as it first comes; none where the file has no column for it."""
+    """Yield each language of a file as it first comes; none where the file has no column for it."""
     found: set[str] = set()
     place: int | None = None
     for number, line in file.lines():
@@ -230,7 +230,7 @@ def _nameless(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:
 def _table(
     pairs: Iterable[SentencePair], corpus: str, header: Header, spelled: Mapping[str, str]
 ) -> Iterator[str]:
-    """Give a header and the rows, ids among them where the corpus has a column for them."""
+    """Yield a header and the rows, ids among them where the corpus has a column for them."""
     ids = header.id[:1]
     yield "\t".join([*ids, header.first[0], header.second[0], header.label[0]])
     for pair in pairs:
@@ -273,7 +273,7 @@ def _rows(file: File, part: str, header: Header, *, translated: bool = False) ->
 
 
 def _is_header(row: list[str], header: Header) -> bool:
-    """Tell whether a first row names columns."""
+    """Return whether a first row names columns."""
     return any(name in row for name in header.first)
 
 

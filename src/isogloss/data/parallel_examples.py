@@ -71,7 +71,7 @@ def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebank
 def matched(
     first: Iterable[One], second: Iterable[Other], *, names: tuple[str, str], partial: bool = False
 ) -> list[tuple[One, Other]]:
-    """Give each example of the first with the one of the second that has its id, in the first's order.
+    """Return each example of the first with the one of the second that has its id, in the first's order.
 
     ``names`` are what messages call the two. DataError where an id is there twice, where one has no match,
     and where two have different labels. With ``partial`` the latter two are left out (PAWS-X has some of

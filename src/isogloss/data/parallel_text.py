@@ -96,7 +96,7 @@ def read_texts(files: list[File], first: str, second: str, *, least: float) -> I
 
 
 def _texts(files: list[File]) -> Iterator[list[File]]:
-    """Put the files of one text together, known by their names."""
+    """Group the files of each text by their names."""
     text: list[File] = []
     for file in files:
         ends = [one.plain_name.rpartition(".")[2] for one in (*text, file)]
@@ -125,7 +125,7 @@ def _read_text(text: list[File], first: str, second: str, least: float) -> Itera
 
 
 def _is_turned(name: str, first: str, second: str) -> bool:
-    """Tell whether a file's name has the languages in the other order, last."""
+    """Return whether a file's name has the languages in the other order, last."""
 
     def place(one: str, two: str) -> int:
         codes = (f".{one}-{two}.", f".{_three(one)}-{_three(two)}.", f".{one}{two}.src-tgt")
@@ -145,7 +145,7 @@ def _read_table(table: File, first: str, second: str) -> Iterator[Translation]:
 
 
 def languages_in(file: File) -> list[str]:
-    """Give the languages of the header."""
+    """Return the languages of the header."""
     header = next((line for _, line in file.lines()), "").split("\t")
     return [name for name in header[1:] if name != LINKS]
 
@@ -172,7 +172,7 @@ def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
 
 
 def verse_split(verse: str) -> Split:
-    """Tell the split of a verse by its reference alone: the same in every language and every table."""
+    """Return the split of a verse, by its reference alone: the same in every language and table."""
     place = crc32(verse.encode()) % HELD_OUT_ONE_IN
     return "test" if place == 0 else "dev" if place == 1 else "train"
 
@@ -282,7 +282,7 @@ def _find_mined(folder: Folder, stem: str, first: str, second: str) -> list[File
 
 
 def is_mined(file: File) -> bool:
-    """Tell whether a table begins with a score instead of a header."""
+    """Return whether a table begins with a score instead of a header."""
     cells = next((line for _, line in file.lines()), "").split("\t")
     return len(cells) == 3 and _margin(cells[0]) is not None
 

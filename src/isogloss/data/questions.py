@@ -3,7 +3,7 @@
 Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
 lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
 
-Answers that do not stand where their offset says are found again where there is no doubt, and told of.
+Answers that are not at their offset are relocated where only one place is possible, and reported.
 Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
 units instead of characters. An answer is put right only where one place remains.
 """
@@ -35,7 +35,7 @@ NEAR = 3
 """An answer that stands in several places is at the only one so few characters from its offset."""
 
 SHOWN = 3
-"""More repairs than this are not all told in words."""
+"""Repairs that a message shows in full."""
 
 _SPACE = r"\s+"
 
@@ -72,7 +72,7 @@ class QuestionCorpus:
     tasks: tuple[str, ...] = ("qa",)
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place of a file of one language, or of a translation."""
+        """Return the place of a file of one language, or of a translation."""
         translated = paths(self.translations, language, split) if self._is_translated(language) else []
         written = self._filled(self.written).replace("{split}", split)
         return (*translated, *paths({split: (written,)}, language, split))[0]
@@ -82,7 +82,7 @@ class QuestionCorpus:
         return locate(folder, self.name, self._layouts(language), language, split)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[Question]:
@@ -107,7 +107,7 @@ class QuestionCorpus:
         return sum(not question.answers for question in _questions(file, "", "translated"))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a JSON file."""
+        """Yield the lines of a JSON file."""
         return write_questions(only(Question, examples, self.name), version=self.version)
 
     def _is_translated(self, language: str) -> bool:
@@ -134,7 +134,7 @@ def read_questions(file: File, *, language: str = "", answers: Answers = "needed
 
 
 def repairs_message(examples: Iterable[Example], where: str) -> str:
-    """Say which answers were put right while examples were read; empty when none was."""
+    """Return a message on the answers that were relocated while reading; empty for none."""
     repaired = list(_repaired(examples))
     if not repaired:
         return ""
@@ -163,7 +163,7 @@ def _questions(file: File, language: str, answers: Answers) -> Iterator[Question
 
 
 def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
-    """Give the lines of a file: articles as they stood, a paragraph for each run of one passage."""
+    """Yield the lines of a file: articles as they stood, a paragraph for each run of one passage."""
     yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
     comma = ""
     seen: set[str] = set()
@@ -221,10 +221,10 @@ def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> I
         name = _take(file, qa, "id", str, place)
         named = f"{place} (question {name})"
         given = [] if answers == "ignored" else _answers(file, qa, named, answers)
-        settled = [_settled(file, answer, passage, named) for answer in given]
-        if answers == "needed" and (wrong := [one for one in settled if isinstance(one, DataError)]):
+        located = [_located(file, answer, passage, named) for answer in given]
+        if answers == "needed" and (wrong := [one for one in located if isinstance(one, DataError)]):
             raise wrong[0]
-        found = [one for one in settled if not isinstance(one, DataError)]
+        found = [one for one in located if not isinstance(one, DataError)]
         yield Question(
             id=name,
             passage=passage,
@@ -245,8 +245,8 @@ def _answers(file: File, qa: dict[str, Any], where: str, answers: Answers) -> li
     return given
 
 
-def _settled(file: File, answer: object, passage: str, where: str) -> tuple[int, str, str] | DataError:
-    """Return offset and text of an answer, and what was put right; what is wrong where that cannot be."""
+def _located(file: File, answer: object, passage: str, where: str) -> tuple[int, str, str] | DataError:
+    """Return offset, text and repair of an answer, or the error where it cannot be located."""
     answer = _is(file, answer, dict, where)
     text = _take(file, answer, "text", str, where)
     start = _take(file, answer, "answer_start", int, where)

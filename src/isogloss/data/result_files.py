@@ -1,12 +1,9 @@
-"""What models predicted, example by example, as a Parquet file beside the record of their scores.
+"""Files beside a record: predictions as Parquet, tensors as safetensors; equal content gives equal bytes.
 
-One line an example and language: its id, what was predicted (as JSON), and what it adds to each measure, in
-two columns named after it, as in ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). A language
-is a row group, so that one can be read without the others. The same predictions give the same bytes.
-
-Tensors that a measurement leaves beside its record, as a safetensors file; the same give the same bytes.
-
-What they are about is one JSON object in the file's metadata.
+Predictions have one row an example and language: its id, the prediction (as JSON), and its contribution to
+each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). Each
+language is a row group, so that one can be read without the others. The description of tensors is one JSON
+object in the file's metadata.
 """
 
 import json

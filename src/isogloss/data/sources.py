@@ -1,9 +1,7 @@
-"""The built-in languages as a source: files in the corpora's native formats, made when they are read.
+"""Sources of examples: corpora by name, from the built-in languages, a folder or the Hugging Face hub.
 
-So built-in and real languages take one way through the readers, and ``export`` leaves on disk exactly what
-a run would have read.
-
-Where examples come from: the built-in languages, or the folder the user named with --data.
+The built-in languages are files in the corpora's native formats that are made when they are read, so they
+take the same way through readers, fingerprints and runs as files on disk. ``export`` writes them.
 """
 
 from collections import OrderedDict
@@ -68,7 +66,7 @@ class Maker:
 
 
 def built_in_maker(noise: float = NOISE) -> Maker:
-    """Give the maker of this package's languages; ``noise`` is its translators' rate of errors."""
+    """Return the maker of this package's languages; ``noise`` is its translators' rate of errors."""
     from isogloss.data import languages  # the lexicon is only needed where it is used
 
     return Maker(
@@ -91,11 +89,11 @@ class BuiltInLanguages:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         return "the built-in languages"
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Give the one file of a split, which is made when it is read."""
+        """Return the one file of a split, which is made when it is read."""
         if language not in self._languages(corpus):
             there = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
             name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
@@ -105,7 +103,7 @@ class BuiltInLanguages:
         return [self._file(corpus, language, split)]
 
     def inside(self) -> list[str]:
-        """Give the corpora."""
+        """Return the corpora."""
         return sorted({path.partition("/")[0] for path in self._exported()})
 
     def export(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
@@ -123,7 +121,7 @@ class BuiltInLanguages:
         on_progress(Progress(what="export of the built-in languages", done=len(files), total=len(files)))
 
     def _languages(self, corpus: Corpus) -> set[str]:
-        """Give the languages, and the pairs of them, that a corpus is there in."""
+        """Return the languages, and the pairs of them, that a corpus is there in."""
         pairs = ["-".join(pair) for pair in permutations(self.maker.languages, 2)]
         if isinstance(corpus, Bitext):
             return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
@@ -160,7 +158,7 @@ class BuiltInLanguages:
 
 
 def source_of(language: str, data: Source | None) -> Source:
-    """Give the source a language (or pair such as en-fr) is read from: the built-in one or the user's."""
+    """Return the source a language (or pair such as en-fr) is read from: the built-in one or the user's."""
     built_in = [is_built_in(code) for code in language.split("-")]
     if all(built_in):
         return BuiltInLanguages()
@@ -206,7 +204,7 @@ class RecentExamples:
         self._kept: OrderedDict[Hashable, tuple[Example, ...]] = OrderedDict()
 
     def examples(self, key: Hashable, read: Callable[[], Iterable[Example]]) -> list[Example]:
-        """Give the examples kept under a key, which must name their file's state too, or read them."""
+        """Return the examples kept under a key, which must name their file's state too, or read them."""
         found = self._kept.pop(key, None)
         if found is None:
             found = tuple(read())
@@ -259,7 +257,7 @@ class Sources:
         return replace(corpus, **changes)  # type: ignore[no-any-return]
 
     def has_treebanks(self, name: str) -> bool:
-        """Tell whether a corpus, each part of it, has treebanks to choose from."""
+        """Return whether a corpus, each part of it, has treebanks to choose from."""
         corpus = self.corpus(name)
         parts = [part.corpus for part in corpus.parts] if isinstance(corpus, Concatenated) else [corpus]
         return all(hasattr(part, "treebanks") for part in parts)

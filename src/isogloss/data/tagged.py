@@ -39,7 +39,7 @@ class TaggedCorpus:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place in XTREME's layout."""
+        """Return the place in XTREME's layout."""
         return paths(self.layouts, language, split)[0]
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
@@ -47,7 +47,7 @@ class TaggedCorpus:
         return locate(folder, self.name, self.layouts, language, split)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TaggedSentence]:
@@ -57,7 +57,7 @@ class TaggedCorpus:
         return nonempty(_sentences(file, self.tags, prefix), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a file in XTREME's layout."""
+        """Yield the lines of a file in XTREME's layout."""
         return with_byte_order_mark(_lines(only(TaggedSentence, examples, self.name), self.name, self.tags))
 
 

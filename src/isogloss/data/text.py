@@ -46,7 +46,7 @@ class RawText:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:
-        """Give the place of a language's text."""
+        """Return the place of a language's text."""
         return (
             f"rawtext/{language}/train.txt" if split == "train" else f"rawtext/{language}/{split}/{split}.txt"
         )
@@ -56,7 +56,7 @@ class RawText:
         return locate(folder, self.name, _TEXTS, language, split)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
@@ -64,7 +64,7 @@ class RawText:
         return _documents(self.files(source, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Give the lines of a file, an empty one where the document changes."""
+        """Yield the lines of a file, an empty one where the document changes."""
         return with_byte_order_mark(self._lines(only(TextLine, examples, self.name)))
 
     def _lines(self, lines: Iterable[TextLine]) -> Iterator[str]:
@@ -95,7 +95,7 @@ class Bible:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:  # noqa: ARG002
-        """Give the place of a table with one language; the verses know their splits."""
+        """Return the place of a table with one language; the verses know their splits."""
         return f"bible/{language}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:  # noqa: ARG002
@@ -112,7 +112,7 @@ class Bible:
         )
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
-        """Give the files of one split."""
+        """Return the files of one split."""
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
@@ -121,7 +121,7 @@ class Bible:
         return nonempty(_verses(file, language, split), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
-        """Give the lines of a table with one language."""
+        """Yield the lines of a table with one language."""
         yield f"verse\t{language}"
         seen: set[str] = set()
         for verse in only(TextLine, examples, self.name):

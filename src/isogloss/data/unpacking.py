@@ -1,7 +1,7 @@
-"""Take named members out of an archive, and nothing else.
+"""Extract named members of an archive, and nothing else.
 
-A member goes only where the table says; links, devices and names that leave the folder are refused, what is
-written is bounded, and either all members appear under their names or none does.
+A member goes only where the table says; links, devices and names that leave the folder are refused, the
+unpacked size is bounded, and either all members appear under their names or none.
 """
 
 import gzip
@@ -20,14 +20,14 @@ from isogloss.core.errors import DataError
 from isogloss.data.downloading import checksum, megabytes, storing
 
 EXPANSION = 100
-"""An archive that unpacks to more than this many times its size is a trap; text packs 3 to 10 times."""
+"""Largest ratio of unpacked to packed size; text has 3 to 10."""
 
 ROOM = 1 << 20
-"""Bytes that are allowed whatever the archive's size: small archives pack their headers well."""
+"""Bytes allowed in addition: small archives compress their headers well."""
 
 BLOCK = 1 << 20
 INSIDE = ">"
-"""Parts the names of an archive and of a member of it, as in ``sw.tar.gz>train``."""
+"""Separates the names of an inner archive and its member, as in ``sw.tar.gz>train``."""
 
 _BROKEN = (
     zipfile.BadZipFile,
@@ -39,17 +39,17 @@ _BROKEN = (
     ValueError,
     IndexError,
 )
-"""What the standard library raises on damaged headers; the last two where a name is empty or no UTF-8."""
+"""Errors of the standard library on damaged headers; the last two for empty or undecodable names."""
 
 _DISTRUST = "This is not the official archive: delete it and fetch again."
 
 Places = Callable[[str], list[tuple[int, str]]]
-"""Gives the places of a member, each with the number of what it was asked for as."""
+"""From a member's name to its target paths, each with the number of the pattern it matches."""
 
 
 @dataclass(frozen=True)
 class _Member:
-    """A member of an archive: a file that can be opened, or (``kind``) something that is none."""
+    """A member of an archive: a plain file, or (``kind``) a folder, link or device."""
 
     name: str
     kind: str
@@ -57,10 +57,10 @@ class _Member:
 
 
 def unpack(archive: Path, places: Places, folder: Path, *, asked: dict[int, str]) -> dict[str, str]:
-    """Write the wanted members below the folder and give their checksums by place.
+    """Write the requested members below the folder and return their checksums by path.
 
     ``asked`` are the patterns by number, each of which must find a member. DataError where the archive is
-    damaged, lacks one, or is no archive to trust; a file that is there already is never overwritten.
+    damaged, lacks one or is not to be trusted. An existing file is never overwritten.
     """
     written: dict[str, str] = {}
     try:
@@ -85,7 +85,7 @@ def unpack(archive: Path, places: Places, folder: Path, *, asked: dict[int, str]
 
 
 def unofficial_file(path: Path, expected: str) -> DataError:
-    """Build the error for a file that stands where an official one should go and is another."""
+    """Build the error for an existing file that is not the official one."""
     return DataError(
         f"{path}: a file is there that is not the official one (SHA-256 {checksum(path)}; expected "
         f"{expected}). Nothing is overwritten: move it away, or choose another --to."
@@ -93,7 +93,7 @@ def unofficial_file(path: Path, expected: str) -> DataError:
 
 
 def _take_all(archive: Path, places: Places, folder: Path, written: dict[str, str]) -> set[int]:
-    """Write the wanted members under temporary names; give the numbers of the patterns they match."""
+    """Write the requested members under temporary names; return the numbers of the patterns they match."""
     found: set[int] = set()
     budget = _Budget(archive, EXPANSION * archive.stat().st_size + ROOM)
     try:
@@ -110,7 +110,7 @@ def _take_all(archive: Path, places: Places, folder: Path, written: dict[str, st
 
 
 def _members(file: Any, name: str, budget: "_Budget", before: str = "") -> Iterator[_Member]:
-    """Give the members of an archive, and of archives in it, in their order."""
+    """Yield the members of an archive, and of archives in it, in their order."""
     for member in (_zip_members if name.endswith(".zip") else _tar_members)(file, name, budget):
         plain = member.name.removeprefix("./")
         yield _Member(before + plain, member.kind, member.opened)
@@ -172,14 +172,14 @@ def _temporary(folder: Path, place: str) -> Path:
 
 
 class _Budget:
-    """How many bytes may still come out of an archive."""
+    """The bytes that an archive may still unpack to."""
 
     def __init__(self, archive: Path, most: int) -> None:
         self.archive = archive
         self.most = self.left = most
 
     def spend(self, size: int) -> None:
-        """Count bytes that came out, if only to pass over them."""
+        """Count unpacked bytes, skipped ones too."""
         self.left -= size
         if self.left < 0:
             raise DataError(
@@ -190,7 +190,7 @@ class _Budget:
 
 @dataclass(frozen=True)
 class _Counted:
-    """A stream whose bytes are counted, so that an endless one ends; a part of such a one counts no more."""
+    """A stream whose bytes are counted against a budget; None where the outer stream counts them."""
 
     stream: Any
     budget: _Budget | None

@@ -1,12 +1,11 @@
-"""Word links as text: ``0-0 1-2 2p1``, Pharaoh's format with ``p`` for a link that is only possible.
+"""Word links as text, and their symmetrization (Och & Ney 2003; Koehn et al. 2003, 2005).
 
-A file of Pharaoh's format has the links of a sentence pair on each line, also with scores (0-0:0.93 1-2:0.5).
-Words are counted from 0. A pair without links has an empty line.
+Links read ``0-0 1-2 2p1``: Pharaoh's format, counted from 0, with ``p`` for a link that is only possible. A
+file of Pharaoh's format has the links of a sentence pair on each line, also with scores (0-0:0.93 1-2:0.5);
+the line of a pair without links is empty.
 
-Symmetrisation: word links of two directions made into one set (Och & Ney 2003; Koehn et al. 2003, 2005).
-
-An aligner of words gives each second word at most one first word (forward), or each first word at most one
-second word (backward). Both are sets of (first, second). Intersection is one-to-one.
+A word aligner links each second word to at most one first word (forward), or each first word to at most one
+second word (backward). Both are sets of (first, second); their intersection is one-to-one.
 """
 
 import re
@@ -104,7 +103,7 @@ def format_links(pair: Translation, corpus: str) -> str:
 
 
 def write_pharaoh(alignments: Iterable[Aligned], *, scores: bool = False) -> Iterator[str]:
-    """Give a line for each pair; ``scores`` are written where there are any, with six digits."""
+    """Yield a line for each pair; ``scores`` are written where there are any, with six digits."""
     for aligned in alignments:
         links = [f"{i}-{j}" for i, j in aligned.links]
         if scores and aligned.scores:

@@ -1,12 +1,11 @@
-"""The family of built-in languages: every dial of every language in one table.
+"""The family of built-in languages: every dial of every language in one table, and their scripts.
 
 Each language differs from the source, qaa, by dials that can be turned one at a time, so that cause and
 effect in cross-lingual transfer can be measured. A ``Language`` of your own works wherever a code does.
 
-Sounds and scripts: every word is a sequence of syllables in Latin letters, then spelled in a script.
-
-A syllable is one consonant, one vowel and perhaps a closing consonant, so a word in Latin letters splits
-into syllables in one way only, and every spelling below can be read back.
+Every word is a sequence of syllables in Latin letters, then spelled in a script. A syllable is one consonant,
+one vowel and an optional closing consonant, so a word in Latin letters splits into syllables in one way only,
+and every spelling below can be read back.
 """
 
 import re

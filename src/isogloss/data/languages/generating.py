@@ -37,7 +37,7 @@ GENERATORS: dict[str, Callable[[Lexicon, Draws], Iterator[Example]]] = {
 
 
 def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0) -> Iterator[Example]:
-    """Give the examples of one split, made as they are taken.
+    """Yield the examples of one split, made as they are taken.
 
     Test and dev splits say the same in every language, in the same order under the same ids; training
     splits and running text do not.
@@ -53,7 +53,7 @@ def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0
 def translations(
     first: str | Language, second: str | Language, split: str, *, seed: int = 0, corpus: str = "bitext"
 ) -> Iterator[Translation]:
-    """Give bitext with gold word links, made as it is taken; "bitext-large" begins as "bitext" does.
+    """Yield bitext with gold word links, made as it is taken; "bitext-large" begins as "bitext" does.
 
     Texts are words separated by spaces, punctuation apart, in Han-like scripts too, so that links count
     words. Dev and test splits say the same in every pair of languages.

@@ -190,7 +190,7 @@ def _index(grown: Lexicon) -> None:
 
 
 def all_forms(grown: Lexicon) -> Iterator[tuple[Form, Reading]]:
-    """Give every form with its reading, names apart."""
+    """Yield every form with its reading, names apart."""
     for tables in (grown.nouns, grown.verbs):
         for concept, table in tables.items():
             for first, row in enumerate(table):
@@ -289,7 +289,7 @@ class _Coiner:
         return draws.choice(self.onsets) + draws.choice(self.vowels) + draws.choice(self.codas)
 
     def _take(self, concept: int, root: str) -> bool:
-        """Give the root to the concept unless one of its forms looks like another word."""
+        """Return the root to the concept unless one of its forms looks like another word."""
         forms = self._forms(concept, root)
         if not self.taken.isdisjoint(forms) or (self.language.script == "han" and not self._splits(forms)):
             return False
@@ -298,7 +298,7 @@ class _Coiner:
         return True
 
     def _forms(self, concept: int, root: str) -> set[str]:
-        """Give all forms a root would have, as a noun and as a verb, as it may become a homonym."""
+        """Return all forms a root would have, as a noun and as a verb, as it may become a homonym."""
         if concept not in CONTENT:
             return {root}
         language, roots = self.language, self.roots
@@ -307,7 +307,7 @@ class _Coiner:
         return {affixed(language, roots, root, chain) for chain in chains}
 
     def _splits(self, forms: set[str]) -> bool:
-        """Tell whether text without spaces still splits one way only: no word begins another."""
+        """Return whether text without spaces still splits one way only: no word begins another."""
         words = [spell(form, self.language.script) for form in forms]
         for word in words:
             if word in self.opened or any(word[:end] in self.spelled for end in range(1, len(word))):

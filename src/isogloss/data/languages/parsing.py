@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
 
 def sentences_in(text: str, words: Lexicon) -> Iterator[list[str]]:
-    """Give the words of each sentence; the last one may lack its end."""
+    """Yield the words of each sentence; the last one may lack its end."""
     sentence: list[str] = []
     for word in _words_in(text, words):
         sentence.append(word)
@@ -370,10 +370,10 @@ class _Parser:
 
 
 def is_transitive(verb: int) -> bool:
-    """Tell whether a verb takes an object."""
+    """Return whether a verb takes an object."""
     return bool(c.world().frames[verb].objects)
 
 
 def fits(event: Event, gap: int) -> bool:
-    """Tell whether an event has an object exactly if its verb takes one, counting the gap."""
+    """Return whether an event has an object exactly if its verb takes one, counting the gap."""
     return is_transitive(event.verb) == (event.object is not None or gap == c.WHICH_IS_DONE)

@@ -46,7 +46,7 @@ class Asked(NamedTuple):
 
 
 def questions(words: Lexicon, draws: Draws) -> Iterator[Question]:
-    """Give passages with one question each, without end."""
+    """Yield passages with one question each, without end."""
     number = 0
     while True:
         passage, asked = think(draws)
@@ -79,7 +79,7 @@ def think(draws: Draws) -> tuple[list[Sentence], Asked]:
 
 
 def _events(sentence: Sentence) -> Iterator[Event]:
-    """Give all events a sentence tells of, relative clauses included."""
+    """Yield all events a sentence tells of, relative clauses included."""
     for event in (sentence.event, sentence.second):
         if event is not None:
             yield event
@@ -89,7 +89,7 @@ def _events(sentence: Sentence) -> Iterator[Event]:
 
 
 def _askable(passage: Sequence[Sentence]) -> list[Asked]:
-    """Give every question about a role of a sentence's first event, unique or not."""
+    """Return every question about a role of a sentence's first event, unique or not."""
     found = []
     for number, (event, *_) in enumerate(passage):
         if event.subject is not None and _is_plain(event.subject):
@@ -114,7 +114,7 @@ def _asked_for(phrase: Phrase) -> Phrase:
 
 
 def _answers(event: Event, asked: Asked) -> bool:
-    """Tell whether an event could answer: the same verb, and the same in the roles not asked for."""
+    """Return whether an event could answer: the same verb, and the same in the roles not asked for."""
     question, node = asked.question, asked.node
     if event.verb != question.verb:
         return False

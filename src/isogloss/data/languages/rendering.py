@@ -65,19 +65,19 @@ def text_of(words: Sequence[str], *, spaces: bool) -> str:
 
 
 def has_spaces(words: Lexicon) -> bool:
-    """Tell whether a language writes spaces between its words."""
+    """Return whether a language writes spaces between its words."""
     return words.language.script != "han"
 
 
 def is_within(node: int, other: int) -> bool:
-    """Tell whether a node is another one or below it."""
+    """Return whether a node is another one or below it."""
     while node > other:
         node //= _CHILDREN
     return node == other
 
 
 def rooted(said: Sequence[Word]) -> list[Word]:
-    """Give words of which some may be missing as a tree again.
+    """Return words of which some may be missing as a tree again.
 
     What hung on a missing word hangs on the next one above it, and without any above on the first word of
     the highest: that is the root.
@@ -101,7 +101,7 @@ def _above(node: int, there: Container[int]) -> int:
 
 
 def is_of_case(key: int) -> bool:
-    """Tell whether a key stands for a phrase's adposition or case, which answers do not contain."""
+    """Return whether a key stands for a phrase's adposition or case, which answers do not contain."""
     return key % _KEYS == _CASE
 
 

@@ -1,18 +1,4 @@
-"""Natural language inference (as XNLI): what follows from a sentence, what contradicts it, what neither.
-
-Every hypothesis starts from a shortened premise, whatever the label, so that its length gives nothing away.
-
-- entailment: the shortened premise itself. Only what leaves the sentence true is cut: under negation or
-  after "every", little is.
-- contradiction: negation toggled, the opposite verb, or subject and object exchanged.
-- neutral: the same subject does something else, the object is another one, or something new is added.
-
-Paraphrases with the same words (as PAWS-X): label 1 where a new order keeps the meaning, else 0.
-
-Every sentence could have become either, and pairs of both labels are reordered alike, so that neither the
-words nor the fact that something moved gives the label away; only who did what does. (Where a language marks
-case, or adjectives agree, forms follow the roles, as they do in real languages.)
-"""
+"""Labelled sentence pairs of the built-in languages: inference as in XNLI, paraphrases as in PAWS-X."""
 
 from collections.abc import Callable, Iterator
 
@@ -32,7 +18,7 @@ _DEFINITE = (c.THE, c.THIS, c.THAT)
 
 
 def inference_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
-    """Give premises and hypotheses, every label once in any three in a row; without end."""
+    """Yield premises and hypotheses, every label once in any three in a row; without end."""
     sampler, number = Sampler(draws, RICH), 0
     while True:
         for label in draws.shuffled(LABELS):
@@ -82,7 +68,7 @@ def _shortened(sentence: Sentence, draws: Draws) -> Sentence:
 
 
 def cuts(sentence: Sentence) -> list[Sentence]:
-    """Give every sentence that follows from this one by leaving out one thing."""
+    """Return every sentence that follows from this one by leaving out one thing."""
     ways = [sentence._replace(event=event) for event in _event_cuts(sentence.event)]
     if sentence.second is not None:
         if sentence.link != c.WHEN or not sentence.event.negated:
@@ -135,7 +121,7 @@ def _contradict(event: Event, sampler: Sampler) -> Event:
 
 
 def is_reversible(event: Event) -> bool:
-    """Tell whether subject and object can change places and still make sense, and another one."""
+    """Return whether subject and object can change places and still make sense, and another one."""
     one, other, frame = event.subject, event.object, c.world().frames[event.verb]
     if one is None or other is None or one.concept == other.concept:
         return False
@@ -197,7 +183,7 @@ MOVABLE = Rates(
 
 
 def paraphrase_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
-    """Give pairs of sentences of the same words, both labels in any two in a row; without end."""
+    """Yield pairs of sentences of the same words, both labels in any two in a row; without end."""
     sampler, number = Sampler(draws, MOVABLE), 0
     while True:
         for label in draws.shuffled(("0", "1")):
@@ -224,7 +210,7 @@ def paraphrase(label: str, sampler: Sampler) -> tuple[Sentence, Sentence]:
 
 
 def reorderings(sentence: Sentence) -> list[Sentence]:
-    """Give every sentence of the same words and meaning that one exchange leads to."""
+    """Return every sentence of the same words and meaning that one exchange leads to."""
     ways = [sentence._replace(event=event) for event in _event_reorderings(sentence.event)]
     subject, second = sentence.event.subject, sentence.second
     # A clause whose subject is joined must come first: "a sees b and c and d sleep" can be read twice.
@@ -255,7 +241,7 @@ def _phrase_reorderings(phrase: Phrase) -> list[Phrase]:
 
 
 def role_changes(sentence: Sentence) -> list[Sentence]:
-    """Give every sentence of the same words and another meaning that one exchange of roles leads to."""
+    """Return every sentence of the same words and another meaning that one exchange of roles leads to."""
     ways = [sentence._replace(event=event) for event in _event_changes(sentence.event)]
     if sentence.second is not None:
         ways += [sentence._replace(second=event) for event in _event_changes(sentence.second)]

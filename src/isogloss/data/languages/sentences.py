@@ -22,7 +22,7 @@ _NAMED_IN_CAST = {c.PERSON: 2, c.PLACE: 1, c.ORGANISATION: 1}
 
 
 def parsed_sentences(words: Lexicon, draws: Draws) -> Iterator[ParsedSentence]:
-    """Give sentences with tags, trees and their complete CoNLL-U lines, without end."""
+    """Yield sentences with tags, trees and their complete CoNLL-U lines, without end."""
     sampler, number = Sampler(draws, Rates()), 0
     while True:
         yield parsed(f"{number}", render(sampler.sentence(), words), spaces=has_spaces(words))
@@ -30,7 +30,7 @@ def parsed_sentences(words: Lexicon, draws: Draws) -> Iterator[ParsedSentence]:
 
 
 def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
-    """Give sentences rich in names with BIO tags (PER, LOC, ORG), without end."""
+    """Yield sentences rich in names with BIO tags (PER, LOC, ORG), without end."""
     sampler, number = Sampler(draws, NEWS), 0
     while True:
         yield tagged(f"{number}", render(sampler.sentence(), words))
@@ -38,7 +38,7 @@ def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
 
 
 def tagged(number: str, said: Sequence[Word]) -> TaggedSentence:
-    """Give a sentence with the entities of its words."""
+    """Return a sentence with the entities of its words."""
     return TaggedSentence(
         id=number,
         words=tuple([word.form.text for word in said]),
@@ -54,7 +54,7 @@ def heads_of(said: Sequence[Word]) -> tuple[int, ...]:
 
 
 def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence:
-    """Give a sentence with its tags, its tree and its CoNLL-U lines."""
+    """Return a sentence with its tags, its tree and its CoNLL-U lines."""
     texts = tuple([word.form.text for word in said])
     heads = heads_of(said)
     lines = [f"# sent_id = {number}", f"# text = {text_of(texts, spaces=spaces)}"]
@@ -77,7 +77,7 @@ def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence
 
 
 def text_lines(words: Lexicon, draws: Draws) -> Iterator[TextLine]:
-    """Give documents, a sentence a line, in which persons, places and things recur; without end."""
+    """Yield documents, a sentence a line, in which persons, places and things recur; without end."""
     number, document = 0, 0
     while True:
         sampler = Sampler(draws, Rates(), new_cast(draws))
@@ -99,7 +99,7 @@ def new_cast(draws: Draws) -> Cast:
 
 
 def bitext(first: Lexicon, second: Lexicon, draws: Draws) -> Iterator[Translation]:
-    """Give sentences in two languages, words separated by spaces, with gold links; without end."""
+    """Yield sentences in two languages, words separated by spaces, with gold links; without end."""
     sampler, number = Sampler(draws, Rates()), 0
     while True:
         sentence = sampler.sentence()

@@ -235,7 +235,7 @@ def _alternatives(words: Lexicon) -> dict[tuple[str, str], list[Form]]:
 def translated(
     corpus: str, languages: str, split: str, *, noise: float = 0.0, seed: int = 0
 ) -> Iterator[Example]:
-    """Give a split of the first language of ``qaa-qab`` translated into the second, under the same ids.
+    """Yield a split of the first language of ``qaa-qab`` translated into the second, under the same ids.
 
     ``qaa-qab-qaa`` is translated back. ``noise`` is the translators' rate of errors.
     """
