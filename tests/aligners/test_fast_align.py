@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -79,11 +80,15 @@ def test_a_side_without_words_has_no_links_and_odd_words_do_no_harm(tmp_path):
     assert align([], tmp_path) == []
 
 
-def test_spaces_and_tabs_alone_part_words(tmp_path):
-    odd = [Translation(id=pair.id, first=f"{pair.first} \u3000\t\xa0", second=pair.second) for pair in PAIRS]
-    made = align(odd, tmp_path, symmetrization="backward")
-    for pair, aligned in zip(odd, made, strict=True):
-        assert [i for i, _ in aligned.links] == list(range(len(pair.first.split()) + 2))
+def test_links_count_given_words_else_those_of_the_tokenizer(tmp_path):
+    raw = [replace(pair, first=f"{pair.first}.") for pair in PAIRS]
+    given = [
+        replace(pair, words=((*pair.first.split(), "u v"), tuple(pair.second.split()))) for pair in PAIRS
+    ]
+    for pairs in (raw, given):
+        made = align(pairs, tmp_path, symmetrization="backward")
+        for pair, aligned in zip(pairs, made, strict=True):
+            assert [i for i, _ in aligned.links] == list(range(len(pair.first.split()) + 1))
 
 
 def test_capitals_count_as_small_letters_unless_said(tmp_path):

@@ -139,6 +139,11 @@ def test_what_is_no_pair_is_refused_with_its_line(line):
         through("nli", f"{line}\n", ["neutral"])
 
 
+def test_a_blank_text_among_other_columns_is_said():
+    with pytest.raises(DataError, match=r"input:2: a blank text in .*; expected two texts\. Take"):
+        through("nli", "a\tb\t7\tx\nc\t \t7\tx\n", ["neutral"] * 2)
+
+
 def test_rows_of_another_width_are_refused():
     with pytest.raises(DataError, match=r"input:2: 'a\\tb'; expected 3 columns as in the first row"):
         through("nli", "a\tb\tc\na\tb\n", ["neutral"] * 2)

@@ -102,6 +102,8 @@ def _read_tsv(file: File, _: str) -> Iterator[Entry]:
         else:
             width = width or max(len(row), 2)
             texts = [row[column] for column in columns if column < len(row)]
+            if not all(text.strip() for text in texts) and len(row) == width > 2:
+                raise file.broken(number, f"a blank text in {line[:60]!r}", "two texts", "Take the row out")
             if len(row) != width or not all(text.strip() for text in texts):
                 raise file.broken(number, f"{line[:60]!r}", _expected(width))
             example = SentencePair(id=str(number), first=texts[0], second=texts[1], label="")

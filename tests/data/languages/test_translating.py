@@ -1,6 +1,6 @@
 """The built-in translator: perfect without noise, predictable with it, labels kept."""
 
-from itertools import islice, permutations
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -22,12 +22,7 @@ from isogloss.data.languages.meaning import Rates, Sampler
 from isogloss.data.languages.parsing import parse, sentences_in
 from isogloss.data.languages.rendering import render, say
 
-
-def pairs(corpus, target, count):
-    return list(
-        islice(zip(examples(corpus, "qaa", "dev"), examples(corpus, target, "dev"), strict=True), count)
-    )
-
+PAIRS = [("qaa", other) for other in LANGUAGES if other != "qaa"] + [("qae", "qah"), ("qad", "qai")]
 
 INVOLVED = Rates(clause=0.3, joined=0.3, modifier=0.3, link=0.5, attached=0.5, second_attached=0.5)
 
@@ -80,31 +75,11 @@ def test_text_of_other_settings_of_the_dials_is_mostly_read_back_and_never_misqu
     assert understood >= 20
 
 
-@pytest.mark.parametrize(("source", "target"), list(permutations(LANGUAGES, 2)))
+@pytest.mark.parametrize(("source", "target"), [*PAIRS, *((other, one) for one, other in PAIRS)])
 def test_translation_without_noise_is_the_gold_one_with_its_links(source, target):
     translator = Translator(source, target)
     for pair in islice(translations(source, target, "dev"), 40):
         assert translator.translate_words(pair.first.split()) == (tuple(pair.second.split()), pair.links)
-
-
-@pytest.mark.parametrize("target", LANGUAGES)
-@pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
-def test_pairs_translate_to_the_pairs_of_the_other_language_and_back(corpus, target):
-    there, back = Translator("qaa", target), Translator(target, "qaa")
-    for ours, theirs in pairs(corpus, target, 100):
-        for one, other in ((ours.first, theirs.first), (ours.second, theirs.second)):
-            assert there.translate(one) == other and back.translate(other) == one
-
-
-@pytest.mark.parametrize("target", LANGUAGES)
-def test_passages_and_questions_translate_to_those_of_the_other_language_and_back(target):
-    there, back = Translator("qaa", target), Translator(target, "qaa")
-    for ours, theirs in pairs("squad", target, 50):
-        assert (
-            there.translate(ours.passage) == theirs.passage and back.translate(theirs.passage) == ours.passage
-        )
-        assert there.translate(ours.question) == theirs.question
-        assert back.translate(theirs.question) == ours.question
 
 
 def test_spaces_before_punctuation_do_not_matter():
@@ -190,9 +165,6 @@ def test_impossible_options_are_errors():
         Translator("qaa", "qab", unknown="copi")
 
 
-PAIRS = [("qaa", other) for other in LANGUAGES if other != "qaa"] + [("qae", "qah"), ("qad", "qai")]
-
-
 def first(found, count=60):
     return list(islice(found, count))
 
@@ -204,7 +176,7 @@ def test_dev_in_perfect_translation_is_the_other_language_s_dev(corpus, one, oth
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("one", "other"), list(permutations(LANGUAGES, 2)))
+@pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_every_answer_is_found_again_in_every_perfect_translation(one, other):
     assert list(translated("squad", f"{one}-{other}", "test")) == list(examples("squad", other, "test"))
 
