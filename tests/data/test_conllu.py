@@ -364,11 +364,6 @@ def test_treebanks_are_part_of_the_identity():
     assert identity(Ud()) != identity(Ud(treebanks=(("fr", "Sequoia"),)))
 
 
-def test_empty_split_is_an_error(message):
-    said = message(Ud(), {"ud/UD_English-EWT/en_ewt-ud-train.conllu": "\n"})
-    assert "en_ewt-ud-train.conllu:1: the split is empty" in said
-
-
 def test_treebank_that_is_a_folder_is_written_where_it_is_read(again):
     corpus = Ud(treebanks=(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),))
     assert corpus.path("vi", "dev") == "ud-legacy/v2.5_UD_Vietnamese-VTB/vi-ud-dev.conllu"

@@ -82,6 +82,43 @@ def test_what_is_written_reads_back(name, data):
     assert kept(one.read_back(one.write(examples))) == kept(examples)
 
 
+@EVERY
+def test_fingerprints_follow_the_content(name, tmp_path):
+    one = HELD[name]
+    path = tmp_path / one.path
+    path.parent.mkdir(parents=True)
+    text = one.write(KINDS[one.kind][1])
+    found = []
+    for content in (text, text, f"{text}\n"):
+        path.write_text(content, "utf-8")
+        (file,) = one.corpus.files(DiskFolder(tmp_path), one.language, one.splits[0])
+        found.append(file.fingerprint())
+    assert found[0] == found[1] != found[2]
+
+
+@EVERY
+def test_a_file_without_examples_is_an_error_that_names_it(name, tmp_path):
+    one = HELD[name]
+    path = tmp_path / one.path
+    path.parent.mkdir(parents=True)
+    empty = {"bible": "verse\ten\n", "bitext": "id\ten\tsw\n"}.get(name, '{"data": []}')
+    path.write_text(empty if empty[0] != "{" or path.suffix == ".json" else "\n" * (name == "ud"), "utf-8")
+    with pytest.raises(DataError) as caught:
+        list(one.corpus.read(DiskFolder(tmp_path), one.language, one.splits[0]))
+    assert f"{path}:1: the split is empty; expected at least one example" in str(caught.value)
+
+
+@EVERY
+def test_a_split_that_is_not_there_is_said_with_what_the_folder_holds(name, tmp_path):
+    one = HELD[name]
+    (tmp_path / "something.txt").touch()
+    with pytest.raises(DataError) as caught:
+        one.corpus.files(DiskFolder(tmp_path), one.language, one.splits[0])
+    said = str(caught.value)
+    assert said.startswith(f"{tmp_path}: no ") and f"{one.language!r}" in said
+    assert "The folder holds: something.txt" in said
+
+
 def with_text(example: Example, text: str) -> Example:
     match example:
         case TaggedSentence() | ParsedSentence():

@@ -96,13 +96,6 @@ def test_fingerprint_is_the_hash_of_the_bytes_on_disk(put):
     assert file.fingerprint() == sha256(packed).hexdigest()
 
 
-def test_fingerprint_follows_the_file(put):
-    file = put({"a.txt": "eins"}).find(["a.txt"])[0]
-    before = file.fingerprint()
-    put({"a.txt": "something longer"})
-    assert file.fingerprint() == sha256(b"something longer").hexdigest() != before
-
-
 def test_missing_folder_names_its_parent_and_the_nearest(put, tmp_path):
     put({"corpora/a.txt": "", "models/b.txt": ""})
     with pytest.raises(DataError) as caught:

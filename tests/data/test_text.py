@@ -30,10 +30,6 @@ def test_missing_dev_text_says_what_there_is(fixtures):
         RawText().read(fixtures, "sw", "dev")
 
 
-def test_file_without_text_is_an_error(message):
-    assert "en/a.txt:1: the split is empty" in message(RawText(), {"rawtext/en/a.txt": " \n\n"})
-
-
 def test_splits_part_the_verses(fixtures):
     verses = {split: [v.id for v in Bible().read(fixtures, "en", split)] for split in SPLITS}
     everything = [f"GEN 1:{i}" for i in range(1, 81)]
@@ -145,8 +141,3 @@ def test_missing_language_lists_those_that_are_there(fixtures):
 def test_missing_split_lists_those_of_the_language(fixtures):
     with pytest.raises(DataError, match="For 'sw' it has: train"):
         WIKIANN.read(fixtures, "sw", "test")
-
-
-def test_empty_folder_says_what_is_in_it(put):
-    with pytest.raises(DataError, match=r"The folder holds: something\.txt"):
-        WIKIANN.read(put({"something.txt": ""}), "en", "train")
