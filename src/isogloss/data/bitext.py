@@ -31,7 +31,7 @@ WHOLES: dict[str, Whole] = {
 
 
 ALSO: dict[Split, tuple[str, ...]] = {"train": ("train", "all"), "dev": ("dev", "valid"), "test": ("test",)}
-"""What files call the splits, after isogloss's own name for it: XLM and fairseq say valid."""
+"""Names of the splits in file names; XLM and fairseq use valid."""
 
 PUD = "pud"
 """The collection of the Parallel UD treebanks; they are test sets."""
@@ -60,13 +60,13 @@ class Bitext:
     parallel treebanks of Universal Dependencies."""
 
     whole: Whole = ""
-    """What a collection is whose files name no split; empty: test for known test sets, else train."""
+    """Split of a collection whose files name none; empty: test for known test sets, else train."""
 
     margin: float = LEAST_MARGIN
     """Mined pairs (WikiMatrix) with a lower margin score are left out."""
 
     def path(self, language: str, split: Split) -> str:
-        """Return the place of a table of the two languages."""
+        """Return the path of a table of the two languages."""
         return f"{self.collection}/{language}.{split}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
@@ -167,6 +167,6 @@ def two_languages(pair: str) -> tuple[str, str]:
 
 
 def _names_a_split(file: File) -> bool:
-    """Return whether a file's name says which split it is: en-fr.dev.tsv, valid.en-fr.en."""
+    """Return whether a file's name contains a split: en-fr.dev.tsv, valid.en-fr.en."""
     parts = file.plain_name.replace("\\", "/").rpartition("/")[2].split(".")
     return any(name in parts for names in (*ALSO.values(), SPLITS) for name in names)

@@ -1,4 +1,4 @@
-"""What a bitext looks like, and what in it is suspicious: lengths, duplicates, untranslated text, scripts.
+"""Statistics and suspicious pairs of a bitext: lengths, duplicates, untranslated text, scripts.
 
 Words are those of ``pair_words``; Thai, Lao, Khmer and Burmese need ``isogloss[icu]`` to have any.
 """
@@ -19,10 +19,10 @@ SHORT = 5
 """Sides shorter than this have chance lengths and are no outliers."""
 
 OWN_SCRIPT = 0.5
-"""A text with fewer of its letters in its language's script is in the wrong one."""
+"""Least share of letters in the language's script."""
 
 FEW = 0.05
-"""A share of pairs above this, of any kind of suspicion, is worth a warning."""
+"""Share of suspicious pairs above which a warning is given."""
 
 _WRITTEN_IN = {
     "ARABIC": "ar fa ps ug ur",
@@ -54,7 +54,7 @@ _WRITTEN_IN = {
     "TELUGU": "te",
     "THAI": "th",
 }
-"""How Unicode begins the names of letters, and the languages written in them; some are in several."""
+"""First word of the Unicode names of letters, and the languages written in that script."""
 
 SCRIPTS: dict[str, frozenset[str]] = {
     code: frozenset(script for script, codes in _WRITTEN_IN.items() if code in codes.split())
@@ -73,7 +73,7 @@ class SideReport:
     """Texts without a word."""
 
     own_script: float | None
-    """Share of the letters that belong to the language's script; None where that is not known."""
+    """Share of letters in the language's script; None for an unknown language."""
 
     other_script: int
     """Texts most of whose letters belong to other scripts."""
@@ -81,27 +81,27 @@ class SideReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitextReport:
-    """What a bitext looks like; counts are of pairs."""
+    """Statistics of a bitext; counts are of pairs."""
 
     pairs: int
     first: SideReport
     second: SideReport
     length_outliers: int
-    """Pairs one side of which is far longer than the other, the usual ratio of the two considered."""
+    """Pairs whose length ratio is far from that of the whole bitext."""
 
     duplicates: int
-    """Pairs that were there before, word by word."""
+    """Repeated pairs."""
 
     identical: int
-    """Pairs whose two texts are the same: not translated."""
+    """Pairs of two equal texts."""
 
     warnings: tuple[str, ...] = ()
-    """What is suspicious, a sentence each."""
+    """One sentence each."""
 
 
 @dataclass
 class _Side:
-    """What is counted in one language."""
+    """Counts of one language."""
 
     language: str
     lengths: list[int] = field(default_factory=list)
@@ -127,7 +127,7 @@ class _Side:
 
 
 def check_bitext(pairs: Iterable[Translation], first: str = "", second: str = "") -> BitextReport:
-    """Look at every pair once; scripts are checked of the languages that are given and known."""
+    """Read every pair once and report; scripts are checked for known languages."""
     one, two = _Side(first), _Side(second)
     seen: set[int] = set()
     duplicates = identical = 0
@@ -151,7 +151,7 @@ def check_bitext(pairs: Iterable[Translation], first: str = "", second: str = ""
 
 
 def length_outliers(first: list[int], second: list[int]) -> int:
-    """Count the pairs whose lengths in words differ much more than those of the two languages do."""
+    """Count the pairs whose length ratio is ``LONGEST_RATIO`` times above or below the usual one."""
     usual = (sum(second) or 1) / (sum(first) or 1)
     return sum(
         max(x, y) >= SHORT and max(x * usual, y) > LONGEST_RATIO * min(x * usual, y)

@@ -35,11 +35,11 @@ UPOS = frozenset((
     "SCONJ", "SYM", "VERB", "X",
 ))  # fmt: skip
 OLD_UPOS = frozenset({"CONJ"})
-"""Of UD version 1; kept as found where a treebank of that version is named."""
+"""Tags of UD version 1, kept where such a treebank is named."""
 
 COLUMNS = 10
 FORM, TAG, HEAD, RELATION, MISC = 1, 3, 6, 7, 9
-"""Columns that are read or filled in, counted from 0; the last is of everything else: ``SpaceAfter=No|…``."""
+"""Columns that are read or filled in, counted from 0; the last holds ``SpaceAfter=No|…``."""
 
 NOTHING = "_"
 
@@ -49,12 +49,12 @@ _RANGE_OR_EMPTY = re.compile(r"[1-9][0-9]*-[1-9][0-9]*|[0-9]+\.[1-9][0-9]*")
 
 
 Row = tuple[int, list[str]]
-"""The number of a word's line, and its columns."""
+"""Line number and columns of a word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Lines as they stood and the words in them: a sentence, or the empty line after one."""
+    """Unchanged lines and their words: a sentence, or the empty line after one."""
 
     number: int
     """Number of the first line."""
@@ -63,17 +63,17 @@ class Block:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words; none where there are only comments."""
+        """The words; none in a block of comments."""
         return tuple(columns[FORM] for _, columns in self.rows)
 
     @property
     def sent_id(self) -> str:
-        """The sentence's name; empty without."""
+        """The sentence's name; empty for none."""
         return _comment(self.lines, "sent_id")
 
 
 def read_blocks(file: File) -> Iterator[Block]:
-    """Yield every line of a file, sentence by sentence; DataError at a line that is none of the format."""
+    """Yield every line of a file, sentence by sentence; DataError at a malformed line."""
     first, lines, rows = 1, list[str](), list[Row]()
     for number, line in file.lines():
         if not line.strip():
@@ -90,7 +90,7 @@ def read_blocks(file: File) -> Iterator[Block]:
 
 
 def read_conllu(file: File) -> Iterator[ParsedSentence]:
-    """Read the sentences. Further empty lines between two sentences are not kept.
+    """Read the sentences. Additional empty lines are dropped.
 
     The id is the sent_id, else the sentence's number; a sent_id that comes again gets ``#2``, ``#3`` ….
     """
@@ -116,12 +116,12 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
 
 
 def text_comment(sentence: ParsedSentence) -> str:
-    """Return the sentence as it stood in running text, by its comment ``# text``; empty where it has none."""
+    """Return the sentence's text by its comment ``# text``; empty for none."""
     return _comment(sentence.lines, "text")
 
 
 def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence's lines with columns, counted from 0, filled in: one value for each word."""
+    """Yield a sentence's lines with columns (by number, from 0) filled in, one value a word."""
     values = zip(*columns.values(), strict=True)
     for line in lines:
         cells = line.split("\t")
@@ -132,7 +132,7 @@ def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> 
 
 
 def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence's lines with ``key=value`` in the last column, for each word; other keys are kept."""
+    """Yield a sentence's lines with ``key=value`` in the last column of each word, beside other keys."""
     given = iter(values)
     for line in lines:
         cells = line.split("\t")
@@ -224,7 +224,7 @@ def _check_tree(file: File, rows: Sequence[Row]) -> None:
 
 
 def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -> None:
-    """Check that a reader finds the very sentence in its lines; DataError where the format cannot hold it."""
+    """Check that the lines read back as the sentence; DataError where the format cannot hold it."""
     text = "\n".join(lines)
     if not is_unicode(text):
         raise cannot_write(corpus, sentence.id, "half a surrogate pair in it. Take it out")
@@ -309,7 +309,7 @@ class Ud:
                 )
 
     def path(self, language: str, split: Split) -> str:
-        """Return the place under the treebank that is read for the language."""
+        """Return the path in the treebank that is read for the language."""
         treebank = self.named(language) or BUILT_IN
         if "/" in treebank:
             return f"{treebank}/{language}-ud-{split}.conllu"
@@ -338,7 +338,7 @@ class Ud:
         return write_conllu(only(ParsedSentence, examples, self.name), self.name)
 
     def named(self, language: str) -> str:
-        """Return the treebank that is read for a language; empty where it is the only one there."""
+        """Return the treebank that is read for a language; empty for the only one that exists."""
         if is_built_in(language.partition("-")[0]):  # A pair such as qaa-qab is there in translation.
             return BUILT_IN
         return dict(self.treebanks).get(language) or DEFAULTS.get(language, "")

@@ -215,7 +215,10 @@ def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: 
 
 def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
     """Build the error for an English corpus, whose files in other languages are the user's own."""
-    official = {name: paths(_of_english(layouts), "en", name) for name in SPLITS}
+    english = {
+        split: tuple(one for one in named if one.endswith(ENGLISH)) for split, named in layouts.items()
+    }
+    official = {name: paths(english, "en", name) for name in SPLITS}
     there = [other for other in SPLITS if folder.find(official[other])]
     if there and language != "en":
         return DataError(
@@ -229,10 +232,6 @@ def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, sp
             f"Put the file there, or train on what there is: {corpus}[{','.join(there)}]."
         )
     return missing(folder, corpus, layouts, language, split)
-
-
-def _of_english(layouts: Layouts) -> Layouts:
-    return {split: tuple(one for one in named if one.endswith(ENGLISH)) for split, named in layouts.items()}
 
 
 def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]:
@@ -273,7 +272,8 @@ def not_there(
     looked: str = "",
 ) -> DataError:
     """Build the error for a missing split, from the languages that the source has of each split."""
-    codes = _like(language, there[split])
+    # Pairs such as en-sw where a pair was requested, single languages where one was.
+    codes = [code for code in there[split] if ("-" in code) == ("-" in language)] or there[split]
     splits = [other for other in SPLITS if language in there[other]]
     facts = [
         f"{source.name}: no {split} split of corpus {corpus!r} for language {language!r}.",
@@ -286,11 +286,6 @@ def not_there(
         else "Choose a language and split that are there.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))
-
-
-def _like(language: str, there: list[str]) -> list[str]:
-    """Keep pairs where a pair was requested, single languages where a language was."""
-    return [code for code in there if ("-" in code) == ("-" in language)] or there
 
 
 def some(names: Iterable[str]) -> str:

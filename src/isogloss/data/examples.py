@@ -40,7 +40,7 @@ class ParsedSentence:
     """A sentence of a treebank: words, universal tags and a tree.
 
     ``heads`` are 1-based word numbers, 0 for the root; ``relations`` are UD relations with their subtypes.
-    ``lines`` are the sentence's lines as they stood, so that multi-word ranges, empty nodes, enhanced
+    ``lines`` are the original lines, so that multi-word ranges, empty nodes, enhanced
     graphs and comments can be written back untouched.
     """
 
@@ -114,7 +114,7 @@ KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Examp
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
-    """Write a file of examples, whole or not at all."""
+    """Write a file of examples atomically."""
     with atomic_file(path) as file:
         file.writelines(f"{line}\n" for line in map(example_line, examples))
 
@@ -130,7 +130,7 @@ def read_examples(path: Path) -> Iterator[Example]:
 
 
 def example_line(example: Example) -> str:
-    """Return an example as one line of JSON; fields that say nothing are left out."""
+    """Return an example as one line of JSON, without fields at their default."""
     said = {one.name: getattr(example, one.name) for one in fields(example)}
     body = {one.name: said[one.name] for one in fields(example) if said[one.name] != _default(one)}
     line = json.dumps({"kind": type(example).__name__, **body}, ensure_ascii=False)
@@ -226,7 +226,7 @@ def _too_few(wanted: int, there: int, where: str) -> DataError:
 def subsample(lines: Iterable[str], count: int, *, seed: int) -> list[str]:
     """Return ``count`` (1 or more) lines at random (all where there are fewer), in their order.
 
-    Every line is given a random number, and the smallest are taken: of one seed, a smaller choice is part of
+    Every line draws a random number, and the smallest are chosen: with one seed, a smaller choice is part of
     a larger one.
     """
     draw = random.Random(seed)

@@ -222,8 +222,8 @@ def existing(release: Release, folder: Path, languages: Sequence[str] = ()) -> F
     """Return the record of a release that exists, else None; DataError for a file with other content."""
     record = _record(release, folder)
     if release.to:
-        return _plain_there(release, folder, record)
-    if record is None or not _covers(record.languages, languages):
+        return _found_here(release, folder / release.to, record)
+    if record is None or (record.languages and not (languages and {*languages} <= {*record.languages})):
         return None
     for place, digest in record.files.items():
         if not (folder / place).is_file():
@@ -241,10 +241,10 @@ def fetch(
     retry: RetryPolicy | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Iterator[Result]:
-    """Fetch what is not there yet and give each release when it is; archives stay in ``downloads``.
+    """Fetch the releases that are missing, and yield each once it exists; archives stay in ``downloads``.
 
-    With languages, only their members are taken out of archives. Only one process fetches into a folder at a
-    time; another waits.
+    With languages, only their members are extracted from archives. One process at a time fetches into a
+    folder; others wait.
     """
     retry = retry or RetryPolicy()
     with _alone(folder, retry.sleep, on_progress):
@@ -268,8 +268,6 @@ def _fetch(
     if release.take:
         on_progress(Progress(path.name, got.size, got.size, "taking the files out"))
         got = _unpacked(release, got, folder, _wider(known, languages))
-    else:
-        got = replace(got, files={release.to: got.sha256})
     return got
 
 
@@ -284,14 +282,6 @@ def _found_here(release: Release, path: Path, known: Fetched | None) -> Fetched 
     return _fetched(release, path.stat().st_size, digest)
 
 
-def _plain_there(release: Release, folder: Path, record: Fetched | None) -> Fetched | None:
-    path = folder / release.to
-    if not path.is_file():
-        return None
-    got = _found_here(release, path, record)
-    return replace(got, files={release.to: got.sha256}) if got else None
-
-
 def _unpacked(release: Release, got: Fetched, folder: Path, languages: tuple[str, ...]) -> Fetched:
     taken = unpack(
         folder / release.place,
@@ -303,7 +293,8 @@ def _unpacked(release: Release, got: Fetched, folder: Path, languages: tuple[str
 
 
 def _fetched(release: Release, size: int, digest: str) -> Fetched:
-    return Fetched(url=release.url, size=size, sha256=digest, published=bool(release.sha256))
+    files = {release.to: digest} if release.to else {}
+    return Fetched(url=release.url, size=size, sha256=digest, published=bool(release.sha256), files=files)
 
 
 def _link(release: Release, known: Fetched | None) -> Link:
@@ -318,10 +309,6 @@ def _link(release: Release, known: Fetched | None) -> Link:
 
 
 _FIRST = f"that of the first download ({RECORDS}/{{}}.json; delete it to trust the new one)"
-
-
-def _covers(there: Sequence[str], wanted: Sequence[str]) -> bool:
-    return not there or (bool(wanted) and set(wanted) <= set(there))
 
 
 def _wider(known: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]:

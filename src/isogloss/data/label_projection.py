@@ -25,10 +25,10 @@ from isogloss.data.examples import (
 from isogloss.data.tokenization import detokenize, tokenize, word_offsets
 
 Span = tuple[int, int]
-"""Where a word begins in a text, and where it ends, in characters."""
+"""Start and end of a word in a text, in characters."""
 
 SpanLink = tuple[Span, Span]
-"""A word of the text and one of its translation that express something in common."""
+"""A word of the text and its counterpart in the translation."""
 
 
 class Translated(NamedTuple):
@@ -37,11 +37,11 @@ class Translated(NamedTuple):
     text: str
     """In one line; empty for an empty text."""
     cuts: int = 0
-    """Places at which the text was cut because it was too long for the model."""
+    """Number of cuts in a text too long for the model."""
     words: tuple[str, ...] | None = None
     """The words of the translation, where the translator knows them; else ``tokenize`` finds them."""
     links: tuple[SpanLink, ...] | None = None
-    """Which words belong together, where the translator knows."""
+    """Word links, where the translator knows them."""
 
 
 TranslateTexts = Callable[[Iterable[str]], Iterable[Translated]]
@@ -105,13 +105,13 @@ def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
 
 
 def _gap(left: str, right: str) -> str:
-    """Return the one space that belongs between two parts, if any had one there."""
+    """Return a space if either part had one at the joint, else nothing."""
     inside = bool(left.strip() and right.strip())
     return " " if inside and (left[-1].isspace() or right[0].isspace()) else ""
 
 
 def by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Answer | None:
-    """Find an answer from the first to the last word that is linked to it, and to nothing else between."""
+    """Return the span from the first to the last word linked to the answer; None if others are within."""
     start, stop = answer[0], answer[0] + len(answer[1])
     every = list(links)
     inside = {target for source, target in every if start <= source[0] and source[1] <= stop}
@@ -125,7 +125,7 @@ def by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Ans
 
 
 def by_text(answer: str, translation: str) -> Answer | None:
-    """Find a translated answer where it stands exactly once, upper or lower case alike, between words."""
+    """Return the only occurrence of a translated answer, ignoring case, at word boundaries; else None."""
     core = answer.strip().rstrip(".。").strip()
     if not core:
         return None
@@ -135,7 +135,7 @@ def by_text(answer: str, translation: str) -> Answer | None:
 
 
 def _border(letter: str) -> str:
-    """Ask for the edge of a word, where the script puts anything between words."""
+    """Return the expression of a word boundary, in scripts that separate words."""
     spaced = letter.isalnum() and not re.match(
         r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffee]", letter
     )
@@ -153,21 +153,21 @@ WAYS: tuple[Way, ...] = ("links", "marks", "alignment", "alone")
 
 
 class TranslatedExamples(NamedTuple):
-    """Translated examples, in order, and what did not come through."""
+    """Translated examples, in order, and what was lost."""
 
     examples: list[Example]
     lost: tuple[str, ...] = ()
-    """Ids of the questions whose answer was not found again."""
+    """Ids of the questions whose answer was not located."""
     cuts: int = 0
-    """Places at which texts were cut because they were too long for the translator."""
+    """Number of cuts in texts too long for the translator."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerSearch:
-    """How the answers to questions are found again; ways are tried in order on those not found yet.
+    """How answers are located in translations; ways are tried in order on those still missing.
 
-    Without any way answers are not looked for: questions are kept without, and nothing in their translation
-    tells where the answer was, as it must be where a model is tested on them.
+    Without any way, questions lose their answers, and nothing in the translation depends on them, as it must
+    be where a model is tested.
     """
 
     ways: tuple[Way, ...] = ("marks", "alone")
@@ -177,7 +177,7 @@ class AnswerSearch:
     find_links: FindLinks | None = None
 
     def __post_init__(self) -> None:
-        """Refuse ways that are none, or lack what they need."""
+        """Refuse unknown ways, and alignment without an aligner."""
         for way in self.ways:
             if way not in WAYS:
                 raise unknown_name("answers", "way to find them again", way, WAYS)
@@ -195,8 +195,8 @@ def translate_examples(
     """Translate examples under the same ids.
 
     Pairs and lines keep their labels. A Translation becomes its first text and that one's translation. Tagged
-    and parsed sentences become words without tags. ``language`` is what is translated into, for questions
-    that say the language of their passage.
+    and parsed sentences become words without tags. ``language`` is the target, for questions
+    that state the language of their passage.
     """
     every = list(examples)
     questions = [one for one in every if isinstance(one, Question)]
@@ -215,9 +215,9 @@ def translate_examples(
 
 
 def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
-    """Translate examples as they come, for a model to read: what is right about them is left behind.
+    """Translate a stream of examples as a model's inputs, without their labels.
 
-    What an example says again after the one before it (a passage, to several questions) is translated once.
+    A text that the previous example has too (a passage of several questions) is translated once.
     """
     here, there = tee(examples)
     new = (text for _, texts in _with_new_texts(there) for text in texts)
@@ -230,7 +230,7 @@ def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> 
 
 
 def texts_of(example: Example) -> Sequence[str]:
-    """Return the texts an example is made of; words are one, as they are written in running text."""
+    """Return the texts of an example; words are joined to one as running text."""
     return _PARTS[type(example)].texts(example)
 
 
@@ -244,14 +244,14 @@ def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list
 
 
 class _Parts(NamedTuple):
-    """Which texts of an example are translated, and how it is put together again."""
+    """The texts of an example to translate, and how to rebuild it from translations."""
 
     texts: Callable[[Any], Sequence[str]]
     rebuild: Callable[[Any, Sequence[Translated]], Example]
 
 
 def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
-    """Return the words alone: which tag is whose does not outlive translation."""
+    """Return the words without tags, which do not survive translation."""
     words = translated[0].words
     words = tokenize(translated[0].text) if words is None else words
     return TaggedSentence(id=sentence.id, words=words, tags=())
@@ -285,7 +285,7 @@ _PARTS: Mapping[type, _Parts] = {
 
 
 class _Questions:
-    """Questions under way: passages and questions are translated, then answers looked for, way by way."""
+    """Translates passages and questions, then locates answers, way by way."""
 
     def __init__(
         self, questions: list[Question], translate: TranslateTexts, search: AnswerSearch, language: str
@@ -325,7 +325,7 @@ class _Questions:
         return found
 
     def _plain(self, questions: Iterable[Question]) -> None:
-        """Translate the passages as they are, once for all ways and all questions about them."""
+        """Translate the unmarked passages, each once."""
         self.passages |= self._texts(one.passage for one in questions if one.passage not in self.passages)
 
     def _keep(self, question: Question, passage: str, found: Iterable[Answer | None]) -> None:
@@ -343,7 +343,7 @@ class _Questions:
                 )
 
     def _by_marks(self, questions: list[Question]) -> None:
-        """Try one kind of marks after the other; the translation of the marked passage is the passage."""
+        """Locate answers by each kind of marks in turn; the passage is the unmarked translation."""
         for mark in self.search.marks:
             missing = [one for one in questions if one.id not in self.answers]
             ways = {one.id: marked(one.passage, one.answers[0], mark) for one in missing if one.answers}

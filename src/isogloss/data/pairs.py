@@ -37,27 +37,27 @@ from isogloss.data.files import File, Folder, is_unicode, unique_keys
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """The names that the columns of a corpus may have in the first row of its files."""
+    """Column names that a corpus uses in the header of its files."""
 
     first: tuple[str, ...] = ("sentence1", "premise")
     second: tuple[str, ...] = ("sentence2", "hypo", "hypothesis")
     label: tuple[str, ...] = ("gold_label", "label")
     id: tuple[str, ...] = ("id",)
     part: str = "language"
-    """A column of which one value is read; files without it are read whole."""
+    """Column to filter by; files without it are read whole."""
     left_out: tuple[str, ...] = ()
-    """What stands for a label that the annotators did not agree on: such rows are left out, and counted."""
+    """Labels of rows without agreement among annotators, which are skipped and counted."""
 
 
 HEADER = Header()
 
 NONE = ("-", "", None)
-"""What stands for no label."""
+"""Spellings of a missing label."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairCorpus:
-    """A corpus of two texts and a label for each two of them."""
+    """A corpus of labelled text pairs."""
 
     name: str
     tasks: tuple[str, ...]
@@ -65,27 +65,27 @@ class PairCorpus:
     url: str
     licence: str
     labels: Mapping[str, str]
-    """Each spelling of a label, and the label."""
+    """Labels by spelling."""
     layouts: Layouts
     translations: Layouts = field(default_factory=dict)
     all_languages: Layouts = field(default_factory=dict)
-    """Files with a column for the language, which come first where they have it."""
+    """Files of all languages, with a language column; preferred where they have the language."""
     header: Header = HEADER
     parts: Mapping[Split, str] = field(default_factory=dict)
-    """What a file of all splits calls them, in the column that is else the language."""
+    """Names of the splits in a file of all of them, in the column ``header.part``."""
     unlabelled: tuple[Split, ...] = ()
-    """Splits that some publish without labels: such a file can be predicted, not scored."""
+    """Splits that may lack labels: such a file can be predicted, not scored."""
     after_colon: str = ""
     collection: str = ""
-    """The part of the corpus that is read, where it has several."""
+    """Part of the corpus to read, where it has several."""
 
     def path(self, language: str, split: Split) -> str:
-        """Return the place of a file of one language, or of a translation."""
+        """Return the path of a file of one language, or of a translation."""
         translated = paths(self.translations, language, split) if is_translation(language) else []
         return (*translated, f"{self.name}/{split}-{language}.tsv")[0]
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the one file of a split: that of all languages if it has this one, else the language's own."""
+        """Find the file of a split: the one of all languages if it has this one, else the language's own."""
         if self.translations and is_translation(language):
             return locate(folder, self.name, self.translations, language, split)
         together = folder.find(self.all_languages.get(split, ()))
@@ -140,7 +140,7 @@ class PairCorpus:
         return sum(self._is_left_out(row, language) for row in self._rows(file, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Yield the lines of a table; of corpora of many languages those of XTREME's layout."""
+        """Yield the lines of a table; XTREME's layout for multilingual corpora."""
         spelled: dict[str, str] = {}
         for spelling, label in self.labels.items():
             spelled.setdefault(label, spelling)
@@ -157,7 +157,7 @@ class PairCorpus:
         }
 
     def _is_english(self) -> bool:
-        """Return whether the official files are English alone, so that others are one's own."""
+        """Return whether the official files are English only."""
         return self.layouts["test"][0].endswith(ENGLISH)
 
     def _rows(self, file: File, language: str, split: Split) -> Iterator["_Row"]:
@@ -170,13 +170,13 @@ class PairCorpus:
         return row.label in self.header.left_out
 
     def _repeats(self, language: str) -> bool:
-        """Return whether the files may repeat the texts in the language they were written in."""
+        """Return whether rows may also have the texts in their original language."""
         return bool(self.translations) and is_translation(language)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row as it stands: its line number, its id, its texts and what stands for its label."""
+    """A row: line number, id, texts and raw label."""
 
     number: int
     id: str
@@ -188,7 +188,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Where a row of tab-separated cells has what."""
+    """Positions of the cells in a row."""
 
     width: int
     first: int = 0
@@ -199,13 +199,13 @@ class _Columns:
 
 
 _NAMELESS = {3: _Columns(width=3, label=2), 2: _Columns(width=2)}
-"""Without a header the width of the first row says what there is; XTREME takes the labels out of tests."""
+"""Columns by width for files without a header; XTREME removes the labels of tests."""
 
 _TRANSLATED = _NAMELESS | {5: _Columns(5, first=2, second=3, label=4), 4: _Columns(4, first=2, second=3)}
 
 
 def languages_in(file: File) -> Iterator[str]:
-    """Yield each language of a file as it first comes; none where the file has no column for it."""
+    """Yield the languages of a file in order of appearance; none without a language column."""
     found: set[str] = set()
     place: int | None = None
     for number, line in file.lines():
@@ -230,7 +230,7 @@ def _nameless(pairs: Iterable[SentencePair], corpus: str) -> Iterator[str]:
 def _table(
     pairs: Iterable[SentencePair], corpus: str, header: Header, spelled: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a header and the rows, ids among them where the corpus has a column for them."""
+    """Yield a header and rows, with ids where the corpus has an id column."""
     ids = header.id[:1]
     yield "\t".join([*ids, header.first[0], header.second[0], header.label[0]])
     for pair in pairs:
@@ -273,7 +273,7 @@ def _rows(file: File, part: str, header: Header, *, translated: bool = False) ->
 
 
 def _is_header(row: list[str], header: Header) -> bool:
-    """Return whether a first row names columns."""
+    """Return whether a row is a header."""
     return any(name in row for name in header.first)
 
 

@@ -57,8 +57,8 @@ def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebank
     plain = corpus.partition(":")[0]
     known = BUILT_IN if True in built_in else PARALLEL.get(plain, ())
     if plain == "ud" and False in built_in:
-        other = [language for language in languages if not _is_pud(treebanks.get(language, ""))]
-        known = () if other else ("test",)
+        named = (treebanks.get(language, "").rpartition("/")[2].rpartition("-")[2] for language in languages)
+        known = ("test",) if all(name.lower() == PUD for name in named) else ()
     if split not in known:
         there = "; ".join(f"{name} ({', '.join(splits)})" for name, splits in sorted(PARALLEL.items()))
         raise ConfigError(
@@ -132,10 +132,6 @@ def mixed_questions(
         replace(one, question=other.question) if part == "question" else replace(other, question=one.question)
         for one, other in matched(target, source, names=names, partial=partial)
     ]
-
-
-def _is_pud(treebank: str) -> bool:
-    return treebank.rpartition("/")[2].rpartition("-")[2].lower() == PUD
 
 
 def _by_id(examples: Iterable[One], name: str) -> dict[str, One]:

@@ -56,7 +56,7 @@ LEAST_MARGIN = 1.04
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of some languages, in the order asked for, and the words of its links column."""
+    """The cells of the requested languages, in that order, and of the links column."""
 
     number: int
     id: str
@@ -65,7 +65,7 @@ class Row:
 
 
 def find_texts(folder: Folder, stem: str, first: str, second: str) -> list[File]:
-    """Find the files of the parallel texts of two languages, in any order of these, in one of the forms.
+    """Find the files of the parallel texts of two languages, in either order, in one of the forms.
 
     Files of one text come together: both sides, then alignments where there are any.
     """
@@ -125,7 +125,7 @@ def _read_text(text: list[File], first: str, second: str, least: float) -> Itera
 
 
 def _is_turned(name: str, first: str, second: str) -> bool:
-    """Return whether a file's name has the languages in the other order, last."""
+    """Return whether the last pair of languages in a file's name is in the other order."""
 
     def place(one: str, two: str) -> int:
         codes = (f".{one}-{two}.", f".{_three(one)}-{_three(two)}.", f".{one}{two}.src-tgt")
@@ -151,7 +151,7 @@ def languages_in(file: File) -> list[str]:
 
 
 def read_rows(file: File, languages: Sequence[str]) -> Iterator[Row]:
-    """Read the rows that have a text in each of the languages; the others say that they have none."""
+    """Read the rows that have a text in each of the languages."""
     lines = file.lines()
     header = next(lines, (1, ""))[1].split("\t")
     positions = [_position(file, header, language) for language in languages]
@@ -202,7 +202,10 @@ def _find_lines(folder: Folder, stem: str, first: str, second: str) -> list[File
     """Find first, second and (if there) alignment file of each parallel text, in this order of languages."""
     for one, two in dict.fromkeys([(first, second), (_three(first), _three(second))]):
         base = f"{stem}.{one}-{two}"
-        firsts, seconds, links = (_by_stem(folder, base, end) for end in (one, two, "align"))
+        firsts, seconds, links = (
+            {file.plain_name.removesuffix(f".{end}"): file for file in folder.find([f"{base}.{end}"])}
+            for end in (one, two, "align")
+        )
         for alone in firsts.keys() ^ seconds.keys():
             there, absent = (one, two) if alone in firsts else (two, one)
             raise DataError(
@@ -256,7 +259,7 @@ def read_gold(files: list[File]) -> Iterator[Translation]:
 
 
 def _unequal(files: list[File], number: int) -> DataError:
-    """Build the error for files that do not end together; each is read to its end to say how long it is."""
+    """Build the error for files of different lengths, which are read to their ends to be counted."""
     counts = [sum(1 for _ in file.lines()) for file in files]
     ends = next(file for file, count in zip(files, counts, strict=True) if count < number)
     there = ", ".join(f"{file.name} has {count}" for file, count in zip(files, counts, strict=True))
@@ -266,10 +269,6 @@ def _unequal(files: list[File], number: int) -> DataError:
         f"the partner of line {number} of {files[0].name}, and as many lines in each file",
         "Fetch or make these files again, together",
     )
-
-
-def _by_stem(folder: Folder, base: str, end: str) -> dict[str, File]:
-    return {file.plain_name.removesuffix(f".{end}"): file for file in folder.find([f"{base}.{end}"])}
 
 
 def _three(code: str) -> str:

@@ -32,7 +32,7 @@ from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, Folder, is_unicode, short, unique_keys
 
 NEAR = 3
-"""An answer that stands in several places is at the only one so few characters from its offset."""
+"""Characters; an ambiguous answer is at its only occurrence this near to the offset."""
 
 SHOWN = 3
 """Repairs that a message shows in full."""
@@ -42,8 +42,7 @@ _SPACE = r"\s+"
 Kind = TypeVar("Kind", str, int, list[Any], dict[str, Any])
 
 Answers = Literal["needed", "translated", "ignored"]
-"""What is asked of a file's answers: each stands in its passage; those that got lost in translation are left
-out; nobody looks at them."""
+"""Handling of answers: all must be located; those lost in translation are dropped; all are ignored."""
 
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
@@ -59,9 +58,9 @@ class QuestionCorpus:
     layouts: Layouts
     translations: Layouts
     written: str
-    """The place of a file that ``write`` makes."""
+    """Path of a file that ``write`` makes."""
     version: str | float = ""
-    """What such a file says of itself."""
+    """Version in such a file."""
     all_languages: str = ""
     """A file whose questions' ids begin with the English name of their language."""
     own_rules: tuple[str, ...] = ()
@@ -72,7 +71,7 @@ class QuestionCorpus:
     tasks: tuple[str, ...] = ("qa",)
 
     def path(self, language: str, split: Split) -> str:
-        """Return the place of a file of one language, or of a translation."""
+        """Return the path of a file of one language, or of a translation."""
         translated = paths(self.translations, language, split) if self._is_translated(language) else []
         written = self._filled(self.written).replace("{split}", split)
         return (*translated, *paths({split: (written,)}, language, split))[0]
@@ -86,7 +85,7 @@ class QuestionCorpus:
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[Question]:
-        """Read the questions; an answer that is not at its offset is put right only beyond doubt."""
+        """Read the questions, relocating answers that are not at their offset."""
         file = self.files(source, language, split)[0]
         written_in = language.rpartition("-")[2]
         questions = read_questions(
@@ -123,10 +122,10 @@ class QuestionCorpus:
 
 
 def read_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
-    """Read all questions; DataError unless every answer stands in its passage, beyond doubt.
+    """Read all questions; DataError for an answer that cannot be located in its passage.
 
     ``language`` is that of the passages where answers are compared by its own rules. In a translation,
-    answers that stand nowhere got lost; a question that lost them all is left out.
+    answers that cannot be located are dropped, and questions without any left are skipped.
     """
     for question in _questions(file, language, answers):
         if question.answers or answers == "ignored":
@@ -135,7 +134,7 @@ def read_questions(file: File, *, language: str = "", answers: Answers = "needed
 
 def repairs_message(examples: Iterable[Example], where: str) -> str:
     """Return a message on the answers that were relocated while reading; empty for none."""
-    repaired = list(_repaired(examples))
+    repaired = [one for one in examples if isinstance(one, Question) and one.repaired]
     if not repaired:
         return ""
     shown = "; ".join(f"question {one.id}: {one.repaired}" for one in repaired[:SHOWN])
@@ -163,7 +162,7 @@ def _questions(file: File, language: str, answers: Answers) -> Iterator[Question
 
 
 def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
-    """Yield the lines of a file: articles as they stood, a paragraph for each run of one passage."""
+    """Yield the lines of a file: the original articles, one paragraph for each run of a passage."""
     yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
     comma = ""
     seen: set[str] = set()
@@ -235,7 +234,7 @@ def _paragraph(file: File, paragraph: object, where: str, answers: Answers) -> I
 
 
 def _answers(file: File, qa: dict[str, Any], where: str, answers: Answers) -> list[Any]:
-    """Return a question's answers; a question that has none is refused where all need one."""
+    """Return a question's answers; DataError for none where answers are needed."""
     given = _take(file, qa, "answers", list, where)
     if not given and answers == "needed":
         kind = (
@@ -285,7 +284,7 @@ def _is(file: File, thing: object, kind: type[Kind], where: str) -> Kind:
 
 
 def _shown(thing: object) -> str:
-    """Show a value, but nothing that could be nested without end."""
+    """Return a value as JSON, lists and objects by kind alone."""
     if isinstance(thing, list | dict) and thing:
         return "a list" if isinstance(thing, list) else "an object"
     return json.dumps(thing)[:40]
@@ -298,14 +297,14 @@ def _broken(
 
 
 def _places(passage: str, answer: str) -> list[tuple[int, str]]:
-    """Return where an answer stands, and how: any white space may be between its words."""
+    """Return offset and text of each occurrence of an answer, with any white space between words."""
     words = [re.escape(word) for word in answer.split()]
     found = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
     return [(match.start(), match[1]) for match in found]
 
 
 def _surely_meant(passage: str, start: int, found: list[tuple[int, str]]) -> tuple[int, str] | None:
-    """Return the one place, of those found, that an offset can mean; None where that is not clear."""
+    """Return the only occurrence that fits an offset; None where it is ambiguous."""
     for likely in (
         found,
         [one for one in found if start in _other_counts(passage[: one[0]])],
@@ -317,9 +316,5 @@ def _surely_meant(passage: str, start: int, found: list[tuple[int, str]]) -> tup
 
 
 def _other_counts(before: str) -> tuple[int, int]:
-    """Count what is before a place in bytes of UTF-8 and in units of UTF-16."""
+    """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
     return len(before.encode()), len(before.encode("utf-16-le")) // 2
-
-
-def _repaired(examples: Iterable[Example]) -> Iterator[Question]:
-    return (one for one in examples if isinstance(one, Question) and one.repaired)

@@ -39,7 +39,7 @@ class TaggedCorpus:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:
-        """Return the place in XTREME's layout."""
+        """Return the path in XTREME's layout."""
         return paths(self.layouts, language, split)[0]
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
@@ -62,7 +62,7 @@ class TaggedCorpus:
 
 
 def _sentences(file: File, allowed: Collection[str], prefix: str) -> Iterator[TaggedSentence]:
-    """Read the sentences, numbered from 1; every word must begin with the prefix, which is taken off."""
+    """Read the sentences, numbered from 1; every word must begin with the prefix, which is removed."""
     number = 0
     words: list[str] = []
     tags: list[str] = []

@@ -46,7 +46,7 @@ class RawText:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:
-        """Return the place of a language's text."""
+        """Return the path of a language's text."""
         return (
             f"rawtext/{language}/train.txt" if split == "train" else f"rawtext/{language}/{split}/{split}.txt"
         )
@@ -95,7 +95,7 @@ class Bible:
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:  # noqa: ARG002
-        """Return the place of a table with one language; the verses know their splits."""
+        """Return the path of a table with one language; the split of a verse follows from its reference."""
         return f"bible/{language}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:  # noqa: ARG002

@@ -18,36 +18,36 @@ from typing import Any
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _UNSPACED = re.compile(rf"[{_HAN}]|[\u3041-\u309f]+|[\u30a0-\u30ff]+")
-"""A Chinese character; hiragana or katakana as far as they go."""
+"""A Chinese character, or a run of hiragana or katakana."""
 
 _DICTIONARY = re.compile(
     rf"[{_HAN}\u3005-\u3007\u3041-\u309f\u30a0-\u30ff]+|[\u0e00-\u0eff]+|[\u1000-\u109f]+|[\u1780-\u17ff]+"
 )
-"""Text whose words ICU's dictionaries find: Chinese and Japanese, Thai and Lao, Burmese, Khmer."""
+"""Runs that ICU's dictionaries split: Chinese and Japanese, Thai and Lao, Burmese, Khmer."""
 
 _BY_DICTIONARY = frozenset({"cmn", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"})
-"""Languages written so."""
+"""Languages in these scripts."""
 
 _UNSPACED_OR_ITS_MARK = re.compile(rf"[{_HAN}\u3000-\u30ff\uff01-\uff65]")
 _ELIDED = re.compile(r"(?:[cdjlmnst]|\w*qu|un|\w{0,2}[aeu]ll)['’]", re.IGNORECASE)
 """French, Italian and Catalan words that lost their last vowel: l', qu', dell'."""
 
 _QUOTES = {'"': '"', "„": "“", "‚": "‘"}
-"""Quotation marks, and what ends the quotation, where its character alone does not tell."""
+"""Opening quotation marks whose closing mark is ambiguous, and that mark."""
 
 _CLOSING = frozenset(",.;:!?…%،؛؟۔।")
 _ENGLISH_ENDING = re.compile(r"n['’]t|['’](?:s|m|d|re|ve|ll)", re.IGNORECASE)
-"""What English treebanks part from the word before it."""
+"""Endings that English treebanks split off."""
 
 _CLOSERS = "\"'”’»)\\]」』】）"
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'“‘«])(?:\w|[A-Z][a-z]|(?:\w\.)+\w|Mrs|Drs?|Sra?|etc|vgl|bzw|usw|approx|Prof|Gen|Rev|Capt|"
     r"Jan|Feb|Aug|Sept?|Oct|Nov|Dec|Inc|Ltd|Mme|Mlle)\.$"
 )
-"""What ends in a full stop and rarely ends a sentence: initials, titles, months."""
+"""Initials, titles and months, whose full stop rarely ends a sentence."""
 
 _LONGEST = 12
-"""Characters before an end, itself included, in which an abbreviation is looked for."""
+"""Longest abbreviation, in characters with its full stop."""
 
 _WITH_SPACE = re.compile(rf"[.!?…؟۔।॥።][.!?…]*[{_CLOSERS}]*(?=\s)")
 _NOT_SPACE = re.compile(r"\S")
@@ -55,12 +55,12 @@ _WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    """Return the words of running text: split at spaces, punctuation before and after a word apart."""
+    """Return the words of running text, split at spaces, with punctuation as words of its own."""
     return tuple(word for chunk in _spaced(text).split() for word in _parted(chunk))
 
 
 def word_breaking(languages: Iterable[str]) -> str:
-    """Return which dictionaries find the words of texts in these languages; empty for none."""
+    """Return the name and version of the dictionaries used for these languages; empty for none."""
     needed = {language.partition("_")[0] for language in languages} & _BY_DICTIONARY
     if not needed or word_breaker() is None:
         return ""
@@ -70,7 +70,7 @@ def word_breaking(languages: Iterable[str]) -> str:
 
 
 def _spaced(text: str) -> str:
-    """Put spaces between words where the script has none."""
+    """Insert spaces between words where the script has none."""
     if text.isascii():
         return text
     breaker = word_breaker()
@@ -90,7 +90,7 @@ def word_breaker() -> Any:
 
 
 def word_offsets(text: str) -> list[tuple[int, int]]:
-    """Return the characters, from start to before end, at which each of the text's words stands."""
+    """Return the character offsets (start, end) of each word of a text."""
     found, end = [], 0
     for word in tokenize(text):
         start = text.index(word, end)
@@ -100,7 +100,7 @@ def word_offsets(text: str) -> list[tuple[int, int]]:
 
 
 def detokenize(words: Sequence[str]) -> str:
-    """Write words as running text: punctuation stands with its word, quotation marks with what they hold."""
+    """Join words to running text, attaching punctuation and quotation marks."""
     text, glued, quote_end = "", True, ""
     for word in words:
         ends = word == quote_end
@@ -113,7 +113,7 @@ def detokenize(words: Sequence[str]) -> str:
 
 
 def sentences_in(text: str) -> list[str]:
-    """Split text into sentences, without the white space between them; text that has no end is one."""
+    """Split text into sentences, stripped of white space; text without an end is one sentence."""
     ends = {match.end() for match in _WITH_SPACE.finditer(text) if _is_end(text, match)}
     ends |= {match.end() for match in _WITHOUT.finditer(text)}
     places = [0, *sorted(ends), len(text)]
@@ -152,7 +152,7 @@ def _closes(char: str) -> bool:
 
 
 def _is_abbreviation(text: str, start: int, end: int) -> bool:
-    """Whether this part of a text ends in a full stop of an initial, a title or a month."""
+    """Return whether text[start:end] ends in an abbreviation."""
     return _ABBREVIATION.search(text[max(start, end - _LONGEST) : end]) is not None
 
 

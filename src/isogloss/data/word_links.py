@@ -43,7 +43,7 @@ class Aligned:
 
 
 def pair_words(pair: Translation) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words of both texts, which links count from 0: the given ones, else the tokenizer's."""
+    """Return the words of both texts: the given ones, else the tokenizer's."""
     return pair.words or (tokenize(pair.first), tokenize(pair.second))
 
 
@@ -103,7 +103,7 @@ def format_links(pair: Translation, corpus: str) -> str:
 
 
 def write_pharaoh(alignments: Iterable[Aligned], *, scores: bool = False) -> Iterator[str]:
-    """Yield a line for each pair; ``scores`` are written where there are any, with six digits."""
+    """Yield a line for each pair, with scores (six digits) where there are any and ``scores`` is set."""
     for aligned in alignments:
         links = [f"{i}-{j}" for i, j in aligned.links]
         if scores and aligned.scores:
@@ -173,7 +173,7 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 def symmetrized(
     forward: Collection[Link], backward: Collection[Link], how: Symmetrization
 ) -> tuple[Link, ...]:
-    """Return the links, sorted, that two directions come to."""
+    """Return the symmetrized links of two directions, sorted."""
     return tuple(sorted(_WAYS[how](set(forward), set(backward))))
 
 
