@@ -8,7 +8,7 @@ for sentence in examples("ud", "qad", "dev"):
 
 from isogloss.data.languages.family import LANGUAGES, VERSION, Language, card, find_language
 from isogloss.data.languages.generating import SIZES, examples, split_size, translations
-from isogloss.data.languages.translating import Translator, count_lost, translated, words_of
+from isogloss.data.languages.translating import Translator, translated, words_of
 
 __all__ = [
     "LANGUAGES",
@@ -17,7 +17,6 @@ __all__ = [
     "Language",
     "Translator",
     "card",
-    "count_lost",
     "examples",
     "find_language",
     "split_size",

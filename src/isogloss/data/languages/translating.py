@@ -250,12 +250,6 @@ def translated(
     return iter(found)
 
 
-def count_lost(languages: str, split: str, *, noise: float = 0.0, seed: int = 0) -> int:
-    """Count the questions whose answer is lost in translation."""
-    there = sum(1 for _ in examples("squad", languages.partition("-")[0], split))
-    return there - sum(1 for _ in translated("squad", languages, split, noise=noise, seed=seed))
-
-
 def _pairs(pairs: Iterable[Example], translator: Translator) -> Iterator[SentencePair]:
     for pair in pairs:
         if isinstance(pair, SentencePair):
