@@ -25,6 +25,14 @@ def test_dev_text_is_no_training_text(put):
     assert [line.text for line in RawText().read(folder, "en", "dev")] == ["dev"]
 
 
+@pytest.mark.parametrize("spelling", ["zh_Hant", "zh-Hant"])
+def test_a_script_is_found_in_both_spellings_and_listed_in_ours(put, spelling):
+    folder = put({f"rawtext/{spelling}/a.txt": "字\n"})
+    assert [line.text for line in RawText().read(folder, "zh_Hant", "train")] == ["字"]
+    with pytest.raises(DataError, match="rawtext has train for: zh_Hant"):
+        RawText().read(folder, "zh", "train")
+
+
 def test_missing_dev_text_says_what_there_is(fixtures):
     with pytest.raises(DataError, match=r"For 'sw' it has: train\."):
         RawText().read(fixtures, "sw", "dev")

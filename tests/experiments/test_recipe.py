@@ -26,6 +26,11 @@ def test_every_packaged_recipe_is_read(name):
     assert read_recipe(packaged_recipes()[name], where=name).title
 
 
+def test_languages_are_read_as_bcp_47_writes_them():
+    grid = read(grid__source="eng_Latn", grid__targets=["zh-Hant", "ar+sr-Latn"]).grid
+    assert (grid.source, grid.targets) == ("en", ("zh_Hant", "ar+sr_Latn"))
+
+
 def test_the_defaults_are_three_seeds_and_the_shipped_encoder():
     recipe = read(TINY.replace("seeds = [0, 1]\n", "").replace('encoder = "shipped"\n', ""))
     assert (recipe.grid.seeds, recipe.encoder) == ((0, 1, 2), "shipped")
