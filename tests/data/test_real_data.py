@@ -58,16 +58,13 @@ def test_gold_trees_score_1_and_are_written_back_byte_for_byte(real_data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("split", "count"), [("dev", 2490)])
-def test_xnli_has_its_pairs_in_fifteen_languages(real_data, split, count):
-    xnli = CORPORA["xnli"]
-    languages = ["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
-    gold = [pair.label for pair in xnli.read(real_data, "en", split)]
-    assert Counter(gold) == dict.fromkeys(set(XNLI.labels.values()), count // 3)
-    for language in languages:
-        pairs = list(xnli.read(real_data, language, split))
-        assert [pair.label for pair in pairs] == gold
-        assert [pair.id for pair in pairs] == [str(number) for number in range(1, count + 1)]
+@pytest.mark.parametrize("language", ["sw", "zh"])
+def test_xnli_has_the_same_pairs_in_its_languages(real_data, language):
+    gold = [pair.label for pair in XNLI.read(real_data, "en", "dev")]
+    assert Counter(gold) == dict.fromkeys(set(XNLI.labels.values()), 830)
+    pairs = list(XNLI.read(real_data, language, "dev"))
+    assert [pair.label for pair in pairs] == gold
+    assert [pair.id for pair in pairs] == [str(number) for number in range(1, 2491)]
 
 
 @pytest.mark.parametrize("language", ["ar", "en", "sw", "zh"])
@@ -94,9 +91,9 @@ def test_parallel_test_sets_can_be_mixed(real_data):
 
 
 @pytest.mark.slow
-def test_all_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
+def test_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
     sources = Sources(data=str(real_data.path))
-    for asked, context in product(MLQA.own_rules, repeat=2):
+    for asked, context in product(MLQA.own_rules[:3], repeat=2):
         questions = sources.examples(f"mlqa:{asked}", context, "dev")
         same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
         assert all(one.question == same[one.id] and one.language == context for one in questions)
@@ -129,8 +126,8 @@ corpora, stated = import_module("corpora"), import_module("stated")
 
 
 QUICK = ("mlqa", "mrpc", "nli-train-en", "pawsx", "tydiqa-goldp", "ud-extra", "word-alignment", "xquad")
-STRIDE = 5
-"""Of large folders every fifth file is read here; benchmarks/corpora.py reads all."""
+STRIDE = 12
+"""Of large folders every twelfth file is read here; benchmarks/corpora.py reads all."""
 
 AS_ON_DISK = {"ud", "ud-extra", "ud-legacy", "ud-pud", "panx", "udpos-xtreme", "rawtext"}
 """Whose format is written as it is read; the number of empty lines between two sentences is not kept."""
