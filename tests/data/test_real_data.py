@@ -29,7 +29,9 @@ pytestmark = pytest.mark.data
 @pytest.mark.parametrize("place", ["ud-extra", "ud-pud"])
 def test_treebanks_of_version_2_are_trees_of_its_relations(real_data, place):
     relations = set(PARSING.labels)
-    for file in real_data.find([f"{place}/*/*.conllu"]):
+    files = real_data.find([f"{place}/*/*.conllu"])
+    assert files
+    for file in files:
         for one in read_conllu(file):
             assert is_tree(one.heads), (file.name, one.id)
             names = [universal(relation) for relation in one.relations]
