@@ -22,9 +22,9 @@ def pretended(monkeypatch):
         for release in wanted:
             known = {"size": release.size or 7, "sha256": release.sha256 or sha256(b"").hexdigest()}
             fetched = Fetched(
-                url=release.url, published=bool(release.sha256), files={release.place: "0"}, **known
+                url=release.url, published=bool(release.sha256), files={release.target: "0"}, **known
             )
-            yield Result(release=release, fetched=fetched, was_there=release.place.endswith("zip"))
+            yield Result(release=release, fetched=fetched, was_there=release.target.endswith("zip"))
 
     monkeypatch.setattr(verb, "fetch", fetch)
     return asked

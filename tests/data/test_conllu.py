@@ -52,7 +52,9 @@ def test_fields_are_those_of_the_words_alone(fixtures):
 
 
 def test_file_is_written_back_byte_for_byte(fixtures):
-    for file in fixtures.find(["ud*/*/*.conllu"]):
+    files = fixtures.find(["ud*/*/*.conllu"])
+    assert len(files) == 4
+    for file in files:
         written = "".join(line + "\n" for line in write_conllu(read_conllu(file), "ud"))
         assert written == "".join(file.read())
 

@@ -313,20 +313,20 @@ def test_a_table_has_files_or_says_what_to_do(name):
         assert not text or text.endswith(".")
 
 
-@pytest.mark.parametrize("file", EVERY, ids=lambda file: file.place)
+@pytest.mark.parametrize("file", EVERY, ids=lambda file: file.target)
 def test_an_entry_is_well_formed(file):
     assert urlsplit(file.url).scheme == "https"
     assert re.fullmatch("[0-9a-f]{64}|", file.sha256)
     assert file.size is None or file.size > 0
     assert bool(file.to) != bool(file.take)
-    assert all(check_language(language, file.place) for language in file.languages)
-    assert not file.place.startswith("/")
-    assert ".." not in file.place
+    assert all(check_language(language, file.target) for language in file.languages)
+    assert not file.target.startswith("/")
+    assert ".." not in file.target
     assert file.sha256 or "UniversalDependencies" in file.url
 
 
 def test_no_two_files_have_one_place_or_one_address():
-    assert len({file.place for file in EVERY}) == len({file.url for file in EVERY}) == len(EVERY)
+    assert len({file.target for file in EVERY}) == len({file.url for file in EVERY}) == len(EVERY)
 
 
 def test_holes_of_a_place_are_holes_of_its_member():

@@ -30,7 +30,9 @@ pytestmark = pytest.mark.data
 @pytest.mark.parametrize("place", ["ud-extra", "ud-pud"])
 def test_treebanks_of_version_2_are_trees_of_its_relations(real_data, place):
     relations = set(PARSING.labels)
-    for file in real_data.find([f"{place}/*/*.conllu"]):
+    files = real_data.find([f"{place}/*/*.conllu"])
+    assert files
+    for file in files:
         for one in read_conllu(file):
             assert is_tree(one.heads), (file.name, one.id)
             names = [universal(relation) for relation in one.relations]
@@ -59,16 +61,13 @@ def test_gold_trees_score_1_and_are_written_back_byte_for_byte(real_data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("split", "count"), [("dev", 2490)])
-def test_xnli_has_its_pairs_in_fifteen_languages(real_data, split, count):
-    xnli = CORPORA["xnli"]
-    languages = ["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
-    gold = [pair.label for pair in xnli.read(real_data, "en", split)]
-    assert Counter(gold) == dict.fromkeys(set(XNLI.labels.values()), count // 3)
-    for language in languages:
-        pairs = list(xnli.read(real_data, language, split))
-        assert [pair.label for pair in pairs] == gold
-        assert [pair.id for pair in pairs] == [str(number) for number in range(1, count + 1)]
+@pytest.mark.parametrize("language", ["sw", "zh"])
+def test_xnli_has_the_same_pairs_in_its_languages(real_data, language):
+    gold = [pair.label for pair in XNLI.read(real_data, "en", "dev")]
+    assert Counter(gold) == dict.fromkeys(set(XNLI.labels.values()), 830)
+    pairs = list(XNLI.read(real_data, language, "dev"))
+    assert [pair.label for pair in pairs] == gold
+    assert [pair.id for pair in pairs] == [str(number) for number in range(1, 2491)]
 
 
 @pytest.mark.parametrize("language", ["ar", "en", "sw", "zh"])
@@ -95,9 +94,9 @@ def test_parallel_test_sets_can_be_mixed(real_data):
 
 
 @pytest.mark.slow
-def test_all_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
+def test_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
     sources = Sources(data=str(real_data.path))
-    for asked, context in product(MLQA.own_rules, repeat=2):
+    for asked, context in product(MLQA.own_rules[:3], repeat=2):
         questions = sources.examples(f"mlqa:{asked}", context, "dev")
         same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
         assert all(one.question == same[one.id] and one.language == context for one in questions)
@@ -130,8 +129,8 @@ corpora, stated = import_module("corpora"), import_module("stated")
 
 
 QUICK = ("mlqa", "mrpc", "nli-train-en", "pawsx", "tydiqa-goldp", "ud-extra", "word-alignment", "xquad")
-STRIDE = 5
-"""Of large folders every fifth file is read here; benchmarks/corpora.py reads all."""
+STRIDE = 12
+"""Of large folders every twelfth file from the last is read here; benchmarks/corpora.py reads all."""
 
 AS_ON_DISK = {"ud", "ud-extra", "ud-legacy", "ud-pud", "panx", "udpos-xtreme", "rawtext"}
 """Whose format is written as it is read; the number of empty lines between two sentences is not kept."""
@@ -153,7 +152,7 @@ def test_counts_are_those_stated_and_what_is_written_is_what_was_read(real_data,
     if place not in stated.places(real_data):
         pytest.skip(f"no {place}/SOURCE.md in the folder")
     checks = [check for check in stated.checks(real_data, place) if check.is_there(real_data)]
-    looked = [corpora.look(real_data, check) for check in checks[:: 1 if place in QUICK else STRIDE]]
+    looked = [corpora.look(real_data, check) for check in checks[:: -1 if place in QUICK else -STRIDE]]
     assert looked
     for found in looked:
         where = (place, found.check.of, found.check.language, found.check.split)

@@ -35,7 +35,7 @@ def take(tmp_path: Path):
         (tmp_path / name).write_bytes(body)
         release = Release(corpus="c", part="p", url=f"https://x/{name}", take=tuple(patterns.items()))
         asked = dict(enumerate(patterns))
-        return unpack(tmp_path / name, lambda one: release.places(one, languages), tmp_path, asked=asked)
+        return unpack(tmp_path / name, lambda one: release.targets(one, languages), tmp_path, asked=asked)
 
     return take
 
@@ -181,7 +181,7 @@ def test_a_zip_whose_directory_is_damaged_is_an_error(refused, place, value):
 
 
 @given(data=some.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_change_to_an_archive_is_an_error_or_harmless(take, tmp_path, data):
     kind = data.draw(some.sampled_from(sorted(MAKERS)))
     body = bytearray(MAKERS[kind]([("a/sw/dev.tsv", TEXT[:400]), ("a/de/dev.tsv", b"text")]))

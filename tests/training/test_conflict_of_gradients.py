@@ -14,8 +14,8 @@ from isogloss.core.identity import identity
 from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.encoders import family_of, load_masked_lm
 from isogloss.encoders.language_modules import add_modules
-from isogloss.experiments.runs import described
 from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import described
 from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import Bilingual, TranslateTrain

@@ -189,7 +189,7 @@ def _there(release: Release, folder: Path, languages: Sequence[str]) -> str:
 
 
 def _row(release: Release) -> tuple[str, ...]:
-    places = [release.to] if release.to else [place for _, place in release.take]
+    targets = [release.to] if release.to else [target for _, target in release.take]
     many = len(release.languages) > MANY
     return (
         release.corpus,
@@ -198,7 +198,7 @@ def _row(release: Release) -> tuple[str, ...]:
         _sum([release]),
         "published" if release.sha256 else "none published",
         release.url,
-        " ".join(places),
+        " ".join(targets),
     )
 
 
@@ -218,7 +218,9 @@ def _done(result: Result) -> str:
         if fetched.published
         else f"no published checksum: the one of this download is recorded ({fetched.sha256[:12]}…)"
     )
-    return f"{release.place}: {how}, {sure}, {len(fetched.files)} file{'s' if len(fetched.files) > 1 else ''}"
+    return (
+        f"{release.target}: {how}, {sure}, {len(fetched.files)} file{'s' if len(fetched.files) > 1 else ''}"
+    )
 
 
 def _facts(result: Result, folder: Path) -> dict[str, object]:

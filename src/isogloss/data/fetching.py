@@ -60,20 +60,20 @@ class Release:
     """Which members of an archive go where, with holes such as ``{language}`` in both names."""
 
     @property
-    def place(self) -> str:
+    def target(self) -> str:
         """Path of the downloaded file below the data folder."""
         return self.to or f"{DOWNLOADS}/{PurePosixPath(urlsplit(self.url).path).name}"
 
-    def places(self, member: str, languages: Sequence[str] = ()) -> list[tuple[int, str]]:
+    def targets(self, member: str, languages: Sequence[str] = ()) -> list[tuple[int, str]]:
         """Give, for a member of the archive, the number of each pattern it matches and where it goes.
 
         With languages, members of others are left out.
         """
         found = []
-        for number, (pattern, place) in enumerate(self.take):
+        for number, (pattern, target) in enumerate(self.take):
             match = _pattern(pattern).fullmatch(member)
             if match and (not languages or match.groupdict().get("language", languages[0]) in languages):
-                found.append((number, _HOLE.sub(lambda hole, match=match: str(match[hole[1]]), place)))  # type: ignore[misc]
+                found.append((number, _HOLE.sub(lambda hole, match=match: str(match[hole[1]]), target)))  # type: ignore[misc]
         return found
 
 
@@ -225,11 +225,11 @@ def existing(release: Release, folder: Path, languages: Sequence[str] = ()) -> F
         return _found_here(release, folder / release.to, record)
     if record is None or (record.languages and not (languages and {*languages} <= {*record.languages})):
         return None
-    for place, digest in record.files.items():
-        if not (folder / place).is_file():
+    for target, digest in record.files.items():
+        if not (folder / target).is_file():
             return None
-        if checksum(folder / place) != digest:
-            raise unofficial_file(folder / place, digest)
+        if checksum(folder / target) != digest:
+            raise unofficial_file(folder / target, digest)
     return record
 
 
@@ -259,7 +259,7 @@ def fetch(
 def _fetch(
     release: Release, folder: Path, languages: Sequence[str], retry: RetryPolicy, on_progress: OnProgress
 ) -> Fetched:
-    path = folder / release.place
+    path = folder / release.target
     known = _record(release, folder)
     got = _found_here(release, path, known)
     if got is None:
@@ -284,8 +284,8 @@ def _found_here(release: Release, path: Path, known: Fetched | None) -> Fetched 
 
 def _unpacked(release: Release, got: Fetched, folder: Path, languages: tuple[str, ...]) -> Fetched:
     taken = unpack(
-        folder / release.place,
-        lambda member: release.places(member, languages),
+        folder / release.target,
+        lambda member: release.targets(member, languages),
         folder,
         asked={number: pattern for number, (pattern, _) in enumerate(release.take)},
     )
@@ -303,8 +303,8 @@ def _link(release: Release, known: Fetched | None) -> Link:
         url=release.url,
         size=release.size,
         sha256=release.sha256 or recorded,
-        known_from="the published checksum" if release.sha256 else _FIRST.format(release.place),
-        by_hand=f"If it can be had elsewhere, put it as {release.place} into the folder and fetch again.",
+        known_from="the published checksum" if release.sha256 else _FIRST.format(release.target),
+        by_hand=f"If it can be had elsewhere, put it as {release.target} into the folder and fetch again.",
     )
 
 
@@ -319,7 +319,7 @@ def _wider(known: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]:
 
 
 def _record_path(release: Release, folder: Path) -> Path:
-    return folder / RECORDS / f"{release.place}.json"
+    return folder / RECORDS / f"{release.target}.json"
 
 
 def _record(release: Release, folder: Path) -> Fetched | None:

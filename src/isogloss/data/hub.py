@@ -359,15 +359,15 @@ def questions_by_id(rows: Iterable[Row], language: str) -> Iterator[Question]:
 
 
 def parsed(rows: Iterable[Row], _language: str) -> Iterator[ParsedSentence]:
-    """Read trees; multi-word ranges and empty nodes, whose place the columns do not say, are left out."""
+    """Read trees; multi-word ranges and empty nodes, whose position the columns do not say, are left out."""
     for number, row in enumerate(rows, start=1):
-        words = [place for place, head in enumerate(row["head"]) if head not in NOT_A_WORD]
+        words = [index for index, head in enumerate(row["head"]) if head not in NOT_A_WORD]
         yield ParsedSentence(
             id=str(row.get("idx") or number),
-            words=tuple(_line(row["tokens"][place]) for place in words),
-            tags=tuple(row["upos"][place] for place in words),
-            heads=tuple(int(row["head"][place]) for place in words),
-            relations=tuple(row["deprel"][place] for place in words),
+            words=tuple(_line(row["tokens"][index]) for index in words),
+            tags=tuple(row["upos"][index] for index in words),
+            heads=tuple(int(row["head"][index]) for index in words),
+            relations=tuple(row["deprel"][index] for index in words),
         )
 
 

@@ -116,8 +116,8 @@ def sentences_in(text: str) -> list[str]:
     """Split text into sentences, stripped of white space; text without an end is one sentence."""
     ends = {match.end() for match in _WITH_SPACE.finditer(text) if _is_end(text, match)}
     ends |= {match.end() for match in _WITHOUT.finditer(text)}
-    places = [0, *sorted(ends), len(text)]
-    parts = [text[start:end].strip() for start, end in pairwise(places)]
+    indices = [0, *sorted(ends), len(text)]
+    parts = [text[start:end].strip() for start, end in pairwise(indices)]
     return [part for part in parts if part]
 
 

@@ -43,7 +43,7 @@ _BROKEN = (
 
 _DISTRUST = "This is not the official archive: delete it and fetch again."
 
-Places = Callable[[str], list[tuple[int, str]]]
+Targets = Callable[[str], list[tuple[int, str]]]
 """From a member's name to its target paths, each with the number of the pattern it matches."""
 
 
@@ -56,7 +56,7 @@ class _Member:
     opened: Callable[[], "_Counted"]
 
 
-def unpack(archive: Path, places: Places, folder: Path, *, asked: dict[int, str]) -> dict[str, str]:
+def unpack(archive: Path, targets: Targets, folder: Path, *, asked: dict[int, str]) -> dict[str, str]:
     """Write the requested members below the folder and return their checksums by path.
 
     ``asked`` are the patterns by number, each of which must find a member. DataError where the archive is
@@ -64,23 +64,23 @@ def unpack(archive: Path, places: Places, folder: Path, *, asked: dict[int, str]
     """
     written: dict[str, str] = {}
     try:
-        found = _take_all(archive, places, folder, written)
+        found = _take_all(archive, targets, folder, written)
         lacking = [pattern for number, pattern in asked.items() if number not in found]
         if lacking:
             raise DataError(
                 f"{archive}: it has no member {' and none '.join(lacking)}. Delete it and fetch again; if "
                 f"that does not help, the archive was changed: report it."
             )
-        for place, digest in written.items():
-            if (folder / place).exists() and checksum(folder / place) != digest:
-                raise unofficial_file(folder / place, digest)
-        for place in written:
-            with storing(folder / place):
-                _temporary(folder, place).replace(folder / place)
+        for target, digest in written.items():
+            if (folder / target).exists() and checksum(folder / target) != digest:
+                raise unofficial_file(folder / target, digest)
+        for target in written:
+            with storing(folder / target):
+                _temporary(folder, target).replace(folder / target)
     finally:
-        for place in written:
+        for target in written:
             with suppress(OSError):
-                _temporary(folder, place).unlink()
+                _temporary(folder, target).unlink()
     return written
 
 
@@ -92,18 +92,18 @@ def unofficial_file(path: Path, expected: str) -> DataError:
     )
 
 
-def _take_all(archive: Path, places: Places, folder: Path, written: dict[str, str]) -> set[int]:
+def _take_all(archive: Path, targets: Targets, folder: Path, written: dict[str, str]) -> set[int]:
     """Write the requested members under temporary names; return the numbers of the patterns they match."""
     found: set[int] = set()
     budget = _Budget(archive, EXPANSION * archive.stat().st_size + ROOM)
     try:
         with archive.open("rb") as file:
             for member in _members(file, archive.name, budget):
-                for number, place in places(member.name):
-                    _check(archive, member, place, taken=place in written)
+                for number, target in targets(member.name):
+                    _check(archive, member, target, taken=target in written)
                     found.add(number)
-                    written[place] = ""
-                    written[place] = _write(member, _temporary(folder, place))
+                    written[target] = ""
+                    written[target] = _write(member, _temporary(folder, target))
     except _BROKEN as error:
         raise DataError(f"{archive}: the archive is damaged ({error}). Delete it and fetch again.") from error
     return found
@@ -138,13 +138,13 @@ def _tar_members(file: Any, name: str, budget: "_Budget") -> Iterator[_Member]:
             yield _Member(info.name, kind, lambda info=info: _Counted(archive.extractfile(info), None))  # type: ignore[misc]
 
 
-def _check(archive: Path, member: _Member, place: str, *, taken: bool) -> None:
+def _check(archive: Path, member: _Member, target: str, *, taken: bool) -> None:
     where = f"{archive}: member {member.name!r}"
     if member.kind:
         raise DataError(f"{where} is {member.kind}; expected a plain file. {_DISTRUST}")
-    path = PurePosixPath(place)
-    if path.is_absolute() or ".." in path.parts or any(sign in place for sign in '\\:\0\n<>"|?*'):
-        raise DataError(f"{where} would go to {place!r}, out of the folder; refused. {_DISTRUST}")
+    path = PurePosixPath(target)
+    if path.is_absolute() or ".." in path.parts or any(sign in target for sign in '\\:\0\n<>"|?*'):
+        raise DataError(f"{where} would go to {target!r}, out of the folder; refused. {_DISTRUST}")
     if taken:
         raise DataError(f"{where} stands there a second time; expected once. {_DISTRUST}")
 
@@ -154,20 +154,20 @@ def _write(member: _Member, path: Path) -> str:
     source = member.opened()
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        target = path.open("wb")
-    with target:
+        output = path.open("wb")
+    with output:
         while block := source.read(BLOCK):
             digest.update(block)
             with storing(path):
-                target.write(block)
+                output.write(block)
         with storing(path):
-            target.flush()
-            os.fsync(target.fileno())
+            output.flush()
+            os.fsync(output.fileno())
     return digest.hexdigest()
 
 
-def _temporary(folder: Path, place: str) -> Path:
-    path = folder / place
+def _temporary(folder: Path, target: str) -> Path:
+    path = folder / target
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 

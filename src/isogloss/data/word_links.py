@@ -147,8 +147,8 @@ def _aligned(text: str, pair: Translation, file: File, number: int) -> Aligned:
         raise file.broken(number, f"link {twice[0]}-{twice[1]} a second time", "each link once")
     order = sorted(range(len(links)), key=links.__getitem__)
     return Aligned(
-        links=tuple(links[place] for place in order),
-        scores=tuple(scores[place] for place in order) if scores else (),
+        links=tuple(links[index] for index in order),
+        scores=tuple(scores[index] for index in order) if scores else (),
     )
 
 
@@ -190,14 +190,14 @@ def grow_diag(forward: set[Link], backward: set[Link]) -> set[Link]:
     while grown:
         grown = False
         points = sorted(links)
-        for place, (i, j) in enumerate(points):  # Points put in further on are visited in the same round.
+        for index, (i, j) in enumerate(points):  # Points put in further on are visited in the same round.
             for down, right in _NEIGHBOURS:
                 new = (i + down, j + right)
                 if new in union and new not in links and not (new[0] in rows and new[1] in columns):
                     _add(new, links, rows, columns)
                     grown = True
                     if new > (i, j):
-                        insort(points, new, lo=place + 1)
+                        insort(points, new, lo=index + 1)
     return links
 
 

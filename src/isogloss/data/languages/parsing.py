@@ -22,7 +22,7 @@ _OF_NOUN = frozenset(c.OF_NOUN)
 _UNKNOWN_VERB = -1
 
 Found = Iterator[tuple[Phrase, int]]
-"""Ways to read a phrase, each with the place after it."""
+"""Ways to read a phrase, each with the index after it."""
 
 
 class Item(NamedTuple):
@@ -122,7 +122,7 @@ def parse_items(items: Sequence[Item], words: Lexicon) -> Sentence | None:
 
 
 class _Parser:
-    """Recursive descent with backtracking: every method gives all ways to read what stands at a place."""
+    """Recursive descent with backtracking: every method gives all ways to read what stands at an index."""
 
     __slots__ = ("end", "items", "language", "parts", "prepositions", "relative_before")
 
@@ -133,113 +133,113 @@ class _Parser:
         self.prepositions = self.language.adposition == "before"
         self.relative_before = self.language.relative == "before"
 
-    def at(self, place: int, tag: str) -> Reading | None:
-        """Return what the item at a place means if it has this tag."""
-        return self.items[place].readings.get(tag) if place <= self.end else None
+    def at(self, index: int, tag: str) -> Reading | None:
+        """Return what the item at an index means if it has this tag."""
+        return self.items[index].readings.get(tag) if index <= self.end else None
 
-    def concept(self, place: int, tag: str, allowed: Sequence[int]) -> int | None:
-        """Return the concept of a function word at a place if it is one of those allowed."""
-        reading = self.at(place, tag)
+    def concept(self, index: int, tag: str, allowed: Sequence[int]) -> int | None:
+        """Return the concept of a function word at an index if it is one of those allowed."""
+        reading = self.at(index, tag)
         return reading.concept if reading is not None and reading.concept in allowed else None
 
-    def is_end(self, place: int) -> bool:
-        return place == self.end and self.items[place].words[0] in (".", "?")
+    def is_end(self, index: int) -> bool:
+        return index == self.end and self.items[index].words[0] in (".", "?")
 
     def sentences(self) -> Iterator[Sentence]:
         if not self.items or not self.is_end(self.end):
             return
         question = self.items[self.end].words[0] == "?"
-        for event, place in self.event(0):
-            if place == self.end:
+        for event, index in self.event(0):
+            if index == self.end:
                 yield Sentence(event, question=question)
                 continue
-            link = self.concept(place, "CCONJ", c.LINKS) or self.concept(place, "SCONJ", c.LINKS)
+            link = self.concept(index, "CCONJ", c.LINKS) or self.concept(index, "SCONJ", c.LINKS)
             if link is not None:
-                for second, after in self.event(place + 1):
+                for second, after in self.event(index + 1):
                     if after == self.end:
                         yield Sentence(event, link, second, question)
 
-    def event(self, place: int, gap: int = 0) -> Iterator[tuple[Event, int]]:
+    def event(self, index: int, gap: int = 0) -> Iterator[tuple[Event, int]]:
         """Read a clause; a relative one has a gap, named by its pronoun."""
         start = Event(_UNKNOWN_VERB, 0, False, None)
-        return self.rest(0, place, start, gap)
+        return self.rest(0, index, start, gap)
 
-    def rest(self, which: int, place: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
+    def rest(self, which: int, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
         """Read the parts of a clause from the numbered one on."""
         if which == len(self.parts):
             if fits(event, gap):
-                yield event, place
+                yield event, index
             return
-        for grown, after in self.part(self.parts[which], place, event, gap):
+        for grown, after in self.part(self.parts[which], index, event, gap):
             yield from self.rest(which + 1, after, grown, gap)
 
-    def part(self, part: str, place: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
+    def part(self, part: str, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
         if part == "V":
-            return self.verb(place, event)
+            return self.verb(index, event)
         if part == "S":
-            return self.subject(place, event, gap)
+            return self.subject(index, event, gap)
         if part == "O":
-            return self.object(place, event, gap)
-        return self.attachments(place, event) if part == "P" else self.adverb(place, event)
+            return self.object(index, event, gap)
+        return self.attachments(index, event) if part == "P" else self.adverb(index, event)
 
-    def subject(self, place: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
+    def subject(self, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
         if gap == c.WHICH_DOES:
-            yield event, place
+            yield event, index
             return
-        for phrase, after in self.rich(place, 0, plain=gap != 0):
+        for phrase, after in self.rich(index, 0, plain=gap != 0):
             yield event._replace(subject=phrase), after
 
-    def object(self, place: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
+    def object(self, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
         known = event.verb != _UNKNOWN_VERB
         if gap != c.WHICH_IS_DONE and (not known or is_transitive(event.verb)):
-            for phrase, after in self.rich(place, c.OBJECT, plain=gap != 0):
+            for phrase, after in self.rich(index, c.OBJECT, plain=gap != 0):
                 yield event._replace(object=phrase), after
-        yield event, place
+        yield event, index
 
-    def attachments(self, place: int, event: Event) -> Iterator[tuple[Event, int]]:
-        if self.concept(place, "ADV", (c.WHERE,)) is not None:
-            yield event._replace(attached=(Attached(c.WHERE, None),)), place + 1
-        for attached, after in self.attached(place, of_noun=False):
+    def attachments(self, index: int, event: Event) -> Iterator[tuple[Event, int]]:
+        if self.concept(index, "ADV", (c.WHERE,)) is not None:
+            yield event._replace(attached=(Attached(c.WHERE, None),)), index + 1
+        for attached, after in self.attached(index, of_noun=False):
             yield from self.attachments(after, event._replace(attached=(*event.attached, attached)))
-        yield event, place
+        yield event, index
 
-    def adverb(self, place: int, event: Event) -> Iterator[tuple[Event, int]]:
-        adverb = self.concept(place, "ADV", c.ADVERBS)
+    def adverb(self, index: int, event: Event) -> Iterator[tuple[Event, int]]:
+        adverb = self.concept(index, "ADV", c.ADVERBS)
         if adverb is not None:
-            yield event._replace(adverb=adverb), place + 1
-        yield event, place
+            yield event._replace(adverb=adverb), index + 1
+        yield event, index
 
-    def verb(self, place: int, event: Event) -> Iterator[tuple[Event, int]]:
+    def verb(self, index: int, event: Event) -> Iterator[tuple[Event, int]]:
         """Read the verb with its particles, which stand where adpositions do."""
         negated = tense = None
         if self.prepositions:
-            negated, tense, place = self.particles(place, ("PART", "AUX"))
-        reading = self.at(place, "VERB")
+            negated, tense, index = self.particles(index, ("PART", "AUX"))
+        reading = self.at(index, "VERB")
         if reading is None:
             return
-        place += 1
+        index += 1
         if not self.prepositions:
-            tense, negated, place = self.particles(place, ("AUX", "PART"))
+            tense, negated, index = self.particles(index, ("AUX", "PART"))
         yield (
             event._replace(
                 verb=reading.concept,
                 tense=reading.first if tense is None else c.PAST_TENSE + (tense - c.PAST),
                 negated=bool(reading.second) or negated is not None,
             ),
-            place,
+            index,
         )
 
-    def particles(self, place: int, tags: tuple[str, str]) -> tuple[int | None, int | None, int]:
+    def particles(self, index: int, tags: tuple[str, str]) -> tuple[int | None, int | None, int]:
         found: list[int | None] = []
         for tag in tags:
-            concept = self.concept(place, tag, c.MARKERS)
+            concept = self.concept(index, tag, c.MARKERS)
             found.append(concept)
-            place += concept is not None
-        return found[0], found[1], place
+            index += concept is not None
+        return found[0], found[1], index
 
-    def rich(self, place: int, marker: int, *, plain: bool) -> Found:
+    def rich(self, index: int, marker: int, *, plain: bool) -> Found:
         """Read a subject or object with all that may belong to it; a plain one has no clause of its own."""
-        for clause, start in self.clause_before(place, plain=plain):
+        for clause, start in self.clause_before(index, plain=plain):
             for phrase, after in self.marked(start, marker):
                 if clause is not None:
                     yield phrase._replace(clause=clause), after
@@ -249,124 +249,124 @@ class _Parser:
                 yield from self.joined(phrase, after, marker)
                 yield phrase, after
 
-    def joined(self, phrase: Phrase, place: int, marker: int) -> Found:
-        conjunction = self.concept(place, "CCONJ", c.CONJUNCTIONS)
+    def joined(self, phrase: Phrase, index: int, marker: int) -> Found:
+        conjunction = self.concept(index, "CCONJ", c.CONJUNCTIONS)
         if conjunction is not None:
-            for other, after in self.marked(place + 1, marker):
+            for other, after in self.marked(index + 1, marker):
                 yield phrase._replace(joined=(conjunction, other)), after
 
-    def clause_before(self, place: int, *, plain: bool) -> Iterator[tuple[Event | None, int]]:
+    def clause_before(self, index: int, *, plain: bool) -> Iterator[tuple[Event | None, int]]:
         """Read a clause that precedes its noun: a comma (unless the sentence begins), clause, pronoun."""
-        comma = place <= self.end and self.items[place].words[0] == ","
-        if self.relative_before and not plain and (comma or place == 0):
+        comma = index <= self.end and self.items[index].words[0] == ","
+        if self.relative_before and not plain and (comma or index == 0):
             for gap in c.RELATIVES:
-                for clause, after in self.event(place + comma, gap):
+                for clause, after in self.event(index + comma, gap):
                     if self.concept(after, "PRON", (gap,)) is not None:
                         yield clause, after + 1
-        yield None, place
+        yield None, index
 
-    def clause_after(self, phrase: Phrase, place: int) -> Found:
+    def clause_after(self, phrase: Phrase, index: int) -> Found:
         """Read a clause that follows its noun: pronoun, clause, a comma (unless the sentence ends)."""
-        gap = self.concept(place, "PRON", c.RELATIVES)
+        gap = self.concept(index, "PRON", c.RELATIVES)
         if gap is not None:
-            for clause, after in self.event(place + 1, gap):
+            for clause, after in self.event(index + 1, gap):
                 if self.items[after].words[0] == ",":
                     yield phrase._replace(clause=clause), after + 1
                 elif self.is_end(after):
                     yield phrase._replace(clause=clause), after
 
-    def marked(self, place: int, marker: int) -> Found:
+    def marked(self, index: int, marker: int) -> Found:
         """Read a phrase with its modifier and, where it is an object, its mark."""
         particle = marker == c.OBJECT and self.language.case == "particle"
         if self.prepositions:
-            if not particle or self.is_object_mark(place):
-                yield from self.modified_after(place + particle, marker)
+            if not particle or self.is_object_mark(index):
+                yield from self.modified_after(index + particle, marker)
             return
-        for phrase, after in self.modified_before(place, marker):
+        for phrase, after in self.modified_before(index, marker):
             if not particle or self.is_object_mark(after):
                 yield phrase, after + particle
 
-    def is_object_mark(self, place: int) -> bool:
-        return self.concept(place, "ADP", (c.OBJECT,)) is not None
+    def is_object_mark(self, index: int) -> bool:
+        return self.concept(index, "ADP", (c.OBJECT,)) is not None
 
-    def modified_after(self, place: int, marker: int) -> Found:
-        for phrase, after in self.core(place, marker):
+    def modified_after(self, index: int, marker: int) -> Found:
+        for phrase, after in self.core(index, marker):
             if phrase.concept in c.NOUNS:
                 for modifier, end in self.attached(after, of_noun=True):
                     yield phrase._replace(modifier=modifier), end
             yield phrase, after
 
-    def modified_before(self, place: int, marker: int) -> Found:
-        for modifier, start in self.attached(place, of_noun=True):
+    def modified_before(self, index: int, marker: int) -> Found:
+        for modifier, start in self.attached(index, of_noun=True):
             for phrase, after in self.core(start, marker):
                 yield phrase._replace(modifier=modifier), after
-        yield from self.core(place, marker)
+        yield from self.core(index, marker)
 
-    def attached(self, place: int, *, of_noun: bool) -> Iterator[tuple[Attached, int]]:
+    def attached(self, index: int, *, of_noun: bool) -> Iterator[tuple[Attached, int]]:
         """Read an adposition and its phrase that belong to a noun, or to the verb."""
         if self.prepositions:
-            adposition = self.concept(place, "ADP", c.ADPOSITIONS)
+            adposition = self.concept(index, "ADP", c.ADPOSITIONS)
             if adposition is not None:
-                for phrase, after in self.core(place + 1, 0):
+                for phrase, after in self.core(index + 1, 0):
                     if ((adposition, c.class_of(phrase.concept)) in _OF_NOUN) == of_noun:
                         yield Attached(adposition, phrase), after
             return
-        for phrase, after in self.core(place, 0):
+        for phrase, after in self.core(index, 0):
             adposition = self.concept(after, "ADP", c.ADPOSITIONS)
             if adposition is not None and ((adposition, c.class_of(phrase.concept)) in _OF_NOUN) == of_noun:
                 yield Attached(adposition, phrase), after + 1
 
-    def core(self, place: int, marker: int) -> Found:
+    def core(self, index: int, marker: int) -> Found:
         """Read a name, a pronoun, or a noun with its determiner, numeral and adjectives."""
-        name = self.at(place, NAME)
+        name = self.at(index, NAME)
         if name is not None:
-            yield Phrase(name.concept), place + 1
+            yield Phrase(name.concept), index + 1
             return
-        pronoun = self.concept(place, "PRON", (*c.PRONOUNS, c.WHO, c.WHAT))
+        pronoun = self.concept(index, "PRON", (*c.PRONOUNS, c.WHO, c.WHAT))
         if pronoun is not None:
-            yield Phrase(pronoun), place + 1
+            yield Phrase(pronoun), index + 1
             return
-        yield from self.noun(place, marker)
+        yield from self.noun(index, marker)
 
-    def noun(self, place: int, marker: int) -> Found:
+    def noun(self, index: int, marker: int) -> Found:
         outer_before = self.language.determiner == "before"
         determiner = numeral = None
         if outer_before:
-            determiner, numeral, place = self.outer(place)
-        adjectives, place = self.adjectives(place, here=self.language.adjective == "before")
-        particle, place = self.plural_particle(place, here=self.prepositions)
-        noun = self.at(place, "NOUN")
+            determiner, numeral, index = self.outer(index)
+        adjectives, index = self.adjectives(index, here=self.language.adjective == "before")
+        particle, index = self.plural_particle(index, here=self.prepositions)
+        noun = self.at(index, "NOUN")
         if noun is None:
             return
-        after_particle, place = self.plural_particle(place + 1, here=not self.prepositions)
-        more, place = self.adjectives(place, here=self.language.adjective == "after")
+        after_particle, index = self.plural_particle(index + 1, here=not self.prepositions)
+        more, index = self.adjectives(index, here=self.language.adjective == "after")
         if not outer_before:
-            numeral, determiner, place = self.outer(place)
+            numeral, determiner, index = self.outer(index)
         if self.language.case in ("suffix", "prefix") and bool(noun.second) != (marker == c.OBJECT):
             return
         plural = bool(noun.first) or particle or after_particle
-        yield Phrase(noun.concept, plural, determiner, numeral, (*adjectives, *more)), place
+        yield Phrase(noun.concept, plural, determiner, numeral, (*adjectives, *more)), index
 
-    def outer(self, place: int) -> tuple[int | None, int | None, int]:
+    def outer(self, index: int) -> tuple[int | None, int | None, int]:
         """Read determiner and numeral; numeral and determiner where they follow the noun."""
         tags = (("DET", c.DETERMINERS), ("NUM", c.NUMERALS))
         found: list[int | None] = []
         for tag, allowed in tags if self.language.determiner == "before" else reversed(tags):
-            concept = self.concept(place, tag, allowed)
+            concept = self.concept(index, tag, allowed)
             found.append(concept)
-            place += concept is not None
-        return found[0], found[1], place
+            index += concept is not None
+        return found[0], found[1], index
 
-    def adjectives(self, place: int, *, here: bool) -> tuple[tuple[int, ...], int]:
+    def adjectives(self, index: int, *, here: bool) -> tuple[tuple[int, ...], int]:
         found: tuple[int, ...] = ()
-        while here and (reading := self.at(place, "ADJ")) is not None:
+        while here and (reading := self.at(index, "ADJ")) is not None:
             found += (reading.concept,)
-            place += 1
-        return found, place
+            index += 1
+        return found, index
 
-    def plural_particle(self, place: int, *, here: bool) -> tuple[bool, int]:
-        found = here and self.concept(place, "DET", (c.PLURAL,)) is not None
-        return found, place + found
+    def plural_particle(self, index: int, *, here: bool) -> tuple[bool, int]:
+        found = here and self.concept(index, "DET", (c.PLURAL,)) is not None
+        return found, index + found
 
 
 def is_transitive(verb: int) -> bool:

@@ -1,4 +1,4 @@
-"""Say a meaning in a language: words in order, each with its place in the tree, its entity and its keys."""
+"""Say a meaning in a language: words with their position in the tree, entity and keys."""
 
 from collections.abc import Container, Sequence
 from typing import NamedTuple
@@ -83,8 +83,8 @@ def rooted(said: Sequence[Word]) -> list[Word]:
     the highest: that is the root.
     """
     there = {word.node for word in said if word.node}
-    tops = [place for place, word in enumerate(said) if not _above(word.head, there)]
-    root = min(tops, key=lambda place: (said[place].node or _CHILDREN**9, place))
+    tops = [index for index, word in enumerate(said) if not _above(word.head, there)]
+    root = min(tops, key=lambda index: (said[index].node or _CHILDREN**9, index))
     node = said[root].node or _CHILDREN**9
     found = [word._replace(head=_above(word.head, there) or node) for word in said]
     found[root] = said[root]._replace(node=node, head=0, relation="root")
@@ -182,13 +182,13 @@ class _Writer:
             self.marker(marker, node)
         else:
             self.modifier(phrase, node)
-        place = Word(_NONE, node, head, relation, (node * _KEYS,))
+        index = Word(_NONE, node, head, relation, (node * _KEYS,))
         if phrase.concept < c.NOUNS.stop:
-            self.noun(phrase, place, marked=marker == c.OBJECT)
+            self.noun(phrase, index, marked=marker == c.OBJECT)
         elif phrase.concept >= c.PERSONS.start:
-            self.name(phrase.concept, place)
+            self.name(phrase.concept, index)
         else:
-            self.out.append(place._replace(form=self.lexicon.words[phrase.concept]))
+            self.out.append(index._replace(form=self.lexicon.words[phrase.concept]))
         if self.prepositions:
             self.modifier(phrase, node)
         else:
@@ -211,23 +211,23 @@ class _Writer:
         if marker and (marker != c.OBJECT or self.language.case == "particle"):
             self.out.append(Word(self.lexicon.words[marker], 0, node, "case", (node * _KEYS + _CASE,)))
 
-    def name(self, concept: int, place: Word) -> None:
-        kind, key = c.ENTITY_OF_CLASS[c.class_of(concept)], place.keys[0]
+    def name(self, concept: int, index: Word) -> None:
+        kind, key = c.ENTITY_OF_CLASS[c.class_of(concept)], index.keys[0]
         first, *others = self.lexicon.names[concept]
-        self.out.append(place._replace(form=first, entity=f"B-{kind}"))
+        self.out.append(index._replace(form=first, entity=f"B-{kind}"))
         for which, form in enumerate(others):
-            self.out.append(Word(form, 0, place.node, "flat", (key + _NAME + which,), f"I-{kind}"))
+            self.out.append(Word(form, 0, index.node, "flat", (key + _NAME + which,), f"I-{kind}"))
 
-    def noun(self, phrase: Phrase, place: Word, *, marked: bool) -> None:
+    def noun(self, phrase: Phrase, index: Word, *, marked: bool) -> None:
         """Say determiner, numeral, adjectives, noun and number, in the language's order."""
-        node, language = place.node, self.language
+        node, language = index.node, self.language
         outer, inner = self.determiners(phrase, node), self.adjectives(phrase, node)
-        keys = place.keys
+        keys = index.keys
         if phrase.plural and language.number != "particle":
             keys += (node * _KEYS + _PLURAL,)
         if marked and language.case != "none":
             keys += () if language.case == "particle" else (node * _KEYS + _CASE,)
-        core = [place._replace(form=self.lexicon.nouns[phrase.concept][phrase.plural][marked], keys=keys)]
+        core = [index._replace(form=self.lexicon.nouns[phrase.concept][phrase.plural][marked], keys=keys)]
         if phrase.plural and language.number == "particle":
             particle = Word(self.lexicon.words[c.PLURAL], 0, node, "det", (node * _KEYS + _PLURAL,))
             core.insert(0 if self.prepositions else 1, particle)

@@ -48,9 +48,9 @@ def tagged(number: str, said: Sequence[Word]) -> TaggedSentence:
 
 def heads_of(said: Sequence[Word]) -> tuple[int, ...]:
     """Return each word's head as a 1-based word number, 0 for the root."""
-    places = {word.node: place for place, word in enumerate(said, start=1)}
-    places[0] = 0
-    return tuple([places[word.head] for word in said])
+    indices = {word.node: index for index, word in enumerate(said, start=1)}
+    indices[0] = 0
+    return tuple([indices[word.head] for word in said])
 
 
 def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence:
@@ -59,11 +59,11 @@ def parsed(number: str, said: Sequence[Word], *, spaces: bool) -> ParsedSentence
     heads = heads_of(said)
     lines = [f"# sent_id = {number}", f"# text = {text_of(texts, spaces=spaces)}"]
     last = len(said) - 1
-    for place, word in enumerate(said):
+    for index, word in enumerate(said):
         form = word.form
-        joined = place < last and (not spaces or texts[place + 1] in PUNCTUATION)
+        joined = index < last and (not spaces or texts[index + 1] in PUNCTUATION)
         lines.append(
-            f"{place + 1}\t{form.text}\t{form.lemma}\t{form.tag}\t_\t{form.features}\t{heads[place]}\t"
+            f"{index + 1}\t{form.text}\t{form.lemma}\t{form.tag}\t_\t{form.features}\t{heads[index]}\t"
             f"{word.relation}\t_\t{'SpaceAfter=No' if joined else '_'}"
         )
     return ParsedSentence(
@@ -115,9 +115,9 @@ def bitext(first: Lexicon, second: Lexicon, draws: Draws) -> Iterator[Translatio
 
 def links_between(first: Sequence[Word], second: Sequence[Word]) -> tuple[tuple[int, int], ...]:
     """Return the 0-based pairs of words that express something in common."""
-    places = {key: place for place, word in enumerate(second) for key in word.keys}
+    indices = {key: index for index, word in enumerate(second) for key in word.keys}
     return tuple(
         sorted(
-            {(place, places[key]) for place, word in enumerate(first) for key in word.keys if key in places}
+            {(index, indices[key]) for index, word in enumerate(first) for key in word.keys if key in indices}
         )
     )

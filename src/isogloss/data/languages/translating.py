@@ -86,7 +86,7 @@ class Translator:
         return tuple(word.form.text for word in said), links_between(heard, said)
 
     def translate_analysed(self, words: Sequence[str]) -> list[Word]:
-        """Translate the words of one sentence; give each with its tag, entity and place in the tree."""
+        """Translate the words of one sentence; give each with its tag, entity and position in the tree."""
         return rooted(self._heard_and_said(words)[1])
 
     def translate_linked(self, text: str) -> tuple[str, tuple[LinkedSpans, ...]]:
@@ -98,14 +98,14 @@ class Translator:
         spaces, whole, read = has_spaces(target), "", 0
         links: list[LinkedSpans] = []
         for words in sentences_in(text, source):
-            places, read = _places(words, text, read)
+            spans, read = _spans(words, text, read)
             heard, said = self._heard_and_said(words)
             texts = [word.form.text for word in said]
             whole += " " if whole and spaces else ""
             begin, whole = len(whole), whole + text_of(texts, spaces=spaces)
-            others, _ = _places(texts, whole, begin)
+            others, _ = _spans(texts, whole, begin)
             pairs = links_between([_without_case(word) for word in heard], said)
-            links += [LinkedSpans(places[one], others[other]) for one, other in pairs]
+            links += [LinkedSpans(spans[one], others[other]) for one, other in pairs]
         return whole, tuple(links)
 
     def _heard_and_said(self, words: Sequence[str]) -> tuple[list[Word], list[Word]]:
@@ -133,13 +133,13 @@ class Translator:
         kept = [word for word in said if word.form.tag == "PUNCT" or not draws.chance(self.noise)]
         if all(word.form.tag == "PUNCT" for word in kept):
             kept = list(said)  # A sentence of no words is none.
-        for place, word in enumerate(kept):
+        for index, word in enumerate(kept):
             if word.form.tag != "PUNCT" and draws.chance(self.noise):
                 others = _alternatives(target)[word.form.tag, word.form.features]
-                kept[place] = word._replace(form=draws.choice(others))
-        for place in range(len(kept) - 2):
-            if kept[place + 1].form.tag != "PUNCT" and draws.chance(self.noise):
-                kept[place], kept[place + 1] = kept[place + 1], kept[place]
+                kept[index] = word._replace(form=draws.choice(others))
+        for index in range(len(kept) - 2):
+            if kept[index + 1].form.tag != "PUNCT" and draws.chance(self.noise):
+                kept[index], kept[index + 1] = kept[index + 1], kept[index]
         return kept
 
 
@@ -152,14 +152,14 @@ def _without_case(word: Word) -> Word:
     return word._replace(keys=tuple(key for key in word.keys if not is_of_case(key)))
 
 
-def _places(words: Sequence[str], text: str, start: int) -> tuple[list[Span], int]:
-    """Find words that stand in a text in their order; give their places and where the last one ends."""
-    places = []
+def _spans(words: Sequence[str], text: str, start: int) -> tuple[list[Span], int]:
+    """Find words that stand in a text in their order; give their spans and where the last one ends."""
+    spans = []
     for word in words:
         start = text.index(word, start)
-        places.append((start, start + len(word)))
+        spans.append((start, start + len(word)))
         start += len(word)
-    return places, start
+    return spans, start
 
 
 def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> list[Word]:
@@ -167,8 +167,8 @@ def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> li
     if meaning is not None:
         return render(meaning, target)
     return [
-        Word(form, 0, 0, "dep", (place,))
-        for place, item in enumerate(items)
+        Word(form, 0, 0, "dep", (index,))
+        for index, item in enumerate(items)
         for form in _word_by_word(item, target)
     ]
 
@@ -176,8 +176,8 @@ def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> li
 def _as_it_stands(items: Sequence[Item]) -> list[Word]:
     """Return the words of the source with the keys that ``_say`` gives their translations."""
     return [
-        Word(Form(word, word, "X", "_"), 0, 0, "dep", (place,))
-        for place, item in enumerate(items)
+        Word(Form(word, word, "X", "_"), 0, 0, "dep", (index,))
+        for index, item in enumerate(items)
         for word in item.words
     ]
 
