@@ -77,37 +77,46 @@ def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, la
 
 @pytest.mark.parametrize("residual", ["normed", "summed"])
 @pytest.mark.parametrize("learned", [True, False])
-def test_the_layer_computes_the_equations(folder, residual, learned):
-    """Eqs 2-5 by hand, pair by pair without padding, one head after the other."""
+@pytest.mark.parametrize("languages", [("", ""), ("en", "sw"), ("sw", "en")])
+def test_the_layer_computes_the_equations(folder, residual, learned, languages):
+    """Eqs 2-5 by hand, pair by pair without padding, one head after the other; with modules, the target's."""
     model = load_model(folder).double()
+    if all(languages):
+        stirred(modular(model, "attention"), seed=5, size=0.2)
     how = mixup(residual=residual, learned=learned)
     how.ratio.double()
     rows, mask = pairs()
-    site = family_of(model).sites(model)[how.layer - 1]
-    norm, seen = site.module(model, "attention_norm"), []
-    with mixing(model, how, mask) as noted:
-        handle = norm.register_forward_hook(lambda _, __, output: seen.append(output))  # After the mixing.
+    plain, seen = family_of(model).sites(model)[how.layer - 1], []
+    source, target = (site_of(model, plain, language) for language in languages)
+    feed_forward = plain.module(model, "feed_forward_in")
+    handle = feed_forward.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    with (
+        active_language(model, [code for code in languages for _ in range(3)]),
+        mixing(model, how, mask) as trace,
+    ):
         model.base_model(input_ids=rows, attention_mask=mask)
-        handle.remove()
+    handle.remove()
+    norm = target.module(model, "attention_norm")
     for number, (source_length, target_length) in enumerate(LENGTHS):
-        h_s, _ = attended(model, norm, rows[number, :source_length])
-        h_t, summed = attended(model, norm, rows[3 + number, :target_length])
-        crossed, entropy = by_hand(model, site, h_t, h_s)
-        share = 1 / (1 + math.exp(-(-0.5 * entropy + 1.0))) if learned else 1.0
-        ratio = 0.5 * share
+        h_s, _ = attended(model, source, rows[number, :source_length], languages[0])
+        h_t, summed = attended(model, target, rows[3 + number, :target_length], languages[1])
+        crossed, entropy = by_hand(model, target, h_t, h_s)
+        ratio = 0.5 / (1 + math.exp(-(-0.5 * entropy + 1.0))) if learned else 0.5
         own = h_t if residual == "normed" else summed
         expected = nn.functional.layer_norm(
             ratio * crossed + (1 - ratio) * own, norm.normalized_shape, norm.weight, norm.bias, norm.eps
         )
-        assert noted.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
+        assert trace.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
+        assert torch.allclose(seen[0][number, :source_length], h_s, rtol=0, atol=1e-9)
         assert torch.allclose(seen[0][3 + number, :target_length], expected, rtol=0, atol=1e-9)
 
 
-def attended(model, norm, subwords):
+def attended(model, site, subwords, language):
     """Give one text's states after the self-attention sub-layer, and before its norm."""
-    seen = []
+    seen, norm = [], site.module(model, "attention_norm")
     handle = norm.register_forward_hook(lambda _, inputs, output: seen.append((output[0], inputs[0][0])))
-    model.base_model(input_ids=subwords[None])
+    with active_language(model, language):
+        model.base_model(input_ids=subwords[None])
     handle.remove()
     return seen[0]
 
@@ -134,25 +143,13 @@ def test_padding_changes_nothing(folder):
     how.ratio.double()
     rows, mask = pairs()
     wide, wide_mask = pairs(more=6)
-    with mixing(model, how, mask) as noted:
+    with mixing(model, how, mask) as trace:
         narrow = model.base_model(input_ids=rows, attention_mask=mask).last_hidden_state
-    with mixing(model, how, wide_mask) as noted_wide:
+    with mixing(model, how, wide_mask) as trace_wide:
         padded = model.base_model(input_ids=wide, attention_mask=wide_mask).last_hidden_state
     assert torch.allclose(real(padded, wide_mask), real(narrow, mask), rtol=0, atol=1e-10)
-    assert torch.allclose(noted_wide.ratios, noted.ratios, rtol=0, atol=1e-12)
-    assert noted.ratios.std() > 0
-
-
-def test_a_pair_is_mixed_the_same_alone_and_among_others(folder):
-    model, how = load_model(folder), mixup()
-    rows, mask = pairs()
-    together = states(model, rows, mask, how)
-    for number, lengths in enumerate(LENGTHS):
-        longest = max(lengths)
-        own = [number, 3 + number]
-        alone = states(model, rows[own, :longest], mask[own, :longest], how)
-        for row, length in enumerate(lengths):
-            assert torch.allclose(alone[row, :length], together[own[row], :length], atol=2e-5)
+    assert torch.allclose(trace_wide.ratios, trace.ratios, rtol=0, atol=1e-12)
+    assert trace.ratios.std() > 0
 
 
 @pytest.mark.parametrize("residual", ["normed", "summed"])
@@ -283,73 +280,16 @@ def test_a_model_without_mixup_has_none_and_a_damaged_one_is_an_error(tmp_path):
 # With language modules
 
 
-@pytest.mark.parametrize("residual", ["normed", "summed"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind, residual):
+def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind):
     rows, mask = pairs()
-    how = mixup(residual=residual)
     with torch.no_grad():
-        plain = states(load_model(folder), rows, mask, how)
+        plain = states(load_model(folder), rows, mask, mixup())
         model = modular(load_model(folder), kind)
-        for languages in (("en",) * 3 + ("sw",) * 3, ("sw",) * 3 + ("en",) * 3, ("sw",) * 6, "sw"):
+        for languages in (("en",) * 3 + ("sw",) * 3, ("sw",) * 6, "sw"):
             with active_language(model, languages):
-                found = states(model, rows, mask, how)
+                found = states(model, rows, mask, mixup())
             torch.testing.assert_close(real(found, mask), real(plain, mask), atol=1e-5, rtol=1e-4)
-    assert hooks(model) == 0
-
-
-@pytest.mark.parametrize("residual", ["normed", "summed"])
-@pytest.mark.parametrize("languages", [("en", "sw"), ("sw", "en")])
-def test_the_target_mixes_with_its_own_languages_attention(folder, languages, residual):
-    """The first layer, by hand: each side's own attention, then the target's once more, over the source."""
-    model = stirred(modular(load_model(folder), "attention"), seed=5, size=0.2)
-    lengths = ((6, 6), (6, 6))
-    rows, mask = pairs(lengths)
-    how = Mixup(layer=1, largest=0.3, learned=False, residual=residual)
-    (source, target), site = languages, family_of(model).sites(model)[0]
-    own = site_of(model, site, target)
-    parts = {
-        name: own.module(model, name)
-        for name in ("query", "key", "value", "attention_output", "attention_norm")
-    }
-    noted = {}
-
-    def note(norm, inputs, normed):
-        noted.setdefault("summed", inputs[0])
-        noted.setdefault("normed", normed)
-
-    def alone(language, some):
-        """Run some rows in a language; give the attention sub-layer's state before and after its norm."""
-        noted.clear()
-        handle = site_of(model, site, language).module(model, "attention_norm").register_forward_hook(note)
-        with active_language(model, language):
-            states(model, some, None)
-        handle.remove()
-        return noted["summed"], noted["normed"]
-
-    def heads(x):
-        return x.view(*x.shape[:2], model.config.num_attention_heads, -1).transpose(1, 2)
-
-    with torch.no_grad():
-        _, h_source = alone(source, rows[:2])
-        summed, h_target = alone(target, rows[2:])
-        query, key, value = (
-            heads(parts[name].forward(x))
-            for name, x in (("query", h_target), ("key", h_source), ("value", h_source))
-        )
-        weights = (query @ key.transpose(2, 3) / math.sqrt(query.size(-1))).softmax(dim=-1)
-        crossed = parts["attention_output"].forward((weights @ value).transpose(1, 2).flatten(2))
-        mixed = 0.3 * crossed + 0.7 * (h_target if residual == "normed" else summed)
-        norm = parts["attention_norm"]
-        expected = nn.functional.layer_norm(mixed, (32,), norm.weight, norm.bias, norm.eps)
-        entered = []
-        last = site.module(model, "feed_forward_in")
-        handle = last.register_forward_pre_hook(lambda _, inputs: entered.append(inputs[0]))
-        with active_language(model, (source,) * 2 + (target,) * 2):
-            states(model, rows, mask, how)
-        handle.remove()
-    torch.testing.assert_close(entered[0][:2], h_source, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(entered[0][2:], expected, atol=1e-5, rtol=1e-4)
     assert hooks(model) == 0
 
 
