@@ -29,7 +29,7 @@ from isogloss.diagnostics.mask_rows import (
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, prune_encoder, read_masks
 from isogloss.encoders.language_context import LanguageMaps, write_language_maps
-from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters
 from isogloss.nn.language_map import LanguageMap
 from made_up import TEXT
 from tiny import tiny
@@ -42,7 +42,9 @@ def row(*values):
 
 
 def group(name, layer, module, *, size=4, parameters=3):
-    return GateGroup(name=name, layer=layer, module=module, shape=(size,), parameters=parameters, acts=())
+    return GateGroup(
+        name=name, layer=layer, module=module, shape=(size,), parameters=parameters, gated_parameters=()
+    )
 
 
 GROUPS = [
@@ -279,7 +281,7 @@ def modular(folder, place, kind, *, stir=0.0):
     add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for weight in own_parameters(model, "fr").values():
+        for weight in language_parameters(model, "fr").values():
             weight.add_(stir * torch.empty_like(weight).normal_(generator=generator))
     save_model(model, load_tokenizer(folder), place)
     return place
@@ -309,7 +311,7 @@ def test_pruning_an_encoder_with_modules_prunes_those_of_the_masks_language(bert
     zero = {name for name, weight in pruned.named_parameters() if bool((weight == 0).all())}
     before = {name for name, weight in model.named_parameters() if bool((weight == 0).all())}
     assert len(zero - before) >= 3 * 2
-    assert zero - before <= set(own_parameters(pruned, "fr"))
+    assert zero - before <= set(language_parameters(pruned, "fr"))
 
 
 def test_a_language_without_a_map_is_refused_and_gates_are_learned_through_maps(bert_folder, tmp_path):

@@ -16,7 +16,7 @@ from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders import load_model, load_tokenizer, save_model
-from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import beside_translations, evaluation
@@ -36,7 +36,7 @@ def modular(folder, place, kind, *, seed):
     add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for weight in own_parameters(model, "fr").values():
+        for weight in language_parameters(model, "fr").values():
             weight.add_(0.3 * torch.empty_like(weight).normal_(generator=generator))
     save_model(model, load_tokenizer(folder), place)
     return place

@@ -7,7 +7,7 @@ from torch import nn
 from isogloss.core.errors import ModelError
 from isogloss.core.runs import Modules
 from isogloss.encoders import load_model, load_whole, load_with_new_head
-from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters, modules_of
 from isogloss.encoders.loading import load_with_own_head
 
 LABELS = ("O", "B-PER", "I-PER")
@@ -60,6 +60,6 @@ def stirred(model, *, seed=1, size=0.1):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for language in modules_of(model).languages:
-            for weight in own_parameters(model, language).values():
+            for weight in language_parameters(model, language).values():
                 weight.add_(torch.empty_like(weight).normal_(0, size, generator=generator))
     return model

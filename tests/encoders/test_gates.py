@@ -15,10 +15,10 @@ from isogloss.encoders.gates import (
     OF_FEED_FORWARD,
     GateKinds,
     Mask,
-    about_masks,
     frozen,
     gate_groups,
     gated,
+    mask_metadata,
     mask_tensors,
     prune,
     prune_encoder,
@@ -154,7 +154,7 @@ def test_a_closed_row_gives_0(encoder_folder, batch):
     for group in gate_groups(model, GateKinds())[-2:]:
         gates = torch.ones(group.shape)
         gates[::5] = 0
-        place = group.acts[0].name.removesuffix(".weight")
+        place = group.gated_parameters[0].name.removesuffix(".weight")
         hook = cut(model, place, slice(None, None, 5), before=False)
         expected = states(model, batch)
         hook.remove()
@@ -190,19 +190,11 @@ def test_gates_cover_every_matrix_of_every_layer_once(encoder_folder):
         found = [
             id(model.get_parameter(member.name))
             for group in gate_groups(model, kinds)
-            for member in group.acts
+            for member in group.gated_parameters
             if member.name.endswith("weight")
         ]
         assert len(found) == len(set(found)) == len(matrices) > 0
         assert set(found) == matrices
-
-
-def test_heads_and_neurons_count_what_leads_to_them(bert_folder):
-    head, neurons, *_ = gate_groups(
-        load_model(bert_folder), GateKinds(attention="head", feed_forward="neuron")
-    )
-    assert (head.size, head.parameters) == (4, 8 * 32 + 3 * 8 * (32 + 1))
-    assert (neurons.size, neurons.parameters) == (48, 32 + 32 + 1)
 
 
 def test_gates_within_gates_multiply(bert_folder):
@@ -271,7 +263,7 @@ def mask(folder, language="en", draw=0, *, kinds=UNITS, above=0.0):
 
 def written(path, masks, kinds=UNITS):
     tensors = {name: one.numpy() for name, one in mask_tensors(masks).items()}
-    write_tensors(path, tensors, about_masks(kinds))
+    write_tensors(path, tensors, mask_metadata(kinds))
     return path
 
 

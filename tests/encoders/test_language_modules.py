@@ -16,11 +16,11 @@ from isogloss.encoders.language_modules import (
     add_language,
     add_modules,
     fall_back,
+    language_parameters,
+    language_site,
     modules_of,
-    own_parameters,
     parameter_counts,
     shared_parameters,
-    site_of,
 )
 
 OWN = ("feed-forward", "attention", "adapter")
@@ -83,7 +83,7 @@ def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
     with active_language(model, ("sw", "en", "sw", "en")):
         (states(model)[-1] @ weights).sum().backward()
     for language, moved in (("en", True), ("sw", True), ("to", False)):
-        found = own_parameters(model, language).values()
+        found = language_parameters(model, language).values()
         assert [weight.grad is not None for weight in found] == [moved] * len(found) != []
     assert any(weight.grad is not None for weight in shared_parameters(model).values())
 
@@ -92,7 +92,7 @@ def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
 def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
     model = modular(load_masked_lm(encoder_folder), kind)
     every = dict(model.named_parameters())
-    parts = [shared_parameters(model), *(own_parameters(model, one) for one in LANGUAGES)]
+    parts = [shared_parameters(model), *(language_parameters(model, one) for one in LANGUAGES)]
     assert sum(len(part) for part in parts) == len(every)
     for part in parts:
         assert all(every[name] is weight for name, weight in part.items())
@@ -124,9 +124,9 @@ def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
     modular(model, kind)
     assert family_of(model).sites(model) == before
     for site in before:
-        assert site_of(model, site, "en") == site
-        own = site_of(model, site, "sw")
-        names = set(own_parameters(model, "sw"))
+        assert language_site(model, site, "en") == site
+        own = language_site(model, site, "sw")
+        names = set(language_parameters(model, "sw"))
         region = {"feed-forward": "feed_forward", "attention": "attention"}.get(kind)
         if region is None:
             assert own == site
@@ -163,8 +163,8 @@ def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     add_language(model, "fr")
     assert modules_of(model).languages == (*LANGUAGES, "fr")
-    each = [list(own_parameters(model, one).values()) for one in LANGUAGES]
-    for place, weight in enumerate(own_parameters(model, "fr").values()):
+    each = [list(language_parameters(model, one).values()) for one in LANGUAGES]
+    for place, weight in enumerate(language_parameters(model, "fr").values()):
         mean = torch.stack([own[place] for own in each]).mean(dim=0)
         torch.testing.assert_close(weight, mean)
     assert all(torch.equal(dict(model.named_parameters())[name], weight) for name, weight in before.items())
@@ -229,7 +229,7 @@ def test_one_adapter_for_all_reads_every_language_and_needs_none_said(bert_folde
         for language in ("", "fr", ("en", "fr", "de", "xx")):
             with active_language(model, language):
                 assert torch.equal(states(model), plain)
-    assert own_parameters(model, "fr") == {}
+    assert language_parameters(model, "fr") == {}
 
 
 def test_nobody_reads_any_more_when_something_fails(bert_folder):
@@ -262,9 +262,11 @@ def test_modules_that_cannot_be_are_refused(bert_folder, modules, languages, mes
 
 def test_one_seed_gives_one_adapter_and_all_languages_the_same(bert_folder):
     one, other = (modular(load_model(bert_folder), "adapter") for _ in range(2))
-    first, second = (list(own_parameters(one, language).values()) for language in ("en", "sw"))
+    first, second = (list(language_parameters(one, language).values()) for language in ("en", "sw"))
     assert all(torch.equal(x, y) for x, y in zip(first, second, strict=True))
-    again = own_parameters(other, "en").values()
+    again = language_parameters(other, "en").values()
     assert all(torch.equal(x, y) for x, y in zip(first, again, strict=True))
-    downs = [weight for name, weight in own_parameters(one, "en").items() if name.endswith("down.weight")]
+    downs = [
+        weight for name, weight in language_parameters(one, "en").items() if name.endswith("down.weight")
+    ]
     assert not torch.equal(downs[0], downs[1])

@@ -9,7 +9,7 @@ from torch import nn
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import family_of, load_model, offer_explicit_attention, save_model
 from isogloss.encoders.language_context import active_language
-from isogloss.encoders.language_modules import KINDS, site_of
+from isogloss.encoders.language_modules import KINDS, language_site
 from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
 from isogloss.nn.mixup_ratio import MixupRatio
 
@@ -87,7 +87,7 @@ def test_the_layer_computes_the_equations(folder, residual, learned, languages):
     how.ratio.double()
     rows, mask = pairs()
     plain, seen = family_of(model).sites(model)[how.layer - 1], []
-    source, target = (site_of(model, plain, language) for language in languages)
+    source, target = (language_site(model, plain, language) for language in languages)
     feed_forward = plain.module(model, "feed_forward_in")
     handle = feed_forward.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     with (

@@ -11,7 +11,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.runs import Modules
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import language_maps_of
-from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters, modules_of
 from isogloss.methods import ADJUSTMENTS, METHODS
 from isogloss.methods.centring import Centring
 from isogloss.methods.consistency import Consistency
@@ -64,7 +64,7 @@ def with_modules(bert_folder, tmp_path):
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
             for language in languages:
-                for weight in own_parameters(model, language).values():
+                for weight in language_parameters(model, language).values():
                     weight.add_(stir * torch.empty_like(weight).normal_(generator=generator))
         folder = tmp_path / f"{kind} {len(languages)} {stir}"
         save_model(model, load_tokenizer(bert_folder), folder)
@@ -99,7 +99,7 @@ def test_the_languages_that_are_trained_on_are_those_whose_modules_move(
     before = load_whole(encoder)
     found = trained(method, encoder, tmp_path / "found")
     for language in LANGUAGES:
-        own = [own_parameters(one, language).values() for one in (before, found.model)]
+        own = [language_parameters(one, language).values() for one in (before, found.model)]
         same = [torch.equal(x, y) for x, y in zip(*own, strict=True)]
         assert not any(same) if language in moved.split() else all(same), language
     assert all(row["score"] == row["score"] for row in found.rows if "score" in row)
@@ -156,7 +156,7 @@ def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, 
     encoder = with_modules(kind, stir=0.02)
     before, found = load_whole(encoder), adjusted(ADJUSTING[name], encoder).model
     for language in LANGUAGES:
-        own = [own_parameters(one, language).values() for one in (before, found)]
+        own = [language_parameters(one, language).values() for one in (before, found)]
         same = [torch.equal(x, y) for x, y in zip(*own, strict=True)]
         assert all(same) if language == "fr" else not all(same)
 

@@ -33,9 +33,9 @@ from isogloss.encoders.gates import (
     GateGroup,
     GateKinds,
     Mask,
-    about_masks,
     gate_groups,
     gated,
+    mask_metadata,
     mask_tensors,
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
@@ -145,7 +145,7 @@ class LanguageGates:
         ]
         specific = specific_gates(masks, every)
         lists = {"/".join(("specific", *key)): numbers for key, numbers in specific.items()}
-        setting.keep_tensors(FILE, {**mask_tensors(masks), **lists}, about_masks(self._kinds()))
+        setting.keep_tensors(FILE, {**mask_tensors(masks), **lists}, mask_metadata(self._kinds()))
         encoder = setting.subjects[0].id
         return [
             *likeness_rows(encoder, masks, every),

@@ -116,7 +116,7 @@ class SplitText:
 
     subwords: "array[int]"
 
-    places: Sequence[int]
+    span_subwords: Sequence[int]
     """Indices of the subwords that a span can start or end with; a range if all can.
 
     Excluded are subwords of white space only, and those that start where the next one does: XLM-R's lone ▁,
@@ -127,8 +127,8 @@ class SplitText:
     """Start and end offset of each of these, two numbers each."""
 
     def between(self, begin: int, end: int) -> range:
-        """Return the range of ``places`` that overlap characters ``begin`` to ``end`` (excluded)."""
-        indices = range(len(self.places))
+        """Return the range of ``span_subwords`` that overlap characters ``begin`` to ``end`` (excluded)."""
+        indices = range(len(self.span_subwords))
         first = bisect_right(indices, begin, key=lambda index: self.characters[2 * index + 1])
         return range(first, bisect_left(indices, end, key=lambda index: self.characters[2 * index]))
 
@@ -194,15 +194,17 @@ def pair_frame(tokenizer: "PreTrainedTokenizerFast") -> PairFrame:
 
 
 def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> SplitText:
-    places, characters = array("I"), array("I")
+    span_subwords, characters = array("I"), array("I")
     following = [*(begin for begin, _ in offsets), len(text)][1:]
     for index, (offset, after) in enumerate(zip(offsets, following, strict=True)):
         begin, end = _trimmed(text, *offset, after)
         if begin < end and (begin < after or index + 1 == len(offsets)):
-            places.append(index)
+            span_subwords.append(index)
             characters.extend((begin, end))
     every = range(len(subwords))
-    return SplitText(array("I", subwords), every if len(places) == len(every) else places, characters)
+    return SplitText(
+        array("I", subwords), every if len(span_subwords) == len(every) else span_subwords, characters
+    )
 
 
 def _trimmed(text: str, begin: int, end: int, after: int) -> tuple[int, int]:

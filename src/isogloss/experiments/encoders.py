@@ -10,14 +10,14 @@ from pathlib import Path
 from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.core.run_graph import original, run_id
 from isogloss.core.runs import Adjust, Encoder, Modules, Pretrain, Pretrained
-from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer, names_masked_lm
+from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.folders import (
     check_tokenizer,
     check_weights,
     existing_folder,
     read_config,
 )
-from isogloss.encoders.language_context import read_about, read_language_maps
+from isogloss.encoders.language_context import read_language_maps, read_module_info
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 
 SHIPPED = "shipped"
@@ -76,7 +76,7 @@ def place_of(encoder: Encoder, here: Mapping[str, str]) -> str:
 def has_masked_lm(encoder: Encoder, here: Mapping[str, str]) -> bool:
     """Tell whether an encoder has a masked-LM head; of one that is not on this machine yet, hope so."""
     where = place_of(encoder, here)
-    return not where or names_masked_lm(load_encoder_config(where))
+    return not where or has_masked_lm_head(load_encoder_config(where))
 
 
 def fetch(source: str) -> None:
@@ -176,7 +176,7 @@ def module_languages(encoder: Encoder, here: Here) -> frozenset[str] | None:
     if isinstance(encoder, Pretrain):
         return _told_apart(encoder.modules, encoder.languages)
     where = place_of(encoder, here)
-    about = read_about(Path(where), load_encoder_config(where).hidden_size) if where else None
+    about = read_module_info(Path(where), load_encoder_config(where).hidden_size) if where else None
     return None if about is None else _told_apart(about.how, about.languages)
 
 

@@ -35,7 +35,7 @@ class PairClassification:
     labels_are: ClassVar[LabelsAre] = "example"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
-    scored_whole: ClassVar[bool] = False
+    evaluates_full_length: ClassVar[bool] = False
 
     def encode(
         self,

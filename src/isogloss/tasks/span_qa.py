@@ -85,7 +85,7 @@ class SpanQA:
     labels_are: ClassVar[LabelsAre] = "span"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
-    scored_whole: ClassVar[bool] = False
+    evaluates_full_length: ClassVar[bool] = False
 
     def encode(
         self,
@@ -227,8 +227,8 @@ def _rows(
     before = len(layout.frame.opening) + len(question) + len(layout.frame.between)
     for window in layout.windows(len(question), len(passage.subwords)):
         shown = passage.subwords[window.start : window.stop]
-        first, stop = (bisect_left(passage.places, edge) for edge in (window.start, window.stop))
-        positions = (before + index - window.start for index in passage.places[first:stop])
+        first, stop = (bisect_left(passage.span_subwords, edge) for edge in (window.start, window.stop))
+        positions = (before + index - window.start for index in passage.span_subwords[first:stop])
         yield EncodedRow(
             example=number,
             subwords=layout.frame.subwords(question, shown),
@@ -240,7 +240,7 @@ def _rows(
 
 
 def _answer(example: Question, passage: SplitText) -> range:
-    """Return the range of ``passage.places`` of the first answer; DataError for a wrong offset."""
+    """Return the range of ``passage.span_subwords`` of the first answer; DataError for a wrong offset."""
     if not example.answers:
         return range(0)
     begin, text = example.answers[0]
@@ -254,7 +254,7 @@ def _answer(example: Question, passage: SplitText) -> range:
 
 
 def _marks(answer: range, first: int, stop: int) -> bytes:
-    """Mark an answer among ``passage.places[first:stop]``, or mark ``NO_ANSWER`` if it is not inside."""
+    """Mark an answer in ``passage.span_subwords[first:stop]``, or ``NO_ANSWER`` if it is not inside."""
     marks = bytearray(1 + stop - first)
     inside = bool(answer) and first <= answer[0] and answer[-1] < stop
     marks[1 + answer[0] - first if inside else NO_ANSWER] |= Mark.START

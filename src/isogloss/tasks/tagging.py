@@ -51,7 +51,7 @@ class Tagging:
     labels_are: ClassVar[LabelsAre] = "word"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
-    scored_whole: ClassVar[bool] = False
+    evaluates_full_length: ClassVar[bool] = False
 
     def encode(
         self,

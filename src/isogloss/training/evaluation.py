@@ -200,7 +200,7 @@ def beside_translations(
 
 
 def _limit(task: Task, tokenizer: Any, optimization: Optimization) -> int:
-    limit: int = tokenizer.model_max_length if task.scored_whole else optimization.limit
+    limit: int = tokenizer.model_max_length if task.evaluates_full_length else optimization.limit
     return limit
 
 
