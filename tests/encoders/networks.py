@@ -1,5 +1,8 @@
 """What the tests of encoders share: loading with heads, comparing weights, language modules that differ."""
 
+from copy import deepcopy
+from functools import cache
+
 import pytest
 import torch
 from torch import nn
@@ -15,6 +18,16 @@ LANGUAGES = ("en", "sw", "to")
 """``to`` is Tongan, and a function of every torch module."""
 
 IDS = torch.tensor([[2, 7, 9, 11, 3]])
+
+
+@cache
+def _loaded(folder, attention):
+    return load_model(folder, attention=attention)
+
+
+def fresh(folder, *, attention="sdpa"):
+    """Give an encoder of one's own, without reading its folder anew."""
+    return deepcopy(_loaded(folder, attention))
 
 
 def tagger(folder, *, seed=0, labels=LABELS, **options):

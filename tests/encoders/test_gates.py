@@ -5,11 +5,11 @@ from shutil import copytree
 
 import pytest
 import torch
-from networks import IDS, weights
+from networks import IDS, fresh, weights
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.data.tensor_file import write_tensors
-from isogloss.encoders import family_of, load_masked_lm, load_model, load_tokenizer, load_whole
+from isogloss.encoders import family_of, load_masked_lm, load_tokenizer, load_whole
 from isogloss.encoders.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,
@@ -47,9 +47,9 @@ def batch(encoder_folder):
     return dict(tokenizer(["the cat sat", "a dog ran over hills"], padding=True, return_tensors="pt"))
 
 
-def filled(folder, load=load_model):
+def filled(folder):
     """A model none of whose biases is 0."""
-    model = load(folder)
+    model = fresh(folder)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -166,7 +166,7 @@ def test_a_closed_row_gives_0(encoder_folder, batch):
 
 
 def test_groups_are_called_the_same_with_and_without_a_head(encoder_folder):
-    encoder, model = load_model(encoder_folder), load_masked_lm(encoder_folder)
+    encoder, model = fresh(encoder_folder), load_masked_lm(encoder_folder)
     for kinds in KINDS:
         found = [(g.name, g.layer, g.module, g.shape, g.parameters) for g in gate_groups(model, kinds)]
         assert found == [
@@ -177,7 +177,7 @@ def test_groups_are_called_the_same_with_and_without_a_head(encoder_folder):
 
 
 def test_gates_cover_every_matrix_of_every_layer_once(encoder_folder):
-    model = load_model(encoder_folder)
+    model = fresh(encoder_folder)
     sites = family_of(model).sites(model)
     matrices = {
         id(weight)
@@ -227,7 +227,7 @@ def test_a_model_with_gates_can_be_scored_in_any_precision(bert_folder, precisio
 
 
 def test_a_frozen_model_is_given_back_as_it_was(bert_folder):
-    model = load_model(bert_folder).train()
+    model = fresh(bert_folder).train()
     model.base_model.embeddings.requires_grad_(False)
     asked = {name: weight.requires_grad for name, weight in model.named_parameters()}
     with frozen(model):
@@ -256,7 +256,7 @@ def mask(folder, language="en", draw=0, *, kinds=UNITS, above=0.0):
     generator = torch.Generator().manual_seed(draw + 10 * len(language))
     log_alpha = {
         group.name: torch.randn(group.shape, generator=generator)
-        for group in gate_groups(load_model(folder), kinds)
+        for group in gate_groups(fresh(folder), kinds)
     }
     return Mask(language=language, draw=draw, kinds=kinds, log_alpha=log_alpha, above=above)
 
@@ -343,7 +343,7 @@ def test_language_maps_stay_with_a_pruned_encoder(bert_folder, tmp_path):
     mapped = copytree(bert_folder, tmp_path / "mapped")
     write_language_maps(LanguageMaps("en", {"de": LanguageMap(torch.eye(32), torch.ones(32))}), mapped)
     prune_encoder(mapped, mask(bert_folder), tmp_path / "pruned")
-    maps = language_maps_of(load_model(tmp_path / "pruned"))
+    maps = language_maps_of(fresh(tmp_path / "pruned"))
     assert set(maps.maps) == {"de"}
 
 

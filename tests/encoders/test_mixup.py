@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from networks import hooks, modular, stirred, tagger
+from networks import fresh, hooks, modular, stirred, tagger
 from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.encoders import family_of, load_model, offer_explicit_attention, save_model
+from isogloss.encoders import family_of, offer_explicit_attention, save_model
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_modules import KINDS, language_site
 from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
@@ -58,7 +58,7 @@ def real(found, mask):
 @pytest.mark.parametrize("attention", ["sdpa", "explicit"])
 def test_without_a_ratio_the_model_is_unmixed_to_the_bit(folder, attention):
     attention = offer_explicit_attention() if attention == "explicit" else attention
-    model = load_model(folder, attention=attention).train()
+    model = fresh(folder, attention=attention).train()
     rows, mask = pairs()
     torch.manual_seed(0)
     plain = states(model, rows, mask)
@@ -68,7 +68,7 @@ def test_without_a_ratio_the_model_is_unmixed_to_the_bit(folder, attention):
 
 @pytest.mark.parametrize("layer", [1, 2, 3])
 def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, layer):
-    model = load_model(folder)
+    model = fresh(folder)
     rows, mask = pairs()
     plain, mixed = states(model, rows, mask), states(model, rows, mask, mixup(layer))
     assert torch.equal(mixed[:3], plain[:3])
@@ -80,7 +80,7 @@ def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, la
 @pytest.mark.parametrize("languages", [("", ""), ("en", "sw"), ("sw", "en")])
 def test_the_layer_computes_the_equations(folder, residual, learned, languages):
     """Eqs 2-5 by hand, pair by pair without padding, one head after the other; with modules, the target's."""
-    model = load_model(folder).double()
+    model = fresh(folder).double()
     if all(languages):
         stirred(modular(model, "attention"), seed=5, size=0.2)
     how = mixup(residual=residual, learned=learned)
@@ -139,7 +139,7 @@ def by_hand(model, site, h_t, h_s):
 
 
 def test_padding_changes_nothing(folder):
-    model, how = load_model(folder).double(), mixup()
+    model, how = fresh(folder).double(), mixup()
     how.ratio.double()
     rows, mask = pairs()
     wide, wide_mask = pairs(more=6)
@@ -155,7 +155,7 @@ def test_padding_changes_nothing(folder):
 @pytest.mark.parametrize("residual", ["normed", "summed"])
 def test_gradients_are_those_of_finite_differences(folder, residual):
     """Along a random direction of all weights at once, those of the ratio included."""
-    model, how = load_model(folder).double(), mixup(residual=residual)
+    model, how = fresh(folder).double(), mixup(residual=residual)
     how.ratio.double()
     rows, mask = pairs()
     weights = [*model.parameters(), *how.ratio.parameters()]
@@ -186,7 +186,7 @@ def test_gradients_are_those_of_finite_differences(folder, residual):
 
 
 def test_a_small_ratio_is_near_the_unmixed_layer_only_where_the_residual_is_summed(folder):
-    model = load_model(folder)
+    model = fresh(folder)
     with torch.no_grad():  # A norm that was trained is not its own square.
         for site in family_of(model).sites(model):
             site.module(model, "attention_norm").weight.mul_(torch.linspace(0.5, 2, 32))
@@ -203,7 +203,7 @@ def test_a_small_ratio_is_near_the_unmixed_layer_only_where_the_residual_is_summ
 
 def test_dropout_is_the_layers_own(folder):
     """In training the second attention drops what the first does: here everything."""
-    model, how = load_model(folder), mixup(layer=3)
+    model, how = fresh(folder), mixup(layer=3)
     site = family_of(model).sites(model)[2]
     rows, mask = pairs()
     attention = model.get_submodule(site.attention_dropout)
@@ -236,7 +236,7 @@ def test_no_hook_remains_and_last_states_are_those_a_head_reads(folder):
 
 def test_other_families_are_refused_with_the_reason(deberta_v2_folder, modernbert_folder):
     for folder, said in ((deberta_v2_folder, "projects distances"), (modernbert_folder, "normalises before")):
-        model = load_model(folder)
+        model = fresh(folder)
         with pytest.raises(ModelError, match=rf"{said} .*Use bert or camembert or distilbert"):
             states(model, *pairs(), mixup())
 
@@ -244,13 +244,13 @@ def test_other_families_are_refused_with_the_reason(deberta_v2_folder, modernber
 @pytest.mark.parametrize("layer", [0, 4])
 def test_a_layer_that_is_not_there_is_refused(bert_folder, layer):
     with pytest.raises(ConfigError, match=f"no layer {layer} to mix in: this encoder has the layers 1 to 3"):
-        check_mixup(load_model(bert_folder).config, layer)
+        check_mixup(fresh(bert_folder).config, layer)
 
 
 def test_what_is_saved_is_read_again_beside_an_ordinary_model(folder, tmp_path):
     from transformers import AutoModel
 
-    model, how = load_model(folder), mixup(largest=0.3, learned=False, residual="summed")
+    model, how = fresh(folder), mixup(largest=0.3, learned=False, residual="summed")
     tokenizer = nn.Identity()
     tokenizer.save_pretrained = lambda _: None
     save_model(model, tokenizer, tmp_path / "model", extras=(lambda place: save_mixup(how, place),))
@@ -284,8 +284,8 @@ def test_a_model_without_mixup_has_none_and_a_damaged_one_is_an_error(tmp_path):
 def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind):
     rows, mask = pairs()
     with torch.no_grad():
-        plain = states(load_model(folder), rows, mask, mixup())
-        model = modular(load_model(folder), kind)
+        plain = states(fresh(folder), rows, mask, mixup())
+        model = modular(fresh(folder), kind)
         for languages in (("en",) * 3 + ("sw",) * 3, ("sw",) * 6, "sw"):
             with active_language(model, languages):
                 found = states(model, rows, mask, mixup())
@@ -294,7 +294,7 @@ def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind):
 
 
 def test_a_side_in_two_languages_is_not_mixed(folder):
-    model = modular(load_model(folder), "attention", ("en", "sw", "fr"))
+    model = modular(fresh(folder), "attention", ("en", "sw", "fr"))
     rows, mask = pairs()
     found = r"each side of a batch is in one language; found en beside fr\+sw"
     with pytest.raises(ConfigError, match=found), active_language(model, ("en",) * 3 + ("sw", "sw", "fr")):

@@ -17,6 +17,7 @@ from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.encoders import folders
 from isogloss.encoders.folders import from_pretrained
 from isogloss.encoders.loading import check_complete
+from isogloss.encoders.subwords import pad_rows, padding_mask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
@@ -142,7 +143,7 @@ def generate(
     device, padding = next(model.parameters()).device, model.config.pad_token_id
     own, end = model.generation_config.decoder_start_token_id, model.config.eos_token_id
     end = end[0] if isinstance(end, list) else end
-    ids, mask = _padded(rows, padding)
+    ids, mask = pad_rows(rows, padding), padding_mask([len(row) for row in rows])
     limits = torch.tensor([translation_limit(row, longest) for row in rows], device=device)
     written = model.generate(
         input_ids=ids.to(device),
@@ -197,13 +198,6 @@ def _only(scores: Tensor, rows: Tensor, subword: int) -> Tensor:
     scores[rows.to(scores.device)] = -torch.inf
     scores[rows.to(scores.device), subword] = 0.0
     return scores
-
-
-def _padded(rows: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor]:
-    longest = max(map(len, rows))
-    lengths = torch.tensor([len(row) for row in rows])
-    ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
-    return ids, (torch.arange(longest) < lengths.unsqueeze(1)).long()
 
 
 FLORES = {

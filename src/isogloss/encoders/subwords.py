@@ -1,4 +1,4 @@
-"""The subwords of words, texts and pairs, and windows over long sequences.
+"""The subwords of words, texts and pairs, windows over long sequences, and padding.
 
 The maps from words or characters to subwords are the tokenizer's own, hence correct for WordPiece (##s),
 Unigram (▁) and byte-level BPE (Ġ), for words with inner spaces, as in Vietnamese treebanks, and for
@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
 
 from isogloss.core.errors import ModelError
 
@@ -242,3 +245,14 @@ def windows(length: int, *, limit: int, overlap: int) -> list[Window]:
     borders = [(stop + start + 1) // 2 for stop, start in zip(stops, starts[1:], strict=False)]
     owned = pairwise([0, *borders, length])
     return [Window(start, stop, *own) for start, stop, own in zip(starts, stops, owned, strict=True)]
+
+
+def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
+    """Return rows of ids as one tensor [row subword], padded to the longest."""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
+
+
+def padding_mask(lengths: Sequence[int]) -> Tensor:
+    """Return [row subword]: 1 at real subwords, 0 at padding up to the longest row."""
+    return (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
