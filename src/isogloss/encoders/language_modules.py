@@ -185,8 +185,15 @@ def language_parameters(model: nn.Module, language: str) -> dict[str, nn.Paramet
     tree = module_tree(model)
     if tree is None:
         return {}
-    owner = tree.about.of(language)
-    return {} if owner == SHARED_ADAPTER else _owned(model, tree, owner)
+    owner, encoder, inside = tree.about.of(language), encoder_of(model), encoder_prefix(model)
+    if owner == SHARED_ADAPTER:
+        return {}
+    below = f"{TREE}.{branch_of(owner)}." if owner in owners(tree.about) else ""
+    return {
+        f"{inside}{below}{module}.{name}": weight
+        for module in changed_modules(encoder, tree.about.how.kind)
+        for name, weight in _module(encoder, tree, owner, module).named_parameters()
+    }
 
 
 def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -240,17 +247,6 @@ def _tree(model: nn.Module) -> ModuleTree:
     if tree is None:
         raise ConfigError(f"{WHERE}: this encoder has no language modules. Add them first (add_modules).")
     return tree
-
-
-def _owned(model: nn.Module, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
-    """Return the parameters of a language's modules by their names in the model."""
-    encoder, inside = encoder_of(model), encoder_prefix(model)
-    below = "" if owner not in owners(tree.about) else f"{TREE}.{branch_of(owner)}."
-    return {
-        f"{inside}{below}{module}.{name}": weight
-        for module in changed_modules(encoder, tree.about.how.kind)
-        for name, weight in _module(encoder, tree, owner, module).named_parameters()
-    }
 
 
 def _module(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, name: str) -> nn.Module:
