@@ -147,11 +147,7 @@ def sentence_rows(
     Rows have at most ``limit`` subwords including special ones; neighbouring windows share ``overlap``. Rows
     are ordered by sentence and word; sentences without words have none.
     """
-    if not 0 <= overlap < limit - SPECIAL:
-        raise ValueError(
-            f"rows of {limit} subwords, {SPECIAL} of them special, cannot overlap by {overlap}: "
-            f"use an overlap of 0 to {limit - SPECIAL - 1}."
-        )
+    _check_overlap(limit, overlap)
     opening, closing = special_subwords(tokenizer)
     rows: list[EncodedRow] = []
     for example, (split, labels) in enumerate(zip(split_words(sentences, tokenizer), gold, strict=True)):
@@ -170,6 +166,14 @@ def sentence_rows(
                 )
             )
     return rows
+
+
+def _check_overlap(limit: int, overlap: int) -> None:
+    if not 0 <= overlap < limit - SPECIAL:
+        raise ValueError(
+            f"rows of {limit} subwords, {SPECIAL} of them special, cannot overlap by {overlap}: "
+            f"use an overlap of 0 to {limit - SPECIAL - 1}."
+        )
 
 
 def merge(lengths: Sequence[int], rows: Sequence[EncodedRow], values: Sequence[int]) -> list[list[int]]:
