@@ -24,7 +24,7 @@ import torch
 
 from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import new_encoder
-from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.fit import fit
@@ -108,7 +108,7 @@ def measured(way: str, shape: Architecture, precision: str, subwords: int) -> di
     if way == JOINT:
         fit(model, Timed(batches.train, clock), masked_lm_loss, updates=updates, seed=0)
     else:
-        own = {language: own_parameters(model, language) for language in LANGUAGES}
+        own = {language: language_parameters(model, language) for language in LANGUAGES}
         learning = Learning(own_rate=1e-4, inner_rate=1e-4, second_order=way)
         learner = MetaLearner(model, own, masked_lm_loss, learning=learning, updates=updates)
         fit(learner, Timed(batches, clock), lambda one, batch: one(batch), updates=updates, seed=0)

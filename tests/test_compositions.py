@@ -13,7 +13,7 @@ import torch
 import isogloss
 from isogloss.core.identity import identity
 from isogloss.encoders import load_masked_lm
-from isogloss.encoders.language_modules import modules_of, own_parameters, shared_parameters
+from isogloss.encoders.language_modules import language_parameters, modules_of, shared_parameters
 
 pytestmark = pytest.mark.slow
 """Some forty runs, a minute or so."""
@@ -224,7 +224,7 @@ def test_an_adjusted_encoder_keeps_its_modules_and_moves_with_them(made):
     before, after = encoder_of(made, "pretrain", "m"), encoder_of(made, "adjust", "a")
     assert modules_of(after) == modules_of(before)
     for language in ("qaa", "qad"):
-        own = [own_parameters(model, language) for model in (before, after)]
+        own = [language_parameters(model, language) for model in (before, after)]
         assert own[0].keys() == own[1].keys() != set()
         assert any(not torch.equal(weight, own[1][name]) for name, weight in own[0].items()), language
     shared = [shared_parameters(model) for model in (before, after)]

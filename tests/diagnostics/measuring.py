@@ -9,7 +9,7 @@ from isogloss.core.run_parts import Modules
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
-from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters
 from isogloss.training.states import BitextSentences
 from made_up import TEXT
 
@@ -65,7 +65,7 @@ def modular(folder, place, kind, *, seed=0, noise=0.3, load=load_masked_lm):
     add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for weight in own_parameters(model, "fr").values():
+        for weight in language_parameters(model, "fr").values():
             weight.add_(noise * torch.empty_like(weight).normal_(generator=generator))
     save_model(model, load_tokenizer(folder), place)
     return place

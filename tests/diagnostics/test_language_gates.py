@@ -28,7 +28,7 @@ from isogloss.diagnostics.language_gates import (
 from isogloss.encoders import load_masked_lm, save_model
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, gate_groups, prune_encoder, read_masks
 from isogloss.encoders.language_context import LanguageMaps, write_language_maps
-from isogloss.encoders.language_modules import own_parameters
+from isogloss.encoders.language_modules import language_parameters
 from isogloss.nn.language_modules import LanguageMap
 from made_up import TEXT
 from tiny import tiny
@@ -41,7 +41,9 @@ def row(*values):
 
 
 def group(name, layer, module, *, size=4, parameters=3):
-    return GateGroup(name=name, layer=layer, module=module, shape=(size,), parameters=parameters, acts=())
+    return GateGroup(
+        name=name, layer=layer, module=module, shape=(size,), parameters=parameters, gated_parameters=()
+    )
 
 
 GROUPS = [
@@ -290,7 +292,7 @@ def test_pruning_an_encoder_with_modules_prunes_those_of_the_masks_language(bert
     zero = {name for name, weight in pruned.named_parameters() if bool((weight == 0).all())}
     before = {name for name, weight in model.named_parameters() if bool((weight == 0).all())}
     assert len(zero - before) >= 3 * 2
-    assert zero - before <= set(own_parameters(pruned, "fr"))
+    assert zero - before <= set(language_parameters(pruned, "fr"))
 
 
 def test_a_language_without_a_map_is_refused_and_gates_are_learned_through_maps(bert_folder, tmp_path):

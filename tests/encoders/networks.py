@@ -1,5 +1,8 @@
 """What the tests of encoders share: loading with heads, comparing weights, language modules that differ."""
 
+from copy import deepcopy
+from functools import cache
+
 import pytest
 import torch
 from torch import nn
@@ -7,7 +10,7 @@ from torch import nn
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders import load_model, load_whole, load_with_new_head
-from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters, modules_of
 from isogloss.encoders.loading import load_with_own_head
 
 LABELS = ("O", "B-PER", "I-PER")
@@ -15,6 +18,16 @@ LANGUAGES = ("en", "sw", "to")
 """``to`` is Tongan, and a function of every torch module."""
 
 IDS = torch.tensor([[2, 7, 9, 11, 3]])
+
+
+@cache
+def _loaded(folder, attention):
+    return load_model(folder, attention=attention)
+
+
+def fresh(folder, *, attention="sdpa"):
+    """Give an encoder of one's own, without reading its folder anew."""
+    return deepcopy(_loaded(folder, attention))
 
 
 def tagger(folder, *, seed=0, labels=LABELS, **options):
@@ -60,6 +73,6 @@ def stirred(model, *, seed=1, size=0.1):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for language in modules_of(model).languages:
-            for weight in own_parameters(model, language).values():
+            for weight in language_parameters(model, language).values():
                 weight.add_(torch.empty_like(weight).normal_(0, size, generator=generator))
     return model

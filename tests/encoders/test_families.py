@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 import torch
 import transformers
-from networks import hooks, same, tagger
+from networks import fresh, hooks, same, tagger
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders import (
@@ -59,7 +59,7 @@ def test_hidden_states_are_those_of_hugging_face_to_the_bit(encoder_folder, batc
 
 
 def test_outputs_of_embeddings_and_blocks_are_the_hidden_states(encoder_folder, batch):
-    encoder = load_model(encoder_folder)
+    encoder = fresh(encoder_folder)
     family, seen = family_of(encoder), []
     places = [family.embeddings(encoder), *(site.module(encoder, "block") for site in family.sites(encoder))]
     handles = [place.register_forward_hook(lambda _, __, out: seen.append(tensor(out))) for place in places]
@@ -73,7 +73,7 @@ def test_outputs_of_embeddings_and_blocks_are_the_hidden_states(encoder_folder, 
 
 
 def test_each_part_of_each_site_runs_once(encoder_folder, batch):
-    encoder = load_model(encoder_folder)
+    encoder = fresh(encoder_folder)
     family, calls = family_of(encoder), Counter()
     sites, single = family.sites(encoder), parts(family)
     handles = [
@@ -97,7 +97,7 @@ def test_each_part_of_each_site_runs_once(encoder_folder, batch):
 
 
 def test_projections_are_named_exactly_by_the_families_that_have_them(encoder_folder):
-    encoder = load_model(encoder_folder)
+    encoder = fresh(encoder_folder)
     family = family_of(encoder)
     for site in family.sites(encoder):
         named = {part for part in PROJECTIONS if getattr(site, part) is not None}
@@ -123,7 +123,7 @@ def seen_in(encoder, site, names, batch):
 
 
 def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
-    encoder = load_model(encoder_folder)
+    encoder = fresh(encoder_folder)
     family = family_of(encoder)
     site = family.sites(encoder)[1]
     sub_layers = ((site.attention, site.attention_norm), (site.feed_forward, site.feed_forward_norm))
@@ -144,7 +144,7 @@ def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
 
 
 def test_regions_divide_the_block_and_blocks_the_layers(encoder_folder):
-    encoder = load_model(encoder_folder)
+    encoder = fresh(encoder_folder)
     sites = family_of(encoder).sites(encoder)
     for site in sites:
         attention, feed_forward, block = (
@@ -180,7 +180,7 @@ def test_heads_give_hugging_faces_logits_at_any_positions(encoder_folder, batch,
 
 
 def test_first_position_is_the_one_hugging_face_gives(encoder_folder, batch):
-    encoder = load_model(encoder_folder)
+    encoder = fresh(encoder_folder)
     ids, first = batch["input_ids"][1:], family_of(encoder).first_position
     own = torch.arange(first, first + ids.shape[1]).unsqueeze(0)
     with torch.no_grad():
@@ -189,7 +189,7 @@ def test_first_position_is_the_one_hugging_face_gives(encoder_folder, batch):
 
 
 def test_new_positions_matter_where_a_family_has_that_ability(encoder_folder, batch):
-    encoder = load_model(encoder_folder)
+    encoder = fresh(encoder_folder)
     family, ids = family_of(encoder), batch["input_ids"][1:]
     anew = torch.arange(ids.shape[1]).unsqueeze(0) % 3 + family.first_position
     with torch.no_grad():
@@ -198,9 +198,9 @@ def test_new_positions_matter_where_a_family_has_that_ability(encoder_folder, ba
 
 
 def test_longest_text_fits_and_where_positions_have_a_table_one_more_does_not(encoder_folder):
-    encoder = load_model(encoder_folder)
+    encoder = fresh(encoder_folder)
     longest = family_of(encoder).longest_text(encoder.config)
-    assert longest == 160
+    assert longest == load_tokenizer(encoder_folder).model_max_length == 160
     with torch.no_grad():
         assert encoder(torch.full((1, longest), 5)).last_hidden_state.shape == (1, longest, 32)
         if encoder_folder.name in {"bert", "distilbert", "xlm-roberta"}:
@@ -267,7 +267,7 @@ def test_sisters_of_xlm_r_are_read_like_it(xlm_roberta_folder, tmp_path, name):
     with torch.no_grad():
         states = ours.base_model(ids).last_hidden_state
         torch.testing.assert_close(family.masked_lm_scores(ours, states), ours(ids).logits)
-        assert torch.equal(states, load_model(xlm_roberta_folder)(ids).last_hidden_state)
+        assert torch.equal(states, fresh(xlm_roberta_folder)(ids).last_hidden_state)
     assert len(family.sites(ours)) == 3
     assert family.longest_text(ours.config) == 160
 

@@ -49,66 +49,74 @@ def test_folders_without_config_say_what_was_found(folder, load):
     assert "Give a folder written by isogloss or by save_pretrained" in text
 
 
-@pytest.mark.parametrize(("content", "what"), [("{", "this is no JSON"), ("[]", "a JSON object is expected")])
-def test_damaged_configs_are_named(folder, content, what):
-    (folder / "config.json").write_text(content)
-    text = refusal(load_encoder_config, folder)
-    assert text.startswith(f"{folder / 'config.json'}: {what}")
+def cut(length):
+    return lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:length])
 
 
-def test_impossible_configs_are_refused_in_one_line(folder):
-    changed_config(folder, hidden_size="large")
-    text = refusal(load_model, folder)
-    assert "transformers cannot load this folder with AutoConfig" in text
+def without_padding(folder):
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "pad_token": None}))
 
 
-@pytest.mark.parametrize("load", [load_model, load_encoder_config])
-def test_unknown_architectures_are_refused_with_the_supported_ones(folder, load):
-    changed_config(folder, model_type="gpt2")
-    text = refusal(load, folder)
-    assert "the architecture 'gpt2' is not supported." in text
-    assert text.endswith(
-        " Supported: bert, camembert, deberta-v2, distilbert, modernbert, roberta, xlm-roberta."
-    )
+WEIGHTS = "model.safetensors"
+BROKEN = {
+    "no JSON": (
+        lambda folder: (folder / "config.json").write_text("{"),
+        load_encoder_config,
+        "{folder}/config.json: this is no JSON",
+    ),
+    "no object": (
+        lambda folder: (folder / "config.json").write_text("[]"),
+        load_encoder_config,
+        "{folder}/config.json: a JSON object is expected",
+    ),
+    "impossible": (
+        lambda folder: changed_config(folder, hidden_size="large"),
+        load_model,
+        "transformers cannot load this folder with AutoConfig",
+    ),
+    "unknown architecture": (
+        lambda folder: changed_config(folder, model_type="gpt2"),
+        load_model,
+        "the architecture 'gpt2' is not supported. Supported: bert, camembert, deberta-v2, distilbert, "
+        "modernbert, roberta, xlm-roberta.",
+    ),
+    "no tokenizer": (
+        lambda folder: (folder / "tokenizer.json").unlink(),
+        load_tokenizer,
+        "no tokenizer (tokenizer.json, vocab.txt, vocab.json, sentencepiece.bpe.model, spm.model) (found: "
+        "config.json, model.safetensors, tokenizer_config.json). Save the encoder's own tokenizer there: "
+        "AutoTokenizer.from_pretrained(NAME).save_pretrained('{folder}')",
+    ),
+    "damaged tokenizer": (
+        lambda folder: (folder / "tokenizer.json").write_text("{"),
+        load_tokenizer,
+        "transformers cannot load this folder with AutoTokenizer",
+    ),
+    "no padding": (without_padding, load_tokenizer, "this tokenizer cannot be used: it has no pad_token"),
+    "no weights": (
+        lambda folder: (folder / WEIGHTS).unlink(),
+        load_model,
+        "{folder}: no model.safetensors (found: config.json",
+    ),
+    "pickle": (
+        lambda folder: (folder / WEIGHTS).rename(folder / "pytorch_model.bin"),
+        load_masked_lm,
+        "{folder}: the weights are only there as pickle (pytorch_model.bin), which can run code when it is "
+        "read. Convert them, if you trust where they come from: from transformers import "
+        "AutoModelForMaskedLM; "
+        "AutoModelForMaskedLM.from_pretrained('{folder}').save_pretrained('{folder}')",
+    ),
+    "empty weights": (cut(0), load_model, "{folder}/model.safetensors: these weights are damaged ("),
+    "half a header": (cut(4), load_model, "{folder}/model.safetensors: these weights are damaged ("),
+    "half the weights": (cut(2000), load_model, "{folder}/model.safetensors: these weights are damaged ("),
+}
 
 
-def test_folders_without_tokenizer_say_how_to_add_one(folder):
-    (folder / "tokenizer.json").unlink()
-    text = refusal(load_tokenizer, folder)
-    assert "no tokenizer (tokenizer.json, vocab.txt, vocab.json, sentencepiece.bpe.model, spm.model)" in text
-    assert f"AutoTokenizer.from_pretrained(NAME).save_pretrained('{folder}')" in text
-
-
-def test_damaged_tokenizers_are_refused_in_one_line(folder):
-    (folder / "tokenizer.json").write_text("{")
-    assert "transformers cannot load this folder with AutoTokenizer" in refusal(load_tokenizer, folder)
-
-
-def test_tokenizers_without_padding_are_refused(folder):
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "pad_token": None}))
-    assert "this tokenizer cannot be used: it has no pad_token" in refusal(load_tokenizer, folder)
-
-
-def test_folders_without_weights_say_so(folder):
-    (folder / "model.safetensors").unlink()
-    assert f"{folder}: no model.safetensors (found: config.json" in refusal(load_model, folder)
-
-
-def test_pickled_weights_are_refused_with_the_way_to_convert_them(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    text = refusal(load_masked_lm, folder)
-    assert "the weights are only there as pickle (pytorch_model.bin)" in text
-    assert f"AutoModelForMaskedLM.from_pretrained('{folder}').save_pretrained('{folder}')" in text
-
-
-@pytest.mark.parametrize("kept", [0, 4, 2000])
-def test_damaged_weights_are_named(folder, kept):
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:kept])
-    text = refusal(load_model, folder)
-    assert text.startswith(f"{path}: these weights are damaged (")
-    assert "Copy or download the file again" in text
+@pytest.mark.parametrize(("change", "load", "said"), BROKEN.values(), ids=BROKEN)
+def test_broken_folders_are_refused_with_the_reason_and_what_to_do(folder, change, load, said):
+    change(folder)
+    assert said.replace("{folder}", str(folder)) in refusal(load, folder)
 
 
 def test_missing_shards_are_named(folder):

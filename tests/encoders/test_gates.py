@@ -5,20 +5,20 @@ from shutil import copytree
 
 import pytest
 import torch
-from networks import IDS, weights
+from networks import IDS, fresh, weights
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.data.result_files import write_tensors
-from isogloss.encoders import family_of, load_masked_lm, load_model, load_tokenizer, load_whole
+from isogloss.encoders import family_of, load_masked_lm, load_tokenizer, load_whole
 from isogloss.encoders.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,
     GateKinds,
     Mask,
-    about_masks,
     frozen,
     gate_groups,
     gated,
+    mask_metadata,
     mask_tensors,
     prune,
     prune_encoder,
@@ -47,9 +47,9 @@ def batch(encoder_folder):
     return dict(tokenizer(["the cat sat", "a dog ran over hills"], padding=True, return_tensors="pt"))
 
 
-def filled(folder, load=load_model):
+def filled(folder):
     """A model none of whose biases is 0."""
-    model = load(folder)
+    model = fresh(folder)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -154,7 +154,7 @@ def test_a_closed_row_gives_0(encoder_folder, batch):
     for group in gate_groups(model, GateKinds())[-2:]:
         gates = torch.ones(group.shape)
         gates[::5] = 0
-        place = group.acts[0].name.removesuffix(".weight")
+        place = group.gated_parameters[0].name.removesuffix(".weight")
         hook = cut(model, place, slice(None, None, 5), before=False)
         expected = states(model, batch)
         hook.remove()
@@ -166,7 +166,7 @@ def test_a_closed_row_gives_0(encoder_folder, batch):
 
 
 def test_groups_are_called_the_same_with_and_without_a_head(encoder_folder):
-    encoder, model = load_model(encoder_folder), load_masked_lm(encoder_folder)
+    encoder, model = fresh(encoder_folder), load_masked_lm(encoder_folder)
     for kinds in KINDS:
         found = [(g.name, g.layer, g.module, g.shape, g.parameters) for g in gate_groups(model, kinds)]
         assert found == [
@@ -177,7 +177,7 @@ def test_groups_are_called_the_same_with_and_without_a_head(encoder_folder):
 
 
 def test_gates_cover_every_matrix_of_every_layer_once(encoder_folder):
-    model = load_model(encoder_folder)
+    model = fresh(encoder_folder)
     sites = family_of(model).sites(model)
     matrices = {
         id(weight)
@@ -190,19 +190,11 @@ def test_gates_cover_every_matrix_of_every_layer_once(encoder_folder):
         found = [
             id(model.get_parameter(member.name))
             for group in gate_groups(model, kinds)
-            for member in group.acts
+            for member in group.gated_parameters
             if member.name.endswith("weight")
         ]
         assert len(found) == len(set(found)) == len(matrices) > 0
         assert set(found) == matrices
-
-
-def test_heads_and_neurons_count_what_leads_to_them(bert_folder):
-    head, neurons, *_ = gate_groups(
-        load_model(bert_folder), GateKinds(attention="head", feed_forward="neuron")
-    )
-    assert (head.size, head.parameters) == (4, 8 * 32 + 3 * 8 * (32 + 1))
-    assert (neurons.size, neurons.parameters) == (48, 32 + 32 + 1)
 
 
 def test_gates_within_gates_multiply(bert_folder):
@@ -235,7 +227,7 @@ def test_a_model_with_gates_can_be_scored_in_any_precision(bert_folder, precisio
 
 
 def test_a_frozen_model_is_given_back_as_it_was(bert_folder):
-    model = load_model(bert_folder).train()
+    model = fresh(bert_folder).train()
     model.base_model.embeddings.requires_grad_(False)
     asked = {name: weight.requires_grad for name, weight in model.named_parameters()}
     with frozen(model):
@@ -264,14 +256,14 @@ def mask(folder, language="en", draw=0, *, kinds=UNITS, above=0.0):
     generator = torch.Generator().manual_seed(draw + 10 * len(language))
     log_alpha = {
         group.name: torch.randn(group.shape, generator=generator)
-        for group in gate_groups(load_model(folder), kinds)
+        for group in gate_groups(fresh(folder), kinds)
     }
     return Mask(language=language, draw=draw, kinds=kinds, log_alpha=log_alpha, above=above)
 
 
 def written(path, masks, kinds=UNITS):
     tensors = {name: one.numpy() for name, one in mask_tensors(masks).items()}
-    write_tensors(path, tensors, about_masks(kinds))
+    write_tensors(path, tensors, mask_metadata(kinds))
     return path
 
 
@@ -351,7 +343,7 @@ def test_language_maps_stay_with_a_pruned_encoder(bert_folder, tmp_path):
     mapped = copytree(bert_folder, tmp_path / "mapped")
     write_language_maps(LanguageMaps("en", {"de": LanguageMap(torch.eye(32), torch.ones(32))}), mapped)
     prune_encoder(mapped, mask(bert_folder), tmp_path / "pruned")
-    maps = language_maps_of(load_model(tmp_path / "pruned"))
+    maps = language_maps_of(fresh(tmp_path / "pruned"))
     assert set(maps.maps) == {"de"}
 
 

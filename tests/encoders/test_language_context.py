@@ -24,16 +24,16 @@ from isogloss.encoders.language_context import (
     active_language,
     check_languages,
     language_maps_of,
-    left_out,
     mapped,
-    read_about,
     read_language_maps,
+    read_module_info,
+    without_language_modules,
     write_language_maps,
 )
-from isogloss.encoders.language_modules import KINDS, modules_of, own_parameters
+from isogloss.encoders.language_modules import KINDS, language_parameters, modules_of
 from isogloss.nn.language_modules import LanguageMap
 
-FAMILIES = ("xlm-roberta", "distilbert", "deberta-v2", "modernbert")
+FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")
 
 
 def made(folder, kind, fallback=""):
@@ -51,22 +51,26 @@ def states(model, language="sw"):
 
 
 @pytest.mark.parametrize(
-    ("load", "name"), [*((load, "bert") for load in LOADS), *(("whole", name) for name in FAMILIES)]
+    ("load", "name", "kind"),
+    [
+        *(("whole", "bert", kind) for kind in KINDS),
+        *((load, "bert", "feed-forward") for load in LOADS if load != "whole"),
+        *(("whole", name, kind) for name, kind in zip(FAMILIES, KINDS, strict=True)),
+    ],
 )
-@pytest.mark.parametrize("kind", KINDS)
 def test_modules_come_back_to_the_bit_with_and_without_a_head(load, name, kind, request, tmp_path):
     """Save a model, load it, save what was loaded, load it again: all three give the same."""
     folder = request.getfixturevalue(f"{name.replace('-', '_')}_folder")
     model = made(folder, kind, fallback="" if kind == "shared-adapter" else "to")
     save_model(model, load_tokenizer(folder), tmp_path / "saved")
     found = LOADS[load](tmp_path / "saved")
-    assert modules_of(found) == modules_of(model) == read_about(tmp_path / "saved", 32)
+    assert modules_of(found) == modules_of(model) == read_module_info(tmp_path / "saved", 32)
     save_model(found, load_tokenizer(folder), tmp_path / "again")
     again = LOADS[load](tmp_path / "again")
     for language in LANGUAGES:
         assert torch.equal(states(found, language), states(model, language))
         assert torch.equal(states(again, language), states(model, language))
-        own, theirs = (list(own_parameters(one, language).values()) for one in (model, again))
+        own, theirs = (list(language_parameters(one, language).values()) for one in (model, again))
         assert all(torch.equal(x, y) for x, y in zip(own, theirs, strict=True))
 
 
@@ -83,7 +87,7 @@ def test_transformers_reads_the_first_languages_model_or_the_encoder_without_ada
     if "adapter" in kind:
         with torch.no_grad():
             for language in LANGUAGES:
-                for name, weight in own_parameters(model, language).items():
+                for name, weight in language_parameters(model, language).items():
                     if ".up." in name:
                         weight.zero_()
             for name, weight in model.named_parameters():
@@ -97,10 +101,10 @@ def test_transformers_reads_the_first_languages_model_or_the_encoder_without_ada
 
 
 def test_modules_left_out_for_a_while_come_back(bert_folder):
-    assert read_about(bert_folder, 32) is None
+    assert read_module_info(bert_folder, 32) is None
     model = made(bert_folder, "adapter")
     names = {name for name, _ in model.named_parameters()}
-    with left_out(model):
+    with without_language_modules(model):
         assert modules_of(model) is None
         assert not any("language_modules" in name for name in model.state_dict())
     assert {name for name, _ in model.named_parameters()} == names

@@ -5,14 +5,13 @@ from dataclasses import fields
 
 import pytest
 import torch
-from networks import LANGUAGES, modular, stirred, tagger
+from networks import LANGUAGES, fresh, modular, stirred, tagger
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders import (
     family_of,
     load_masked_lm,
-    load_model,
     offer_explicit_attention,
 )
 from isogloss.encoders.language_context import active_language, check_languages
@@ -21,11 +20,11 @@ from isogloss.encoders.language_modules import (
     add_language,
     add_modules,
     fall_back,
+    language_parameters,
+    language_site,
     modules_of,
-    own_parameters,
     parameter_counts,
     shared_parameters,
-    site_of,
 )
 
 OWN = ("feed-forward", "attention", "adapter")
@@ -40,9 +39,8 @@ def states(model, ids=IDS, mask=MASK):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind, attention):
-    model = load_model(encoder_folder, attention=attention)
+def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind):
+    model = fresh(encoder_folder)
     with torch.no_grad():
         plain = states(model)
         modular(model, kind)
@@ -53,7 +51,7 @@ def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind, attention):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
-    model = stirred(modular(load_model(encoder_folder), kind))
+    model = stirred(modular(fresh(encoder_folder), kind))
     with torch.no_grad():
         with active_language(model, ROWS):
             mixed = states(model)
@@ -68,7 +66,7 @@ def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
 
 
 def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v2_folder):
-    model = load_model(deberta_v2_folder)
+    model = fresh(deberta_v2_folder)
     count = len(model.base_model.encoder.rel_embeddings.weight)
     stirred(modular(model, "attention"))
     languages = tuple(LANGUAGES[row % 3] for row in range(count))
@@ -88,7 +86,7 @@ def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
     with active_language(model, ("sw", "en", "sw", "en")):
         (states(model)[-1] @ weights).sum().backward()
     for language, moved in (("en", True), ("sw", True), ("to", False)):
-        found = own_parameters(model, language).values()
+        found = language_parameters(model, language).values()
         assert [weight.grad is not None for weight in found] == [moved] * len(found) != []
     assert any(weight.grad is not None for weight in shared_parameters(model).values())
 
@@ -97,7 +95,7 @@ def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
 def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
     model = modular(load_masked_lm(encoder_folder), kind)
     every = dict(model.named_parameters())
-    parts = [shared_parameters(model), *(own_parameters(model, one) for one in LANGUAGES)]
+    parts = [shared_parameters(model), *(language_parameters(model, one) for one in LANGUAGES)]
     assert sum(len(part) for part in parts) == len(every)
     for part in parts:
         assert all(every[name] is weight for name, weight in part.items())
@@ -107,7 +105,7 @@ def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
 
 
 def test_parameters_are_counted_as_the_layers_say(bert_folder):
-    model = load_model(bert_folder)
+    model = fresh(bert_folder)
     plain, layers, dim = parameter_counts(model), model.config.num_hidden_layers, model.config.hidden_size
     assert plain.own == {} and plain.shared == sum(one.numel() for one in model.parameters())
     found = parameter_counts(modular(deepcopy(model), "adapter"))
@@ -129,9 +127,9 @@ def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
     modular(model, kind)
     assert family_of(model).sites(model) == before
     for site in before:
-        assert site_of(model, site, "en") == site
-        own = site_of(model, site, "sw")
-        names = set(own_parameters(model, "sw"))
+        assert language_site(model, site, "en") == site
+        own = language_site(model, site, "sw")
+        names = set(language_parameters(model, "sw"))
         region = {"feed-forward": "feed_forward", "attention": "attention"}.get(kind)
         if region is None:
             assert own == site
@@ -145,7 +143,7 @@ def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
-    model = stirred(modular(load_model(encoder_folder), kind))
+    model = stirred(modular(fresh(encoder_folder), kind))
     with torch.no_grad(), active_language(model, "sw"):
         before = states(model)
     copied = stirred(deepcopy(model), seed=7)
@@ -158,18 +156,18 @@ def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
-    equal = modular(load_model(encoder_folder), kind)
+    equal = modular(fresh(encoder_folder), kind)
     with torch.no_grad():
-        plain = states(load_model(encoder_folder))
+        plain = states(fresh(encoder_folder))
         add_language(equal, "fr")
         with active_language(equal, "fr"):
             assert torch.equal(states(equal), plain)
-    model = stirred(modular(load_model(encoder_folder), kind))
+    model = stirred(modular(fresh(encoder_folder), kind))
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     add_language(model, "fr")
     assert modules_of(model).languages == (*LANGUAGES, "fr")
-    each = [list(own_parameters(model, one).values()) for one in LANGUAGES]
-    for place, weight in enumerate(own_parameters(model, "fr").values()):
+    each = [list(language_parameters(model, one).values()) for one in LANGUAGES]
+    for place, weight in enumerate(language_parameters(model, "fr").values()):
         mean = torch.stack([own[place] for own in each]).mean(dim=0)
         torch.testing.assert_close(weight, mean)
     assert all(torch.equal(dict(model.named_parameters())[name], weight) for name, weight in before.items())
@@ -181,21 +179,21 @@ def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
 
 
 def test_a_language_that_is_there_cannot_be_modular(bert_folder):
-    model = modular(load_model(bert_folder), "adapter")
+    model = modular(fresh(bert_folder), "adapter")
     with pytest.raises(ConfigError, match=r"modules: sw has modules already. Name a language that has none"):
         add_language(model, "sw")
     with pytest.raises(ConfigError, match=r"has adapter modules already, for en, sw, to. Add a language"):
         modular(model, "attention")
-    shared = modular(load_model(bert_folder), "shared-adapter")
+    shared = modular(fresh(bert_folder), "shared-adapter")
     with pytest.raises(ConfigError, match="fr shares its adapter with all languages already"):
         add_language(shared, "fr")
     with pytest.raises(ConfigError, match=r"has no language modules. Add them first"):
-        add_language(load_model(bert_folder), "fr")
+        add_language(fresh(bert_folder), "fr")
 
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder, kind):
-    model = modular(load_model(bert_folder), kind)
+    model = modular(fresh(bert_folder), kind)
     message = rf"{kind} modules for each language, and none for 'ws'. Did you mean 'sw'\? Known: en, sw, to."
     with pytest.raises(ConfigError, match=message), active_language(model, "ws"):
         pass
@@ -210,7 +208,7 @@ def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder,
 
 
 def test_a_fallback_reads_what_has_no_modules(bert_folder):
-    model = stirred(modular(load_model(bert_folder), "adapter", fallback="sw"))
+    model = stirred(modular(fresh(bert_folder), "adapter", fallback="sw"))
     with torch.no_grad():
         with active_language(model, "de"):
             found = states(model)
@@ -228,17 +226,17 @@ def test_a_fallback_reads_what_has_no_modules(bert_folder):
 
 
 def test_one_adapter_for_all_reads_every_language_and_needs_none_said(bert_folder):
-    model = modular(load_model(bert_folder), "shared-adapter")
+    model = modular(fresh(bert_folder), "shared-adapter")
     with torch.no_grad():
         plain = states(model)
         for language in ("", "fr", ("en", "fr", "de", "xx")):
             with active_language(model, language):
                 assert torch.equal(states(model), plain)
-    assert own_parameters(model, "fr") == {}
+    assert language_parameters(model, "fr") == {}
 
 
 def test_nobody_reads_any_more_when_something_fails(bert_folder):
-    model = modular(load_model(bert_folder), "adapter")
+    model = modular(fresh(bert_folder), "adapter")
     with active_language(model, "en"):
         with pytest.raises(KeyError), active_language(model, "sw"):
             raise KeyError
@@ -259,17 +257,19 @@ REFUSED = {
 
 @pytest.mark.parametrize(("modules", "languages", "message"), REFUSED.values(), ids=REFUSED)
 def test_modules_that_cannot_be_are_refused(bert_folder, modules, languages, message):
-    model = load_model(bert_folder)
+    model = fresh(bert_folder)
     with pytest.raises(ConfigError, match=message):
         add_modules(model, modules, languages, seed=0)
     assert modules_of(model) is None
 
 
 def test_one_seed_gives_one_adapter_and_all_languages_the_same(bert_folder):
-    one, other = (modular(load_model(bert_folder), "adapter") for _ in range(2))
-    first, second = (list(own_parameters(one, language).values()) for language in ("en", "sw"))
+    one, other = (modular(fresh(bert_folder), "adapter") for _ in range(2))
+    first, second = (list(language_parameters(one, language).values()) for language in ("en", "sw"))
     assert all(torch.equal(x, y) for x, y in zip(first, second, strict=True))
-    again = own_parameters(other, "en").values()
+    again = language_parameters(other, "en").values()
     assert all(torch.equal(x, y) for x, y in zip(first, again, strict=True))
-    downs = [weight for name, weight in own_parameters(one, "en").items() if name.endswith("down.weight")]
+    downs = [
+        weight for name, weight in language_parameters(one, "en").items() if name.endswith("down.weight")
+    ]
     assert not torch.equal(downs[0], downs[1])

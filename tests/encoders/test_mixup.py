@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from networks import hooks, modular, stirred, tagger
+from networks import fresh, hooks, modular, stirred, tagger
 from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.encoders import family_of, load_model, offer_explicit_attention, save_model
+from isogloss.encoders import family_of, offer_explicit_attention, save_model
 from isogloss.encoders.language_context import active_language
-from isogloss.encoders.language_modules import KINDS, site_of
+from isogloss.encoders.language_modules import KINDS, language_site
 from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
 from isogloss.nn.mixup_ratio import MixupRatio
 
@@ -58,7 +58,7 @@ def real(found, mask):
 @pytest.mark.parametrize("attention", ["sdpa", "explicit"])
 def test_without_a_ratio_the_model_is_unmixed_to_the_bit(folder, attention):
     attention = offer_explicit_attention() if attention == "explicit" else attention
-    model = load_model(folder, attention=attention).train()
+    model = fresh(folder, attention=attention).train()
     rows, mask = pairs()
     torch.manual_seed(0)
     plain = states(model, rows, mask)
@@ -68,7 +68,7 @@ def test_without_a_ratio_the_model_is_unmixed_to_the_bit(folder, attention):
 
 @pytest.mark.parametrize("layer", [1, 2, 3])
 def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, layer):
-    model = load_model(folder)
+    model = fresh(folder)
     rows, mask = pairs()
     plain, mixed = states(model, rows, mask), states(model, rows, mask, mixup(layer))
     assert torch.equal(mixed[:3], plain[:3])
@@ -77,37 +77,46 @@ def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, la
 
 @pytest.mark.parametrize("residual", ["normed", "summed"])
 @pytest.mark.parametrize("learned", [True, False])
-def test_the_layer_computes_the_equations(folder, residual, learned):
-    """Eqs 2-5 by hand, pair by pair without padding, one head after the other."""
-    model = load_model(folder).double()
+@pytest.mark.parametrize("languages", [("", ""), ("en", "sw"), ("sw", "en")])
+def test_the_layer_computes_the_equations(folder, residual, learned, languages):
+    """Eqs 2-5 by hand, pair by pair without padding, one head after the other; with modules, the target's."""
+    model = fresh(folder).double()
+    if all(languages):
+        stirred(modular(model, "attention"), seed=5, size=0.2)
     how = mixup(residual=residual, learned=learned)
     how.ratio.double()
     rows, mask = pairs()
-    site = family_of(model).sites(model)[how.layer - 1]
-    norm, seen = site.module(model, "attention_norm"), []
-    with mixing(model, how, mask) as noted:
-        handle = norm.register_forward_hook(lambda _, __, output: seen.append(output))  # After the mixing.
+    plain, seen = family_of(model).sites(model)[how.layer - 1], []
+    source, target = (language_site(model, plain, language) for language in languages)
+    feed_forward = plain.module(model, "feed_forward_in")
+    handle = feed_forward.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    with (
+        active_language(model, [code for code in languages for _ in range(3)]),
+        mixing(model, how, mask) as trace,
+    ):
         model.base_model(input_ids=rows, attention_mask=mask)
-        handle.remove()
+    handle.remove()
+    norm = target.module(model, "attention_norm")
     for number, (source_length, target_length) in enumerate(LENGTHS):
-        h_s, _ = attended(model, norm, rows[number, :source_length])
-        h_t, summed = attended(model, norm, rows[3 + number, :target_length])
-        crossed, entropy = by_hand(model, site, h_t, h_s)
-        share = 1 / (1 + math.exp(-(-0.5 * entropy + 1.0))) if learned else 1.0
-        ratio = 0.5 * share
+        h_s, _ = attended(model, source, rows[number, :source_length], languages[0])
+        h_t, summed = attended(model, target, rows[3 + number, :target_length], languages[1])
+        crossed, entropy = by_hand(model, target, h_t, h_s)
+        ratio = 0.5 / (1 + math.exp(-(-0.5 * entropy + 1.0))) if learned else 0.5
         own = h_t if residual == "normed" else summed
         expected = nn.functional.layer_norm(
             ratio * crossed + (1 - ratio) * own, norm.normalized_shape, norm.weight, norm.bias, norm.eps
         )
-        assert noted.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
+        assert trace.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
+        assert torch.allclose(seen[0][number, :source_length], h_s, rtol=0, atol=1e-9)
         assert torch.allclose(seen[0][3 + number, :target_length], expected, rtol=0, atol=1e-9)
 
 
-def attended(model, norm, subwords):
+def attended(model, site, subwords, language):
     """Give one text's states after the self-attention sub-layer, and before its norm."""
-    seen = []
+    seen, norm = [], site.module(model, "attention_norm")
     handle = norm.register_forward_hook(lambda _, inputs, output: seen.append((output[0], inputs[0][0])))
-    model.base_model(input_ids=subwords[None])
+    with active_language(model, language):
+        model.base_model(input_ids=subwords[None])
     handle.remove()
     return seen[0]
 
@@ -130,35 +139,23 @@ def by_hand(model, site, h_t, h_s):
 
 
 def test_padding_changes_nothing(folder):
-    model, how = load_model(folder).double(), mixup()
+    model, how = fresh(folder).double(), mixup()
     how.ratio.double()
     rows, mask = pairs()
     wide, wide_mask = pairs(more=6)
-    with mixing(model, how, mask) as noted:
+    with mixing(model, how, mask) as trace:
         narrow = model.base_model(input_ids=rows, attention_mask=mask).last_hidden_state
-    with mixing(model, how, wide_mask) as noted_wide:
+    with mixing(model, how, wide_mask) as trace_wide:
         padded = model.base_model(input_ids=wide, attention_mask=wide_mask).last_hidden_state
     assert torch.allclose(real(padded, wide_mask), real(narrow, mask), rtol=0, atol=1e-10)
-    assert torch.allclose(noted_wide.ratios, noted.ratios, rtol=0, atol=1e-12)
-    assert noted.ratios.std() > 0
-
-
-def test_a_pair_is_mixed_the_same_alone_and_among_others(folder):
-    model, how = load_model(folder), mixup()
-    rows, mask = pairs()
-    together = states(model, rows, mask, how)
-    for number, lengths in enumerate(LENGTHS):
-        longest = max(lengths)
-        own = [number, 3 + number]
-        alone = states(model, rows[own, :longest], mask[own, :longest], how)
-        for row, length in enumerate(lengths):
-            assert torch.allclose(alone[row, :length], together[own[row], :length], atol=2e-5)
+    assert torch.allclose(trace_wide.ratios, trace.ratios, rtol=0, atol=1e-12)
+    assert trace.ratios.std() > 0
 
 
 @pytest.mark.parametrize("residual", ["normed", "summed"])
 def test_gradients_are_those_of_finite_differences(folder, residual):
     """Along a random direction of all weights at once, those of the ratio included."""
-    model, how = load_model(folder).double(), mixup(residual=residual)
+    model, how = fresh(folder).double(), mixup(residual=residual)
     how.ratio.double()
     rows, mask = pairs()
     weights = [*model.parameters(), *how.ratio.parameters()]
@@ -189,7 +186,7 @@ def test_gradients_are_those_of_finite_differences(folder, residual):
 
 
 def test_a_small_ratio_is_near_the_unmixed_layer_only_where_the_residual_is_summed(folder):
-    model = load_model(folder)
+    model = fresh(folder)
     with torch.no_grad():  # A norm that was trained is not its own square.
         for site in family_of(model).sites(model):
             site.module(model, "attention_norm").weight.mul_(torch.linspace(0.5, 2, 32))
@@ -206,7 +203,7 @@ def test_a_small_ratio_is_near_the_unmixed_layer_only_where_the_residual_is_summ
 
 def test_dropout_is_the_layers_own(folder):
     """In training the second attention drops what the first does: here everything."""
-    model, how = load_model(folder), mixup(layer=3)
+    model, how = fresh(folder), mixup(layer=3)
     site = family_of(model).sites(model)[2]
     rows, mask = pairs()
     attention = model.get_submodule(site.attention_dropout)
@@ -239,7 +236,7 @@ def test_no_hook_remains_and_last_states_are_those_a_head_reads(folder):
 
 def test_other_families_are_refused_with_the_reason(deberta_v2_folder, modernbert_folder):
     for folder, said in ((deberta_v2_folder, "projects distances"), (modernbert_folder, "normalises before")):
-        model = load_model(folder)
+        model = fresh(folder)
         with pytest.raises(ModelError, match=rf"{said} .*Use bert or camembert or distilbert"):
             states(model, *pairs(), mixup())
 
@@ -247,13 +244,13 @@ def test_other_families_are_refused_with_the_reason(deberta_v2_folder, modernber
 @pytest.mark.parametrize("layer", [0, 4])
 def test_a_layer_that_is_not_there_is_refused(bert_folder, layer):
     with pytest.raises(ConfigError, match=f"no layer {layer} to mix in: this encoder has the layers 1 to 3"):
-        check_mixup(load_model(bert_folder).config, layer)
+        check_mixup(fresh(bert_folder).config, layer)
 
 
 def test_what_is_saved_is_read_again_beside_an_ordinary_model(folder, tmp_path):
     from transformers import AutoModel
 
-    model, how = load_model(folder), mixup(largest=0.3, learned=False, residual="summed")
+    model, how = fresh(folder), mixup(largest=0.3, learned=False, residual="summed")
     tokenizer = nn.Identity()
     tokenizer.save_pretrained = lambda _: None
     save_model(model, tokenizer, tmp_path / "model", extras=(lambda place: save_mixup(how, place),))
@@ -283,78 +280,21 @@ def test_a_model_without_mixup_has_none_and_a_damaged_one_is_an_error(tmp_path):
 # With language modules
 
 
-@pytest.mark.parametrize("residual", ["normed", "summed"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind, residual):
+def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind):
     rows, mask = pairs()
-    how = mixup(residual=residual)
     with torch.no_grad():
-        plain = states(load_model(folder), rows, mask, how)
-        model = modular(load_model(folder), kind)
-        for languages in (("en",) * 3 + ("sw",) * 3, ("sw",) * 3 + ("en",) * 3, ("sw",) * 6, "sw"):
+        plain = states(fresh(folder), rows, mask, mixup())
+        model = modular(fresh(folder), kind)
+        for languages in (("en",) * 3 + ("sw",) * 3, ("sw",) * 6, "sw"):
             with active_language(model, languages):
-                found = states(model, rows, mask, how)
+                found = states(model, rows, mask, mixup())
             torch.testing.assert_close(real(found, mask), real(plain, mask), atol=1e-5, rtol=1e-4)
     assert hooks(model) == 0
 
 
-@pytest.mark.parametrize("residual", ["normed", "summed"])
-@pytest.mark.parametrize("languages", [("en", "sw"), ("sw", "en")])
-def test_the_target_mixes_with_its_own_languages_attention(folder, languages, residual):
-    """The first layer, by hand: each side's own attention, then the target's once more, over the source."""
-    model = stirred(modular(load_model(folder), "attention"), seed=5, size=0.2)
-    lengths = ((6, 6), (6, 6))
-    rows, mask = pairs(lengths)
-    how = Mixup(layer=1, largest=0.3, learned=False, residual=residual)
-    (source, target), site = languages, family_of(model).sites(model)[0]
-    own = site_of(model, site, target)
-    parts = {
-        name: own.module(model, name)
-        for name in ("query", "key", "value", "attention_output", "attention_norm")
-    }
-    noted = {}
-
-    def note(norm, inputs, normed):
-        noted.setdefault("summed", inputs[0])
-        noted.setdefault("normed", normed)
-
-    def alone(language, some):
-        """Run some rows in a language; give the attention sub-layer's state before and after its norm."""
-        noted.clear()
-        handle = site_of(model, site, language).module(model, "attention_norm").register_forward_hook(note)
-        with active_language(model, language):
-            states(model, some, None)
-        handle.remove()
-        return noted["summed"], noted["normed"]
-
-    def heads(x):
-        return x.view(*x.shape[:2], model.config.num_attention_heads, -1).transpose(1, 2)
-
-    with torch.no_grad():
-        _, h_source = alone(source, rows[:2])
-        summed, h_target = alone(target, rows[2:])
-        query, key, value = (
-            heads(parts[name].forward(x))
-            for name, x in (("query", h_target), ("key", h_source), ("value", h_source))
-        )
-        weights = (query @ key.transpose(2, 3) / math.sqrt(query.size(-1))).softmax(dim=-1)
-        crossed = parts["attention_output"].forward((weights @ value).transpose(1, 2).flatten(2))
-        mixed = 0.3 * crossed + 0.7 * (h_target if residual == "normed" else summed)
-        norm = parts["attention_norm"]
-        expected = nn.functional.layer_norm(mixed, (32,), norm.weight, norm.bias, norm.eps)
-        entered = []
-        last = site.module(model, "feed_forward_in")
-        handle = last.register_forward_pre_hook(lambda _, inputs: entered.append(inputs[0]))
-        with active_language(model, (source,) * 2 + (target,) * 2):
-            states(model, rows, mask, how)
-        handle.remove()
-    torch.testing.assert_close(entered[0][:2], h_source, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(entered[0][2:], expected, atol=1e-5, rtol=1e-4)
-    assert hooks(model) == 0
-
-
 def test_a_side_in_two_languages_is_not_mixed(folder):
-    model = modular(load_model(folder), "attention", ("en", "sw", "fr"))
+    model = modular(fresh(folder), "attention", ("en", "sw", "fr"))
     rows, mask = pairs()
     found = r"each side of a batch is in one language; found en beside fr\+sw"
     with pytest.raises(ConfigError, match=found), active_language(model, ("en",) * 3 + ("sw", "sw", "fr")):

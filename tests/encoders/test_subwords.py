@@ -263,10 +263,6 @@ def test_a_frame_is_what_the_tokenizer_puts_around_a_pair(bert_folder, xlm_rober
             assert list(segments or bytes(len(both["input_ids"][0]))) == both["token_type_ids"][0]
 
 
-def test_no_texts_are_no_work():
-    assert split_texts([], None) == []
-
-
 # Windows
 
 
@@ -325,15 +321,6 @@ def test_no_window_is_needless(case):
     assert len(made) == (1 if length <= limit else 1 + -(-(length - limit) // (limit - overlap)))
     if length <= limit:
         assert made == [Window(0, length, 0, length)]
-
-
-@given(st.integers(1, 10), st.integers(0, 8), st.integers(1, 100))
-def test_an_overlap_of_2k_leaves_k_neighbours_on_either_side(k, spare, length):
-    limit = 2 * k + 1 + spare
-    for window in windows(length, limit=limit, overlap=2 * k):
-        for position in range(window.own_start, window.own_stop):
-            assert window.start <= max(0, position - k)
-            assert window.stop > min(length - 1, position + k)
 
 
 @pytest.mark.parametrize(("limit", "overlap"), [(4, 4), (4, 7), (4, -1), (0, 0)])

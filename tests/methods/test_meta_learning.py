@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, load_masked_lm, save_model
-from isogloss.encoders.language_modules import modules_of, own_parameters, shared_parameters
+from isogloss.encoders.language_modules import language_parameters, modules_of, shared_parameters
 from isogloss.methods import meta_learning as module
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
@@ -72,7 +72,7 @@ def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting,
         seed=setting.seed,
     )
     for language in setting.languages:
-        for one in own_parameters(start.model, language).values():
+        for one in language_parameters(start.model, language).values():
             one.requires_grad_(False)
     fit(start.model, batches.train, masked_lm_loss, updates=METHOD.updates, seed=setting.seed)
     assert equal(weights(ours), weights(start.model))
@@ -83,12 +83,12 @@ def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path)
     model, _, _ = METHOD.train(setting)
     for found in (
         shared_parameters,
-        lambda one: own_parameters(one, "en"),
-        lambda one: own_parameters(one, "sw"),
+        lambda one: language_parameters(one, "en"),
+        lambda one: language_parameters(one, "sw"),
     ):
         now, then = found(model), found(before)
         assert any(not torch.equal(now[name], then[name]) for name in now)
-    one, other = (list(own_parameters(model, language).values()) for language in setting.languages)
+    one, other = (list(language_parameters(model, language).values()) for language in setting.languages)
     assert any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))
     assert all(one.requires_grad for one in model.parameters())
 

@@ -12,7 +12,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
-from isogloss.encoders.language_modules import add_modules, modules_of, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters, modules_of
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
@@ -96,7 +96,7 @@ def with_modules(bert_folder, tmp_path_factory):
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
             for language in languages:
-                for weight in own_parameters(model, language).values():
+                for weight in language_parameters(model, language).values():
                     weight.add_(stir * torch.empty_like(weight).normal_(generator=generator))
         folder = tmp_path_factory.mktemp("with-modules") / "encoder"
         save_model(model, load_tokenizer(bert_folder), folder)
@@ -187,7 +187,7 @@ def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, tr
 
 
 def same_modules(language, *models):
-    own = [own_parameters(one, language).values() for one in models]
+    own = [language_parameters(one, language).values() for one in models]
     return [torch.equal(x, y) for x, y in zip(*own, strict=True)]
 
 

@@ -48,12 +48,6 @@ def test_a_row_holds_the_first_words_that_fit_and_their_heads(tokenizer, example
         assert row.heads == tuple(h if h <= count else -1 for h in example.heads[:count])
 
 
-def test_a_short_sentence_is_encoded_as_the_tokenizer_does(tokenizer):
-    (row,) = PARSING.encode([parsed(["the", "casings"], [2, 0], ["det", "root"])], tokenizer)
-    assert list(row.subwords) == tokenizer([["the", "casings"]], is_split_into_words=True)["input_ids"][0]
-    assert (row.heads, [PARSING.labels[n] for n in row.gold]) == ((2, 0), ["det", "root"])
-
-
 def test_sentences_without_trees_have_rows_without_labels(tokenizer):
     for example in (tagged(["a", "cat"], ["DET", "NOUN"]), parsed(["a", "cat"])):
         (row,) = PARSING.encode([example], tokenizer)

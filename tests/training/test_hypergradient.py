@@ -12,7 +12,7 @@ from torch import nn
 from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import FAMILIES, family_of, new_encoder
 from isogloss.encoders.language_context import active_language
-from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.training.hypergradient import exact, finite_difference, first_order, hypergradient, norm
 from isogloss.training.meta_learning import functional_loss, plain_step, preconditioned_step
@@ -64,7 +64,7 @@ class Problem:
                 part.p = self.dropout
         if self.modules:
             add_modules(model, Modules(kind=self.modules), ("en", "sw"), seed=1)
-            own = own_parameters(model, "en")
+            own = language_parameters(model, "en")
             torch.nn.utils.vector_to_parameters(0.1 * like({"": flat(own)}, 0)[""] + flat(own), own.values())
         else:
             site = family_of(model).sites(model)[0]

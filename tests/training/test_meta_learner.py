@@ -37,7 +37,7 @@ class Model(nn.Module):
     def forward(self, batch):
         return self.head(torch.tanh(self.own[batch.language](self.shared(batch.x))))
 
-    def own_parameters(self):
+    def language_parameters(self):
         return {
             language: {f"own.{language}.{name}": one for name, one in self.own[language].named_parameters()}
             for language in LANGUAGES
@@ -85,7 +85,7 @@ class Steps:
 
 def learner(learning=LEARNING, updates=UPDATES):
     model = Model()
-    return MetaLearner(model, model.own_parameters(), loss, learning=learning, updates=updates)
+    return MetaLearner(model, model.language_parameters(), loss, learning=learning, updates=updates)
 
 
 def call(learner, batch):
@@ -120,7 +120,7 @@ def test_a_step_is_algorithm_1_written_out():
     updates = replace(UPDATES, clip=0.0, weight_decay=0.0)
     exactly = replace(LEARNING, second_order="exact", own_rate=0.2)
     ours, theirs = learner(exactly, updates).train(), Model().train()
-    batch, own = Steps(updates)[6], theirs.own_parameters()["en"]
+    batch, own = Steps(updates)[6], theirs.language_parameters()["en"]
     torch.manual_seed(0)
     value = ours(batch)
 
@@ -148,7 +148,7 @@ def test_a_step_moves_the_own_parameters_of_its_language_alone():
     before = weights(one.model)
     one(Steps()[1]).backward()
     moved = {name for name, now in one.model.named_parameters() if not torch.equal(now, before[name])}
-    assert moved == set(one.model.own_parameters()["sw"])
+    assert moved == set(one.model.language_parameters()["sw"])
     asked = {name for name, now in one.model.named_parameters() if now.grad is not None}
     assert asked == {name for name in before if not name.startswith("own.")}
 

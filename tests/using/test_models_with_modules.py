@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.language_modules import add_modules, own_parameters
+from isogloss.encoders.language_modules import add_modules, language_parameters
 from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
 
@@ -21,7 +21,7 @@ def make(make_model, bert_folder, tmp_path):
         encoder = load_encoder(bert_folder)
         add_modules(encoder, Modules(kind=kind), ("en", "fr"), seed=0)
         with torch.no_grad():
-            for weight in own_parameters(encoder, "fr").values():
+            for weight in language_parameters(encoder, "fr").values():
                 weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)))
         save_model(encoder, load_tokenizer(bert_folder), tmp_path / kind)
         return make_model(encoder=tmp_path / kind)

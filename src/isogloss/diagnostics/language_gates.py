@@ -35,9 +35,9 @@ from isogloss.encoders.gates import (
     GateGroup,
     GateKinds,
     Mask,
-    about_masks,
     gate_groups,
     gated,
+    mask_metadata,
     mask_tensors,
 )
 from isogloss.nn.hard_concrete import kept_share, open_probability
@@ -153,7 +153,7 @@ class LanguageGates:
         ]
         specific = specific_gates(masks, every)
         lists = {"/".join(("specific", *key)): numbers for key, numbers in specific.items()}
-        setting.keep_tensors(FILE, {**mask_tensors(masks), **lists}, about_masks(self._kinds()))
+        setting.keep_tensors(FILE, {**mask_tensors(masks), **lists}, mask_metadata(self._kinds()))
         encoder = setting.subjects[0].id
         return [
             *similarity_rows(encoder, masks, every),

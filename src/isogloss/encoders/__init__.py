@@ -12,11 +12,11 @@ from isogloss.encoders.families import (
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import (
     fastest_attention,
+    has_masked_lm_head,
     load_masked_lm,
     load_model,
     load_whole,
     load_with_new_head,
-    names_masked_lm,
     offer_explicit_attention,
     save_model,
 )
@@ -31,13 +31,13 @@ __all__ = [
     "family_named",
     "family_of",
     "fastest_attention",
+    "has_masked_lm_head",
     "load_encoder_config",
     "load_masked_lm",
     "load_model",
     "load_tokenizer",
     "load_whole",
     "load_with_new_head",
-    "names_masked_lm",
     "new_encoder",
     "offer_explicit_attention",
     "read_tokenizer",

@@ -22,7 +22,7 @@ from isogloss.core.records import Value
 from isogloss.data.result_files import ENDING, read_tensors
 from isogloss.encoders.families import Site, family_of
 from isogloss.encoders.folders import differing
-from isogloss.encoders.language_modules import encoder_of, site_of
+from isogloss.encoders.language_modules import encoder_of, language_site
 from isogloss.encoders.loading import load_whole, save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.nn.hard_concrete import CLOSED_BELOW
@@ -66,7 +66,7 @@ class Member:
     times: int = 1
     """Repetitions of the whole set of gates."""
 
-    def over(self, gates: Tensor, parameter: Tensor) -> Tensor:
+    def broadcast(self, gates: Tensor, parameter: Tensor) -> Tensor:
         """Return gates in a shape that can be multiplied with the parameter."""
         if self.dim == "numbers":
             return gates
@@ -87,9 +87,9 @@ class GateGroup:
     shape: tuple[int, ...]
     parameters: int
     """Parameters pruned per gate."""
-    acts: tuple[Member, ...]
+    gated_parameters: tuple[Member, ...]
     """The parameters multiplied by the gates."""
-    idle: tuple[Member, ...] = ()
+    inactive_parameters: tuple[Member, ...] = ()
     """Further parameters without effect where a gate is 0."""
 
     @property
@@ -104,7 +104,7 @@ def gate_groups(model: nn.Module, kinds: GateKinds, *, language: str = "") -> li
     With language modules, those of the language are gated, under the same names.
     """
     sites = family_of(model).sites(model)
-    own = [site_of(model, site, language) for site in sites] if language else sites
+    own = [language_site(model, site, language) for site in sites] if language else sites
     return [group for site in own for group in _groups(model, site, kinds)]
 
 
@@ -118,7 +118,7 @@ def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Ten
         (*_module_of(model, member), member, gates[group.name])
         for group in groups
         if group.name in gates
-        for member in group.acts
+        for member in group.gated_parameters
     ]
     before = [
         (module, name, vars(module).get(name), module.get_parameter(name)) for module, name, *_ in members
@@ -126,7 +126,7 @@ def gated(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Ten
     try:
         for module, name, member, gate in members:
             weight = getattr(module, name)
-            product = weight.detach() * member.over(gate.to(weight.dtype), weight)
+            product = weight.detach() * member.broadcast(gate.to(weight.dtype), weight)
             # An attribute hides the parameter of its name, which stays registered. Without gradient it is a
             # parameter itself, so that scoring can convert its dtype.
             frozen = not product.requires_grad
@@ -145,9 +145,9 @@ def prune(model: nn.Module, groups: Sequence[GateGroup], gates: Mapping[str, Ten
     with torch.no_grad():
         for group in groups:
             gate = gates[group.name]
-            for member in group.acts:
+            for member in group.gated_parameters:
                 _multiply(model, member, gate)
-            for member in group.idle:
+            for member in group.inactive_parameters:
                 _multiply(model, member, gate > 0)
 
 
@@ -169,7 +169,7 @@ def frozen(model: nn.Module) -> Iterator[None]:
 
 def _multiply(model: nn.Module, member: Member, gates: Tensor) -> None:
     parameter = model.get_parameter(member.name)
-    parameter.mul_(member.over(gates.to(parameter.device, parameter.dtype), parameter))
+    parameter.mul_(member.broadcast(gates.to(parameter.device, parameter.dtype), parameter))
 
 
 def _module_of(model: nn.Module, member: Member) -> tuple[nn.Module, str]:
@@ -202,7 +202,7 @@ def _of_matrices(model: nn.Module, site: Site, module: str, kind: str) -> Iterat
             module=module,
             shape=tuple(linear.weight.shape) if kind == "weight" else (linear.out_features,),
             parameters=1 if kind == "weight" else linear.in_features + len(members) - 1,
-            acts=tuple(members),
+            gated_parameters=tuple(members),
         )
 
 
@@ -210,23 +210,23 @@ def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count:
     """Return the gates of all heads or neurons, over their columns of the output projection."""
     module, name = what
     wide = _linear(model, out).in_features
-    acts = Member(f"{out}.weight", "columns", each=wide // count)
+    gated_columns = Member(f"{out}.weight", "columns", each=wide // count)
     leading = [(inner, linear) for _, inner, linear in _matrices(model, site, module) if inner != out]
-    idle = [
+    inactive = [
         Member(f"{inner}.{part}", "rows", each=wide // count, times=linear.out_features // wide)
         for inner, linear in leading
         for part in ("weight", "bias")
         if getattr(linear, part) is not None
     ]
-    numbers = sum(model.get_parameter(member.name).numel() for member in (acts, *idle))
+    numbers = sum(model.get_parameter(member.name).numel() for member in (gated_columns, *inactive))
     return GateGroup(
         name=f"layer.{site.layer}.{module}.{name}",
         layer=site.layer,
         module=module,
         shape=(count,),
         parameters=numbers // count,
-        acts=(acts,),
-        idle=tuple(idle),
+        gated_parameters=(gated_columns,),
+        inactive_parameters=tuple(inactive),
     )
 
 
@@ -275,7 +275,7 @@ def mask_tensors(masks: Iterable[Mask]) -> dict[str, Tensor]:
     return found
 
 
-def about_masks(kinds: GateKinds) -> dict[str, Value]:
+def mask_metadata(kinds: GateKinds) -> dict[str, Value]:
     """Return the metadata of a file of masks."""
     return {"attention": kinds.attention, "feed_forward": kinds.feed_forward}
 

@@ -27,13 +27,13 @@ from isogloss.encoders.language_modules import (
     TREE,
     LanguageModules,
     ModuleTree,
-    branch,
+    branch_of,
+    build_modules,
     check_modules,
     encoder_of,
-    grow,
+    language_error,
+    module_tree,
     owners,
-    tree_of,
-    unreadable,
 )
 from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed
 
@@ -64,7 +64,7 @@ class LanguageMaps:
         if code == self.source:
             return None
         if code not in self.maps:
-            raise unreadable(
+            raise language_error(
                 code,
                 sorted({self.source, *self.maps}),
                 has="this encoder maps each language's states",
@@ -74,7 +74,7 @@ class LanguageMaps:
         return self.maps[code]
 
 
-def keep_language_maps(model: nn.Module, maps: LanguageMaps) -> None:
+def attach_language_maps(model: nn.Module, maps: LanguageMaps) -> None:
     """Attach maps to a model's encoder."""
     setattr(encoder_of(model), _MAPS, maps)
 
@@ -93,7 +93,7 @@ def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator
     a language without modules or map.
     """
     languages = (language,) if isinstance(language, str) else tuple(language)
-    maps, tree = language_maps_of(model), tree_of(model)
+    maps, tree = language_maps_of(model), module_tree(model)
     with ExitStack() as both:
         if tree is not None:
             both.enter_context(_switched(tree, tuple(map(tree.about.of, languages))))
@@ -103,9 +103,9 @@ def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator
 
 
 @contextmanager
-def of_rows(model: nn.Module, rows: slice) -> Iterator[None]:
+def active_rows(model: nn.Module, rows: slice) -> Iterator[None]:
     """Restrict the active languages to some rows of the batch, if each row has its own."""
-    tree = tree_of(model)
+    tree = module_tree(model)
     if tree is None or len(tree.active.languages) < 2:
         yield
         return
@@ -113,15 +113,15 @@ def of_rows(model: nn.Module, rows: slice) -> Iterator[None]:
         yield
 
 
-def languages_in_force(model: nn.Module) -> tuple[str, ...]:
+def active_languages(model: nn.Module) -> tuple[str, ...]:
     """Return the active languages: none, one for the whole batch, or one per row."""
-    tree = tree_of(model)
+    tree = module_tree(model)
     return () if tree is None else tree.active.languages
 
 
 def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
     """Raise ConfigError if a model has language modules or maps, but none for one of these languages."""
-    maps, tree = language_maps_of(model), tree_of(model)
+    maps, tree = language_maps_of(model), module_tree(model)
     for language in languages:
         if tree is not None:
             tree.about.of(language)
@@ -169,9 +169,9 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
 
 
 @contextmanager
-def left_out(model: nn.Module) -> Iterator[None]:
+def without_language_modules(model: nn.Module) -> Iterator[None]:
     """Detach a model's language modules temporarily, so that transformers saves an ordinary model."""
-    encoder, tree = encoder_of(model), tree_of(model)
+    encoder, tree = encoder_of(model), module_tree(model)
     if tree is None:
         yield
         return
@@ -184,7 +184,7 @@ def left_out(model: nn.Module) -> Iterator[None]:
 
 def write_language_modules(model: nn.Module, folder: Path) -> None:
     """Write a model's language modules, if any, into its folder."""
-    tree = tree_of(model)
+    tree = module_tree(model)
     if tree is None:
         return
     how = tree.about.how
@@ -193,7 +193,7 @@ def write_language_modules(model: nn.Module, folder: Path) -> None:
     _write(folder / MODULES_FILE, weights, {**metadata, "languages": ",".join(tree.about.languages)})
 
 
-def read_about(folder: Path, dim: int) -> LanguageModules | None:
+def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
     """Read which language modules an encoder of hidden size ``dim`` has; None without any."""
     from safetensors import SafetensorError, safe_open
 
@@ -224,14 +224,14 @@ def read_language_modules(model: nn.Module, folder: Path) -> None:
     from safetensors.torch import load_file
 
     encoder, path = encoder_of(model), folder / MODULES_FILE
-    about = read_about(folder, encoder.config.hidden_size)
+    about = read_module_info(folder, encoder.config.hidden_size)
     if about is None:
         return
     try:
         weights = load_file(path)
     except (SafetensorError, OSError) as error:
         raise _damaged(path, error) from error
-    grow(encoder, about, seed=0)
+    build_modules(encoder, about, seed=0)
     own = _weights(encoder.language_modules)
     expected, found = ({name: tuple(w.shape) for name, w in some.items()} for some in (own, weights))
     for name in differing(expected, found):
@@ -250,7 +250,7 @@ def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
     return {
         f"{owner}/{name}": weight
         for owner in owners(tree.about)
-        for name, weight in tree.get_submodule(branch(owner)).named_parameters()
+        for name, weight in tree.get_submodule(branch_of(owner)).named_parameters()
     }
 
 

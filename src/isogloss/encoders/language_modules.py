@@ -58,7 +58,7 @@ class LanguageModules:
             return code
         if code and BOTH not in code and self.how.fallback:
             return self.how.fallback
-        raise unreadable(
+        raise language_error(
             code,
             self.languages,
             has=f"this encoder has {self.how.kind} modules for each language",
@@ -67,7 +67,7 @@ class LanguageModules:
         )
 
 
-def unreadable(code: str, known: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
+def language_error(code: str, known: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
     """Return the error for a language without modules or map."""
     if not code:
         what, then = "and it is not said which language it reads.", "Name it (--language, or language=)."
@@ -87,7 +87,7 @@ class ModuleTree(nn.Module):
 
     def put(self, language: str, name: str, module: nn.Module) -> None:
         """Add a language's module for a module of the encoder."""
-        *path, last = [branch(language), *name.split(".")]
+        *path, last = [branch_of(language), *name.split(".")]
         inner: nn.Module = self
         for part in path:
             if part not in dict(inner.named_children()):
@@ -97,7 +97,7 @@ class ModuleTree(nn.Module):
 
     def get(self, language: str, name: str) -> nn.Module:
         """Return a language's module for a module of the encoder."""
-        return self.get_submodule(f"{branch(language)}.{name}")
+        return self.get_submodule(f"{branch_of(language)}.{name}")
 
 
 def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], *, seed: int) -> None:
@@ -113,7 +113,7 @@ def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], 
             f"{', '.join(about.languages)}. Add a language to them, or start from one without."
         )
     check_modules(modules, languages, dim=encoder.config.hidden_size)
-    grow(encoder, LanguageModules(modules, languages), seed=seed)
+    build_modules(encoder, LanguageModules(modules, languages), seed=seed)
 
 
 def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> None:
@@ -144,7 +144,7 @@ def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
 
 def modules_of(model: nn.Module) -> LanguageModules | None:
     """Return the kind and languages of a model's language modules, or None."""
-    tree = tree_of(model)
+    tree = module_tree(model)
     return None if tree is None else tree.about
 
 
@@ -160,7 +160,7 @@ def add_language(model: nn.Module, language: str) -> None:
         what = "shares its adapter with all languages" if language not in about.languages else "has modules"
         raise ConfigError(f"{WHERE}: {language} {what} already. Name a language that has none.")
     encoder = encoder_of(model)
-    names = places(encoder, about.how.kind)
+    names = changed_modules(encoder, about.how.kind)
     for name in names:
         tree.put(language, name, _mean([_module(encoder, tree, one, name) for one in about.languages]))
     tree.about = replace(about, languages=(*about.languages, language))
@@ -176,22 +176,29 @@ def fall_back(model: nn.Module, language: str) -> None:
     tree.about = replace(tree.about, how=replace(tree.about.how, fallback=language))
 
 
-def own_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
+def language_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
     """Return the parameters of a language's modules by name; ConfigError for languages without modules.
 
     Empty if all parameters are shared, as with one adapter for all.
     """
-    tree = tree_of(model)
+    tree = module_tree(model)
     if tree is None:
         return {}
-    owner = tree.about.of(language)
-    return {} if owner == SHARED_ADAPTER else _owned(model, tree, owner)
+    owner, encoder, inside = tree.about.of(language), encoder_of(model), encoder_prefix(model)
+    if owner == SHARED_ADAPTER:
+        return {}
+    below = f"{TREE}.{branch_of(owner)}." if owner in owners(tree.about) else ""
+    return {
+        f"{inside}{below}{module}.{name}": weight
+        for module in changed_modules(encoder, tree.about.how.kind)
+        for name, weight in _module(encoder, tree, owner, module).named_parameters()
+    }
 
 
 def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters shared by all languages, by name."""
     about = modules_of(model)
-    own = {name for one in (about.languages if about else ()) for name in own_parameters(model, one)}
+    own = {name for one in (about.languages if about else ()) for name in language_parameters(model, one)}
     return {name: weight for name, weight in model.named_parameters() if name not in own}
 
 
@@ -208,18 +215,18 @@ def parameter_counts(model: nn.Module) -> ParameterCounts:
     about = modules_of(model)
     shared = sum(weight.numel() for weight in shared_parameters(model).values())
     own = {
-        language: sum(weight.numel() for weight in own_parameters(model, language).values())
+        language: sum(weight.numel() for weight in language_parameters(model, language).values())
         for language in (about.languages if about else ())
     }
     return ParameterCounts(shared, own)
 
 
-def site_of(model: nn.Module, site: Site, language: str) -> Site:
+def language_site(model: nn.Module, site: Site, language: str) -> Site:
     """Return a layer's site for a language, with the names of the language's own copies.
 
     ConfigError for a language without modules.
     """
-    tree = tree_of(model)
+    tree = module_tree(model)
     if tree is None or tree.about.how.kind not in COPIES:
         return site
     owner, inside = tree.about.of(language), encoder_prefix(model)
@@ -229,27 +236,16 @@ def site_of(model: nn.Module, site: Site, language: str) -> Site:
 
     def moved(name: str) -> str:
         own = any(f"{name}.".startswith(f"{one}.") for one in copied)
-        return f"{inside}{TREE}.{branch(owner)}.{name.removeprefix(inside)}" if own else name
+        return f"{inside}{TREE}.{branch_of(owner)}.{name.removeprefix(inside)}" if own else name
 
     return site.renamed(moved)
 
 
 def _tree(model: nn.Module) -> ModuleTree:
-    tree = tree_of(model)
+    tree = module_tree(model)
     if tree is None:
         raise ConfigError(f"{WHERE}: this encoder has no language modules. Add them first (add_modules).")
     return tree
-
-
-def _owned(model: nn.Module, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
-    """Return the parameters of a language's modules by their names in the model."""
-    encoder, inside = encoder_of(model), encoder_prefix(model)
-    below = "" if owner not in owners(tree.about) else f"{TREE}.{branch(owner)}."
-    return {
-        f"{inside}{below}{module}.{name}": weight
-        for module in places(encoder, tree.about.how.kind)
-        for name, weight in _module(encoder, tree, owner, module).named_parameters()
-    }
 
 
 def _module(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, name: str) -> nn.Module:
@@ -276,7 +272,7 @@ def _mean(modules: list[nn.Module]) -> nn.Module:
     return found
 
 
-def branch(language: str) -> str:
+def branch_of(language: str) -> str:
     """Return the name of a language's branch ("to", Tongan, alone is a method of every module)."""
     return f"of_{language}"
 
@@ -286,13 +282,13 @@ def encoder_of(model: nn.Module) -> "PreTrainedModel":
     return getattr(model, "base_model", model)
 
 
-def tree_of(model: nn.Module) -> ModuleTree | None:
+def module_tree(model: nn.Module) -> ModuleTree | None:
     """Return a model's added modules, or None."""
     tree: ModuleTree | None = getattr(encoder_of(model), TREE, None)
     return tree
 
 
-def places(encoder: "PreTrainedModel", kind: str) -> list[str]:
+def changed_modules(encoder: "PreTrainedModel", kind: str) -> list[str]:
     """Return the names of an encoder's modules that are copied, or followed by adapters."""
 
     def of(site: Site) -> tuple[str, ...]:
@@ -303,10 +299,10 @@ def places(encoder: "PreTrainedModel", kind: str) -> list[str]:
     return [name for site in family_of(encoder).sites(encoder) for name in of(site)]
 
 
-def grow(encoder: "PreTrainedModel", about: LanguageModules, *, seed: int) -> None:
+def build_modules(encoder: "PreTrainedModel", about: LanguageModules, *, seed: int) -> None:
     """Add the modules of all languages to an encoder; all are equal and change no output."""
     tree = ModuleTree(about)
-    for name in places(encoder, about.how.kind):
+    for name in changed_modules(encoder, about.how.kind):
         module = encoder.get_submodule(name)
         for language in owners(about):
             if about.how.kind in COPIES:
@@ -334,7 +330,7 @@ def _connect(encoder: "PreTrainedModel") -> None:
     """Let the modules of an encoder run the active language's modules in place of, or after, themselves."""
     tree: ModuleTree = encoder.language_modules
     kind = tree.about.how.kind
-    for name in places(encoder, kind):
+    for name in changed_modules(encoder, kind):
         module = encoder.get_submodule(name)
         own: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.about)}
         forward: Run = module.forward

@@ -23,11 +23,11 @@ from isogloss.encoders import folders
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
 from isogloss.encoders.language_context import (
-    keep_language_maps,
+    attach_language_maps,
     language_maps_of,
-    left_out,
     read_language_maps,
     read_language_modules,
+    without_language_modules,
     write_language_maps,
     write_language_modules,
 )
@@ -60,7 +60,7 @@ def load_model(
     """
     folder = model_folder(source)
     model, missing, misshapen = _read_model(folder, auto_class, load_encoder_config(folder), attention)
-    check_all_there(folder, auto_class, {name for name in missing if not name.startswith("pooler.")})
+    check_complete(folder, auto_class, {name for name in missing if not name.startswith("pooler.")})
     _check_shapes(folder, misshapen)
     if missing:
         model.pooler = None
@@ -78,7 +78,7 @@ def load_whole(source: str | Path, *, attention: str = "sdpa") -> "PreTrainedMod
     Saved again after a change, the model keeps everything that a new head may be initialised from.
     """
     encoder = load_model(source, attention=attention)
-    if not names_masked_lm(load_encoder_config(source)):
+    if not has_masked_lm_head(load_encoder_config(source)):
         return encoder
     model = load_masked_lm(source, attention=attention)
     if getattr(encoder, "pooler", None) is not None:
@@ -86,7 +86,7 @@ def load_whole(source: str | Path, *, attention: str = "sdpa") -> "PreTrainedMod
     return model
 
 
-def names_masked_lm(config: "PreTrainedConfig") -> bool:
+def has_masked_lm_head(config: "PreTrainedConfig") -> bool:
     """Return whether a configuration belongs to an encoder saved with a masked-LM head."""
     return any(kind.endswith(("ForMaskedLM", "ForPreTraining")) for kind in config.architectures or ())
 
@@ -106,7 +106,7 @@ def load_with_new_head(
     model, missing, misshapen = _read_model(folder, auto_class, config, attention)
     inside = f"{model.base_model_prefix}."
     pooler = f"{inside}pooler."
-    check_all_there(
+    check_complete(
         folder, "whole encoder", {n for n in missing if n.startswith(inside) and not n.startswith(pooler)}
     )
     _check_shapes(folder, {name for name in misshapen if name.startswith(inside)})
@@ -220,7 +220,7 @@ def save_model(
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
         temporary.mkdir(parents=True, exist_ok=True)
-        with quiet(), left_out(model):
+        with quiet(), without_language_modules(model):
             model.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
         for write in extras:
@@ -270,12 +270,12 @@ def _read_model(
         model, info = from_pretrained(getattr(transformers, auto_class), folder, options)
     maps = read_language_maps(folder, config.hidden_size)
     if maps is not None:
-        keep_language_maps(model, maps)
+        attach_language_maps(model, maps)
     read_language_modules(model, folder)
     return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
 
 
-def check_all_there(folder: Path, kind: str, missing: set[str]) -> None:
+def check_complete(folder: Path, kind: str, missing: set[str]) -> None:
     """Raise ModelError if weights are missing that this kind of model requires."""
     if missing:
         raise ModelError(

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
 from isogloss.encoders.families import Site, family_named, family_of, require
-from isogloss.encoders.language_context import active_language, languages_in_force, of_rows
-from isogloss.encoders.language_modules import encoder_of, site_of
+from isogloss.encoders.language_context import active_language, active_languages, active_rows
+from isogloss.encoders.language_modules import encoder_of, language_site
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def mixing(
     site = family_of(model).sites(model)[mixup.layer - 1]
     with active_language(model, languages) if languages else nullcontext():
         source, target = _sides(model)
-    first, second = (site_of(model, site, language) for language in (source, target))
+    first, second = (language_site(model, site, language) for language in (source, target))
     layer = _MixingLayer(model, second, mixup, mask, trace)
     separate = first.attention_norm != second.attention_norm
     with ExitStack() as hooks:
@@ -113,7 +113,7 @@ def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Tensor | None
 
 def _sides(model: "PreTrainedModel") -> tuple[str, str]:
     """Return the language of each half of the batch; ConfigError if a half has several."""
-    languages = languages_in_force(model)
+    languages = active_languages(model)
     middle = len(languages) // 2
     halves = (
         [set(half) for half in (languages[:middle], languages[middle:])] if middle else [{*languages}] * 2
@@ -168,7 +168,7 @@ class _MixingLayer:
 
     def _mixed(self, norm: nn.Module, summed: Tensor, target: Tensor, source: Tensor) -> Tensor:
         """Return Eq. 4; ``summed`` are the target rows before their norm."""
-        with of_rows(self.model, slice(len(target), None)):
+        with active_rows(self.model, slice(len(target), None)):
             crossed, ratio = self._attend(target, source)
             own = target if self.mixup.residual == "normed" else summed
             ratio = ratio.to(target.dtype)[:, None, None]

@@ -16,7 +16,8 @@ from isogloss.core.errors import ModelError, did_you_mean
 from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.encoders import folders
 from isogloss.encoders.folders import from_pretrained
-from isogloss.encoders.loading import check_all_there
+from isogloss.encoders.loading import check_complete
+from isogloss.encoders.subwords import pad_rows, padding_mask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
@@ -120,7 +121,7 @@ def load_seq2seq(source: str | Path) -> "PreTrainedModel":
         model, info = from_pretrained(AutoModelForSeq2SeqLM, folder, options)
     # Sinusoidal positions are computed, not saved.
     missing = {name for name in info["missing_keys"] if "embed_positions" not in name}
-    check_all_there(folder, AUTO_CLASS, missing)
+    check_complete(folder, AUTO_CLASS, missing)
     return model.eval()
 
 
@@ -142,8 +143,8 @@ def generate(
     device, padding = next(model.parameters()).device, model.config.pad_token_id
     own, end = model.generation_config.decoder_start_token_id, model.config.eos_token_id
     end = end[0] if isinstance(end, list) else end
-    ids, mask = _padded(rows, padding)
-    limits = torch.tensor([limit_of(row, longest) for row in rows], device=device)
+    ids, mask = pad_rows(rows, padding), padding_mask([len(row) for row in rows])
+    limits = torch.tensor([translation_limit(row, longest) for row in rows], device=device)
     written = model.generate(
         input_ids=ids.to(device),
         attention_mask=mask.to(device),
@@ -160,7 +161,7 @@ def generate(
     return [trimmed(row, end, padding, first) for row in written[:, 1:].tolist()]
 
 
-def limit_of(row: Sequence[int], longest: int) -> int:
+def translation_limit(row: Sequence[int], longest: int) -> int:
     """Return the limit of a row's translation in subwords, without special ones."""
     return min(longest - _SPECIAL, RATIO * len(row) + EXTRA)
 
@@ -197,13 +198,6 @@ def _only(scores: Tensor, rows: Tensor, subword: int) -> Tensor:
     scores[rows.to(scores.device)] = -torch.inf
     scores[rows.to(scores.device), subword] = 0.0
     return scores
-
-
-def _padded(rows: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor]:
-    longest = max(map(len, rows))
-    lengths = torch.tensor([len(row) for row in rows])
-    ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
-    return ids, (torch.arange(longest) < lengths.unsqueeze(1)).long()
 
 
 FLORES = {

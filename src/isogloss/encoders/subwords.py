@@ -1,4 +1,4 @@
-"""The subwords of words, texts and pairs, and windows over long sequences.
+"""The subwords of words, texts and pairs, windows over long sequences, and padding.
 
 The maps from words or characters to subwords are the tokenizer's own, hence correct for WordPiece (##s),
 Unigram (▁) and byte-level BPE (Ġ), for words with inner spaces, as in Vietnamese treebanks, and for
@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
 
 from isogloss.core.errors import ModelError
 
@@ -116,7 +119,7 @@ class SplitText:
 
     subwords: "array[int]"
 
-    places: Sequence[int]
+    span_subwords: Sequence[int]
     """Indices of the subwords that a span can start or end with; a range if all can.
 
     Excluded are subwords of white space only, and those that start where the next one does: XLM-R's lone ▁,
@@ -127,8 +130,8 @@ class SplitText:
     """Start and end offset of each of these, two numbers each."""
 
     def between(self, begin: int, end: int) -> range:
-        """Return the range of ``places`` that overlap characters ``begin`` to ``end`` (excluded)."""
-        indices = range(len(self.places))
+        """Return the range of ``span_subwords`` that overlap characters ``begin`` to ``end`` (excluded)."""
+        indices = range(len(self.span_subwords))
         first = bisect_right(indices, begin, key=lambda index: self.characters[2 * index + 1])
         return range(first, bisect_left(indices, end, key=lambda index: self.characters[2 * index]))
 
@@ -194,15 +197,17 @@ def pair_frame(tokenizer: "PreTrainedTokenizerFast") -> PairFrame:
 
 
 def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> SplitText:
-    places, characters = array("I"), array("I")
+    span_subwords, characters = array("I"), array("I")
     following = [*(begin for begin, _ in offsets), len(text)][1:]
     for index, (offset, after) in enumerate(zip(offsets, following, strict=True)):
         begin, end = _trimmed(text, *offset, after)
         if begin < end and (begin < after or index + 1 == len(offsets)):
-            places.append(index)
+            span_subwords.append(index)
             characters.extend((begin, end))
     every = range(len(subwords))
-    return SplitText(array("I", subwords), every if len(places) == len(every) else places, characters)
+    return SplitText(
+        array("I", subwords), every if len(span_subwords) == len(every) else span_subwords, characters
+    )
 
 
 def _trimmed(text: str, begin: int, end: int, after: int) -> tuple[int, int]:
@@ -240,3 +245,14 @@ def windows(length: int, *, limit: int, overlap: int) -> list[Window]:
     borders = [(stop + start + 1) // 2 for stop, start in zip(stops, starts[1:], strict=False)]
     owned = pairwise([0, *borders, length])
     return [Window(start, stop, *own) for start, stop, own in zip(starts, stops, owned, strict=True)]
+
+
+def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
+    """Return rows of ids as one tensor [row subword], padded to the longest."""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
+
+
+def padding_mask(lengths: Sequence[int]) -> Tensor:
+    """Return [row subword]: 1 at real subwords, 0 at padding up to the longest row."""
+    return (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()

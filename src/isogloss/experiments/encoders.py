@@ -13,14 +13,14 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean, unknown_n
 from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Architecture, Modules, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
-from isogloss.encoders import FAMILIES, load_encoder_config, load_model, load_tokenizer, names_masked_lm
+from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.folders import (
     check_tokenizer,
     check_weights,
     existing_folder,
     read_config,
 )
-from isogloss.encoders.language_context import read_about, read_language_maps
+from isogloss.encoders.language_context import read_language_maps, read_module_info
 from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules
 from isogloss.experiments.alignments import AlignmentRequest, alignments
 from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
@@ -97,7 +97,7 @@ def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
 def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder has a masked-LM head; True for one that is not on this machine yet."""
     where = place_of(encoder, folders)
-    return not where or names_masked_lm(load_encoder_config(where))
+    return not where or has_masked_lm_head(load_encoder_config(where))
 
 
 def fetch(source: str) -> None:
@@ -177,7 +177,7 @@ def module_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[
     if isinstance(first, Pretrain):
         return _with_own_modules(first.modules, first.languages)
     where = place_of(encoder, folders)
-    about = read_about(Path(where), load_encoder_config(where).hidden_size) if where else None
+    about = read_module_info(Path(where), load_encoder_config(where).hidden_size) if where else None
     return None if about is None else _with_own_modules(about.how, about.languages)
 
 

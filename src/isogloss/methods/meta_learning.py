@@ -12,7 +12,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
 from isogloss.encoders import set_dropout
-from isogloss.encoders.language_modules import SHARED_ADAPTER, own_parameters
+from isogloss.encoders.language_modules import SHARED_ADAPTER, language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.task import Model, Tokenizer
 from isogloss.training.checkpoints import Checkpoints
@@ -172,7 +172,7 @@ class MetaLearning:
             inner_step=self.inner_step,
             second_order=self.second_order,
         )
-        own = {language: own_parameters(model, language) for language in languages}
+        own = {language: language_parameters(model, language) for language in languages}
         return MetaLearner(model, own, masked_lm_loss, learning=learning, updates=self.updates)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from isogloss.encoders.language_context import active_language
+from isogloss.encoders.subwords import pad_rows, padding_mask
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -162,17 +163,6 @@ def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, .
         soft=soft,
         languages=languages,
     )
-
-
-def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
-    """Return rows of ids as one tensor [row subword], padded to the longest."""
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
-
-
-def padding_mask(lengths: Sequence[int]) -> Tensor:
-    """Return [row subword]: 1 at real subwords, 0 at padding up to the longest row."""
-    return (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
 
 
 def to_device(batch: AnyBatch, device: torch.device | str) -> AnyBatch:

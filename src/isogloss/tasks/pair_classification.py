@@ -35,7 +35,7 @@ class PairClassification:
     labels_are: ClassVar[LabelsAre] = "example"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
-    scored_whole: ClassVar[bool] = False
+    evaluates_full_length: ClassVar[bool] = False
 
     def encode(
         self,
@@ -52,15 +52,9 @@ class PairClassification:
         del overlap
         if not examples:
             return []
-        encoded = tokenizer(
-            [example.first for example in examples],
-            [example.second for example in examples],
-            truncation="longest_first",
-            max_length=limit,
-            padding=False,
-            return_attention_mask=False,
-            verbose=False,
-        )
+        options = {"padding": False, "return_attention_mask": False, "verbose": False}
+        firsts, seconds = ([getattr(one, side) for one in examples] for side in ("first", "second"))
+        encoded = tokenizer(firsts, seconds, truncation="longest_first", max_length=limit, **options)
         segments = encoded.get("token_type_ids") or [()] * len(examples)
         ids = label_ids(self.labels)
         return [

@@ -63,7 +63,7 @@ class Parsing:
     labels_are: ClassVar[LabelsAre] = "tree"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
-    scored_whole: ClassVar[bool] = True
+    evaluates_full_length: ClassVar[bool] = True
 
     labels: tuple[str, ...]
     """The relations; one with an unlisted subtype (nmod:poss) is reduced to its universal part (nmod)."""

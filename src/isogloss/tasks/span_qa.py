@@ -72,16 +72,6 @@ class Mark(IntEnum):
     BOTH = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The span of a passage from character ``begin`` up to ``end`` (excluded), with the sum of its scores."""
-
-    text: str
-    begin: int
-    end: int
-    score: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class SpanQA:
     """Extractive question answering, scored by F1; exact match is also reported."""
@@ -95,7 +85,7 @@ class SpanQA:
     labels_are: ClassVar[LabelsAre] = "span"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
-    scored_whole: ClassVar[bool] = False
+    evaluates_full_length: ClassVar[bool] = False
 
     def encode(
         self,
@@ -145,34 +135,25 @@ class SpanQA:
     def decode(
         self, examples: Sequence[Question], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[str]:
-        """Return the best answer to each question; empty for passages without subwords."""
-        found = self.best_answers(examples, rows, scores, count=1)
-        return [answers[0].text if answers else "" for answers in found]
+        """Return the best answer to each question over all its windows; empty for passages without subwords.
 
-    def best_answers(
-        self,
-        examples: Sequence[Question],
-        rows: Sequence[EncodedRow],
-        scores: Sequence[Tensor],
-        *,
-        count: int,
-    ) -> list[list[Answer]]:
-        """Return the ``count`` best answers to each question over all its windows, best first."""
+        Ties go to the answer that starts first, then to the shortest.
+        """
         if {row.example for row in rows} != set(range(len(examples))):
             raise ValueError(
                 f"rows of {len({row.example for row in rows})} of {len(examples)} questions: decode all rows "
                 f"of all examples together."
             )
-        found: list[dict[tuple[int, int], float]] = [{} for _ in examples]
-        for row, row_scores in zip(rows, scores, strict=True):
-            spans = found[row.example]
-            for begin, end, score in _spans(row, row_scores, self.longest_answer, count):
-                spans[begin, end] = max(score, spans.get((begin, end), score))
-        ranked = [sorted(spans, key=lambda span: (-spans[span], span))[:count] for spans in found]
-        return [
-            [Answer(example.passage[begin:end], begin, end, spans[begin, end]) for begin, end in best]
-            for example, spans, best in zip(examples, found, ranked, strict=True)
-        ]
+        best: dict[int, tuple[float, int, int]] = {}
+        for row, own in zip(rows, scores, strict=True):
+            start, end = own[1:].float().unbind(dim=1)
+            span = best_span(start, end, longest=self.longest_answer)
+            if span is not None:
+                score, first, last = span
+                found = (-score, row.characters[2 * (1 + first)], row.characters[2 * (1 + last) + 1])
+                best[row.example] = min(best.get(row.example, found), found)
+        spans = [slice(*best.get(number, (0.0, 0, 0))[1:]) for number in range(len(examples))]
+        return [example.passage[span] for example, span in zip(examples, spans, strict=True)]
 
     def gold(self, examples: Sequence[Question]) -> list[GoldAnswers]:
         """Return all correct answers to each question, with the language whose rules normalise them."""
@@ -246,8 +227,8 @@ def _rows(
     before = len(layout.frame.opening) + len(question) + len(layout.frame.between)
     for window in layout.windows(len(question), len(passage.subwords)):
         shown = passage.subwords[window.start : window.stop]
-        first, stop = (bisect_left(passage.places, edge) for edge in (window.start, window.stop))
-        positions = (before + index - window.start for index in passage.places[first:stop])
+        first, stop = (bisect_left(passage.span_subwords, edge) for edge in (window.start, window.stop))
+        positions = (before + index - window.start for index in passage.span_subwords[first:stop])
         yield EncodedRow(
             example=number,
             subwords=layout.frame.subwords(question, shown),
@@ -259,7 +240,7 @@ def _rows(
 
 
 def _answer(example: Question, passage: SplitText) -> range:
-    """Return the range of ``passage.places`` of the first answer; DataError for a wrong offset."""
+    """Return the range of ``passage.span_subwords`` of the first answer; DataError for a wrong offset."""
     if not example.answers:
         return range(0)
     begin, text = example.answers[0]
@@ -273,7 +254,7 @@ def _answer(example: Question, passage: SplitText) -> range:
 
 
 def _marks(answer: range, first: int, stop: int) -> bytes:
-    """Mark an answer among ``passage.places[first:stop]``, or mark ``NO_ANSWER`` if it is not inside."""
+    """Mark an answer in ``passage.span_subwords[first:stop]``, or ``NO_ANSWER`` if it is not inside."""
     marks = bytearray(1 + stop - first)
     inside = bool(answer) and first <= answer[0] and answer[-1] < stop
     marks[1 + answer[0] - first if inside else NO_ANSWER] |= Mark.START
@@ -290,30 +271,18 @@ def _position_loss(scores: Tensor, batch: Batch, mark: Mark) -> Tensor:
     return cross_entropy(among, target)
 
 
-def _spans(row: EncodedRow, scores: Tensor, longest: int, count: int) -> Iterator[tuple[int, int, float]]:
-    """Yield the best spans of a row as character offsets, with the sum of their scores."""
-    start, end = scores[1:].float().unbind(dim=1)
-    for score, first, last in best_spans(start, end, longest=longest, count=count):
-        yield row.characters[2 * (1 + first)], row.characters[2 * (1 + last) + 1], score
-
-
-def best_spans(start: Tensor, end: Tensor, *, longest: int, count: int) -> list[tuple[float, int, int]]:
-    """Return the ``count`` best spans of at most ``longest`` positions as (score, first, last), best first.
+def best_span(start: Tensor, end: Tensor, *, longest: int) -> tuple[float, int, int] | None:
+    """Return the best span of at most ``longest`` positions as (score, first, last); None without positions.
 
     ``start`` and ``end`` are scores [position]. Ties go to the span that starts first, then to the shortest.
     """
     if not len(start):
-        return []
+        return None
     ends = pad(end, (0, longest - 1), value=float("-inf")).unfold(0, longest, 1)
     sums = (start.unsqueeze(1) + ends).flatten()
-    # Both give the first of equal sums; argmax is twenty times faster than a stable sort.
-    best = sums.argmax().unsqueeze(0) if count == 1 else sums.argsort(descending=True, stable=True)[:count]
-    found = zip(sums[best].tolist(), best.tolist(), strict=True)
-    return [
-        (score, index // longest, index // longest + index % longest)
-        for score, index in found
-        if index // longest + index % longest < len(end)
-    ]
+    best = int(sums.argmax())  # The first of equal sums.
+    first, last = best // longest, best // longest + best % longest
+    return (float(sums[best]), first, last) if last < len(end) else None
 
 
 @dataclass(frozen=True, slots=True)

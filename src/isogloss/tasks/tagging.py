@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from torch.nn.functional import cross_entropy
 
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
+from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import special_subwords, split_words, windows
@@ -40,23 +41,8 @@ if TYPE_CHECKING:
 Tags = tuple[str, ...]
 
 
-class Tagged(Protocol):
-    """A sentence split into words; ``tags`` has one tag per word, or none for unlabelled sentences."""
-
-    @property
-    def id(self) -> str:
-        """Identifier of the sentence in error messages."""
-        ...
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words."""
-        ...
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """One tag per word."""
-        ...
+Sentence = TaggedSentence | ParsedSentence
+"""A sentence split into words, with one tag per word, or none for unlabelled sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +55,11 @@ class Tagging:
     labels_are: ClassVar[LabelsAre] = "word"
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
-    scored_whole: ClassVar[bool] = False
+    evaluates_full_length: ClassVar[bool] = False
 
     def encode(
         self,
-        examples: Sequence[Tagged],
+        examples: Sequence[Sentence],
         tokenizer: "PreTrainedTokenizerFast",
         *,
         limit: int = LIMIT,
@@ -105,14 +91,14 @@ class Tagging:
         return cross_entropy(scores.float(), batch.gold if batch.soft is None else batch.soft)
 
     def decode(
-        self, examples: Sequence[Tagged], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tags]:
         """Return the best tag of each word; BIO tags are repaired after windows are merged."""
         best = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
         merged = merge([len(example.words) for example in examples], rows, best)
         return [self._valid([self.labels[number] for number in numbers]) for numbers in merged]
 
-    def gold(self, examples: Sequence[Tagged]) -> list[Tags]:
+    def gold(self, examples: Sequence[Sentence]) -> list[Tags]:
         """Return the tags of each sentence."""
         return [_tags(example) for example in examples]
 
@@ -133,7 +119,7 @@ class Tagging:
         seqeval_f1 = chunk_contributions(gold, predicted)
         return {self.metric: label_contributions(gold, predicted), "seqeval_f1": seqeval_f1}
 
-    def majority(self, train_examples: Sequence[Tagged], test_examples: Sequence[Tagged]) -> float:
+    def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
         """Score the most frequent training tag on every word; 0 for NER, where that tag is O."""
         tag = most_frequent(chain.from_iterable(self.gold(train_examples)), self.labels)
         predicted = [self._valid([tag] * len(example.words)) for example in test_examples]
@@ -143,7 +129,7 @@ class Tagging:
         return repair(tags) if self.metric == "span_f1" else tuple(tags)
 
 
-def _tags(example: Tagged) -> Tags:
+def _tags(example: Sentence) -> Tags:
     if example.tags and len(example.tags) != len(example.words):
         raise DataError(
             f"example {example.id!r}: {len(example.words)} words but {len(example.tags)} tags. "
@@ -165,11 +151,7 @@ def sentence_rows(
     Rows have at most ``limit`` subwords including special ones; neighbouring windows share ``overlap``. Rows
     are ordered by sentence and word; sentences without words have none.
     """
-    if not 0 <= overlap < limit - SPECIAL:
-        raise ValueError(
-            f"rows of {limit} subwords, {SPECIAL} of them special, cannot overlap by {overlap}: "
-            f"use an overlap of 0 to {limit - SPECIAL - 1}."
-        )
+    _check_overlap(limit, overlap)
     opening, closing = special_subwords(tokenizer)
     rows: list[EncodedRow] = []
     for example, (split, labels) in enumerate(zip(split_words(sentences, tokenizer), gold, strict=True)):
@@ -188,6 +170,14 @@ def sentence_rows(
                 )
             )
     return rows
+
+
+def _check_overlap(limit: int, overlap: int) -> None:
+    if not 0 <= overlap < limit - SPECIAL:
+        raise ValueError(
+            f"rows of {limit} subwords, {SPECIAL} of them special, cannot overlap by {overlap}: "
+            f"use an overlap of 0 to {limit - SPECIAL - 1}."
+        )
 
 
 def merge(lengths: Sequence[int], rows: Sequence[EncodedRow], values: Sequence[int]) -> list[list[int]]:

@@ -74,7 +74,7 @@ class Task(Protocol):
         ...
 
     @property
-    def scored_whole(self) -> bool:
+    def evaluates_full_length(self) -> bool:
         """Whether evaluation rows may be as long as the encoder allows, whatever the limit in training."""
         ...
 

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
-from isogloss.tasks.batch import pad_rows, padding_mask, to_device
+from isogloss.encoders.subwords import pad_rows, padding_mask
+from isogloss.tasks.batch import to_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

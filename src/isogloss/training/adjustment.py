@@ -18,8 +18,8 @@ from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
 from isogloss.encoders.language_context import (
     LanguageMaps,
+    attach_language_maps,
     check_languages,
-    keep_language_maps,
     language_maps_of,
 )
 from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
@@ -129,7 +129,7 @@ def adjust_by_map(setting: AdjustSetting, kind: Kind, *, encoding: PairEncoding,
     refuse_mapped(model, setting.start)
     check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
     pairs = encode_pairs(setting.bitext, tokenizer, encoding)
-    keep_language_maps(model, language_maps(model, pairs, kind, precision=precision))
+    attach_language_maps(model, language_maps(model, pairs, kind, precision=precision))
     return Adjusted(model, tokenizer, list(pairs.rows), pairs.warnings())
 
 

@@ -207,7 +207,7 @@ def beside_translations(
 
 
 def _limit(task: Task, tokenizer: Tokenizer, optimization: Optimization) -> int:
-    limit: int = tokenizer.model_max_length if task.scored_whole else optimization.limit
+    limit: int = tokenizer.model_max_length if task.evaluates_full_length else optimization.limit
     return limit
 
 

@@ -16,7 +16,13 @@ from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.data.label_projection import Translated
 from isogloss.encoders.folders import quiet
-from isogloss.encoders.seq2seq import TranslationSubwords, limit_of, load_subwords, seq2seq_folder, trimmed
+from isogloss.encoders.seq2seq import (
+    TranslationSubwords,
+    load_subwords,
+    seq2seq_folder,
+    translation_limit,
+    trimmed,
+)
 from isogloss.training.precision import device, resolved_precision
 from isogloss.translators.chunks import in_chunks
 from isogloss.translators.sentence_batches import SentenceBatches, prompt_for, refuse_too_small
@@ -95,7 +101,7 @@ class CTranslate2:
     def _generate(self, engine: Any, subwords: TranslationSubwords, rows: list[list[int]]) -> list[list[int]]:
         first, tokenizer = subwords.direction.first, subwords.tokenizer
         longest = min(self.longest, subwords.longest)
-        limits = [limit_of(row, longest) for row in rows]
+        limits = [translation_limit(row, longest) for row in rows]
         found = engine.translate_batch(
             [subwords.names(row) for row in rows],
             target_prefix=None if first is None else [subwords.names([first])] * len(rows),

@@ -68,7 +68,9 @@ class Model:
     @property
     def longest(self) -> int:
         """Subwords of its longest row, special ones included."""
-        return int(self.tokenizer.model_max_length) if self.task.scored_whole else self.provenance.limit
+        return (
+            int(self.tokenizer.model_max_length) if self.task.evaluates_full_length else self.provenance.limit
+        )
 
     @property
     def into(self) -> str:
