@@ -136,7 +136,7 @@ def test_part_of_speech_tags_decide_nothing_about_distances() -> None:
     rows = [*fine_tuned(DOWN), *distances("upos", UP)]
     found = Judged(CLAIMS, measured(scores=helped(UP, UP), word_distance=rows))["3c"]
     assert found.verdict == "supported"
-    assert "upos: related words 5.00 → 5.05" in found.checks[-1].beside
+    assert "upos: related words 5.00 → 5.05" in found.checks[-1].note
 
 
 def test_an_unmeasured_half_is_no_support() -> None:
@@ -181,7 +181,7 @@ def test_continual_models_of_the_original_encoder_are_beside_the_claim() -> None
     found = Judged(CLAIMS, measured(scores=rows))["3d"]
     assert found.verdict == "not tested"
     assert "no continual model of an adjusted encoder" in found.found
-    assert "nli made qad: continual − source-only −5.0" in found.checks[-1].beside
+    assert "nli made qad: continual − source-only −5.0" in found.checks[-1].note
 
 
 @pytest.mark.parametrize(
@@ -291,9 +291,9 @@ def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
     for words in ("AUC nli 0.866 fine-tuned, 0.899 continual", "AUC ner 0.846 fine-tuned, 0.851 continual"):
         assert words in told
         _, task, numbers = words.split(" ", 2)
-        assert f"{task}: AUC {numbers}" in found["3d"].checks[0].beside
+        assert f"{task}: AUC {numbers}" in found["3d"].checks[0].note
     assert "nli: qad −0.8" in told
-    assert "nli xnli qad: continual − source-only −0.8" in found["3d"].checks[0].beside
+    assert "nli xnli qad: continual − source-only −0.8" in found["3d"].checks[0].note
     assert "gain +1.7 points mixed, −1.7 points plain, p = 0.2697, n = 3" in old_claim("adjustment", "j")
     mixed = found["3e"].checks[0]
     assert "gain +1.7 mixed, -1.7 plain" in mixed.about

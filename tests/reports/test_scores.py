@@ -293,8 +293,18 @@ def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_oth
 
     runs = [read(en="EWT", fr="GSD"), read(fr="GSD"), read(en="PUD", fr="PUD"), read(fr="PUD")]
     m = Measurements(runs=[Run(id=one.id, state="finished", folder=Path(), record=one) for one in runs])
-    assert [measurements._tested(one.run, m._beside)[TREEBANK] for one in runs] == ["", "", "PUD", "PUD"]
-    assert [measurements._tested(one.run, frozenset())[TREEBANK] for one in runs] == ["", "GSD", "PUD", "PUD"]
+    assert [measurements.tested_inputs(one.run, m._combined_treebanks)[TREEBANK] for one in runs] == [
+        "",
+        "",
+        "PUD",
+        "PUD",
+    ]
+    assert [measurements.tested_inputs(one.run, frozenset())[TREEBANK] for one in runs] == [
+        "",
+        "GSD",
+        "PUD",
+        "PUD",
+    ]
 
 
 def test_a_model_without_source_stands_in_the_table_of_every_source():

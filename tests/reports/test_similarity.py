@@ -14,7 +14,7 @@ from isogloss.reports.similarity import (
     GATE_TABLES,
     SIMILARITY_FIGURES,
     SIMILARITY_TABLES,
-    corrected,
+    noise_corrected,
     smoothed,
     transfer_correlations,
 )
@@ -61,7 +61,7 @@ def conflict(first: str, second: str, cosine: float, **facts) -> dict:
 
 
 def test_conflict_is_corrected_as_it_was(study: Study) -> None:
-    rows = corrected(study("interference").frame("gradient-conflict"), "cosine")
+    rows = noise_corrected(study("interference").frame("gradient-conflict"), "cosine")
     rows = rows.assign(layer=rows["layer"].astype(object).where(rows["layer"].notna(), ""))
     own = rows["kind"].map({"encoder": "joint", "model": "model"}) + " " + rows["encoder.seed"].astype(str)
     tables, checked = golden("interference")["tables"], 0
@@ -138,7 +138,9 @@ def test_correlations_of_cka_and_transfer_are_as_they_were(study: Study) -> None
 def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> None:
     rows = [conflict("aa", "aa", 0.4), conflict("bb", "bb", 0.9), conflict("aa", "bb", 0.3)]
     rows += [conflict("aa", "bb", 0.1, draw=1)]
-    found = corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index("pair")
+    found = noise_corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index(
+        "pair"
+    )
     assert found.loc["aa–bb", "corrected"] == pytest.approx(0.2 / 0.6)
     assert found.loc["aa–bb", "own"] == pytest.approx(0.65)
     assert found.loc["aa–bb", "draws"] == 2
@@ -148,7 +150,9 @@ def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> No
 @pytest.mark.parametrize("own", [0.04, -0.5, None])
 def test_nothing_is_divided_by_noise(own: float | None) -> None:
     rows = [conflict("aa", "aa", own), conflict("bb", "bb", 0.05), conflict("aa", "bb", 0.3)]
-    found = corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index("pair")
+    found = noise_corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index(
+        "pair"
+    )
     assert pd.isna(found.loc["aa–bb", "corrected"])
     assert found.loc["aa–bb", "cosine"] == 0.3
 

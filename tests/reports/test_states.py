@@ -8,7 +8,7 @@ import pytest
 from hand_made import golden, measured, plain, the_same
 
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.states import AUC_TABLE, MAP_TABLE, distance_figures, map_figures, pooled, staged
+from isogloss.reports.states import AUC_TABLE, MAP_TABLE, distance_figures, map_figures, pooled, with_stages
 
 Study = Callable[[str], Measurements]
 
@@ -73,7 +73,7 @@ def test_an_adjusted_encoder_counts_for_its_own_pairs_only() -> None:
     ]
     rows += [distance(task="nli", method="source-only", way="w", **adjusted("bb-aa", encoder="turned"))]
     m = measured(word_distance=rows)
-    found = staged(m, m.frame("word-distance"))
+    found = with_stages(m, m.frame("word-distance"))
     assert list(zip(found["stage"], found["pair"], strict=True)) == [
         ("original", "aa–bb"),
         ("original", "aa–cc"),
@@ -87,7 +87,7 @@ def test_adjustments_that_differ_in_size_or_otherwise_are_stages_of_their_own() 
     rows = [distance(**adjusted("aa-bb", size, f"e{size}")) for size in (100, 3000)]
     rows += [distance(**adjusted("aa-bb", 3000, "another"))]
     m = measured(word_distance=rows)
-    stages = list(staged(m, m.frame("word-distance"))["stage"])
+    stages = list(with_stages(m, m.frame("word-distance"))["stage"])
     assert stages == ["adjusted (100)", "adjusted (3,000)", "adjusted (3,000, 2)"]
 
 

@@ -12,7 +12,7 @@ from isogloss.reports.summaries import (
     SUMMARIES,
     gaps,
     last_and_lowest,
-    made,
+    data_runs,
     parameter_counts,
     spreads,
     sweep_ends,
@@ -154,4 +154,4 @@ def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:
 def test_without_rows_there_is_nothing() -> None:
     m = Measurements(runs=[])
     assert [*DELTA_TABLE.tables(m), *(one for summary in SUMMARIES for one in summary.tables(m))] == []
-    assert made(m, "align", "aligner").empty
+    assert data_runs(m, "align", "aligner").empty

@@ -1,6 +1,6 @@
-"""The table of scores: systems down, test languages across, what is more than chance marked.
+"""The table of scores: systems down, test languages across, significant differences marked.
 
-One table serves every use of scores: methods side by side (X-Mixup, Table 1), adjusted encoders beside the
+One table serves every use of scores: methods side by side (X-Mixup, Table 1), adjusted encoders and the
 original ("The Impact of Cross-Lingual Adjustment …", Tables 2 to 4), encoders with and without modules ("On
 Negative Interference …", Table 2).
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison, best_split, where
+from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison, best_split, filter_rows
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent, plus_minus, slug
 from isogloss.reports.scored_sets import UNSEEN, ScoredSet, key_of, reference_of, scored_sets, tested
@@ -24,7 +24,7 @@ UNITS = {"seed": "seed", "encoder.seed": "pretraining seed"}
 
 
 def score_tables(m: Measurements) -> list[Table]:
-    """Return a table for each test set and measure, and one of all tests; what is no task's own is folded."""
+    """Return a table per test set and metric, and one of all tests; secondary metrics are folded."""
     tables = [_score_table(m, one) for one in scored_sets(m)]
     if not tables:
         return []
@@ -33,7 +33,7 @@ def score_tables(m: Measurements) -> list[Table]:
 
 
 def values_of(one: ScoredSet) -> pd.DataFrame:
-    """Return each system's scores with each unit, by column; the models of one unit are averaged first."""
+    """Return each system's scores per unit and column; the models of one unit are averaged first."""
     by = [*SYSTEM, one.unit, "language"]
     wide = one.rows.groupby(by)["score"].mean().unstack("language")
 
@@ -48,10 +48,10 @@ def values_of(one: ScoredSet) -> pd.DataFrame:
 def _score_table(m: Measurements, one: ScoredSet) -> Table:
     values, about, rows = values_of(one), one.about, one.rows
     data, heads = _data(m, one, values), {"encoder.label": "encoder", "system": "method, inputs"}
-    said = [" ".join(about[name] for name in ("corpus", "treebank", "task", "mixed") if about[name])]
-    said += [f"source {about['source']}"] * bool(one.sources)
+    title = [" ".join(about[name] for name in ("corpus", "treebank", "task", "mixed") if about[name])]
+    title += [f"source {about['source']}"] * bool(one.sources)
     if rows["encoder"].nunique() == 1:
-        said.append(rows["encoder.label"].iloc[0])
+        title.append(rows["encoder.label"].iloc[0])
         del heads["encoder.label"]
     lines = _lines(data, [*heads], [*values])
     majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
@@ -60,7 +60,7 @@ def _score_table(m: Measurements, one: ScoredSet) -> Table:
         lines.append(tuple(Cell(text, "baseline") for text in shown))
     return Table(
         name=slug("scores", *about.values()),
-        title=f"{', '.join(said)}: {about['metric']} on {about['split']}",
+        title=f"{', '.join(title)}: {about['metric']} on {about['split']}",
         caption=_caption(one, data),
         header=(*cells(*heads.values()), *(_head(one, name) for name in values), Cell("against")),
         align="l" * len(heads) + "r" * len(values.columns) + "l",
@@ -71,7 +71,7 @@ def _score_table(m: Measurements, one: ScoredSet) -> Table:
 
 
 def _data(m: Measurements, one: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each system and column: the numbers, and the test against its reference."""
+    """Return a row per system and column: the numbers, and the test against its reference."""
     scores = dict(iter(values.groupby(SYSTEM)))
     systems = [own for own in one.systems if key_of(own) in scores]
     against = {key_of(own): other for own in systems if (other := reference_of(own, systems))}
@@ -84,8 +84,8 @@ def _data(m: Measurements, one: ScoredSet, values: pd.DataFrame) -> pd.DataFrame
         if len(own):
             row = {**one.about, **{name: facts[name] for name in shown}, "column": column}
             test = tests.get((key, column))
-            told = {"against": against[key]["name"], **numbers_of(test)} if test else {}
-            found.append({**row, "mean": own.mean(), "std": own.std(), "units": len(own), **told})
+            tested_by = {"against": against[key]["name"], **numbers_of(test)} if test else {}
+            found.append({**row, "mean": own.mean(), "std": own.std(), "units": len(own), **tested_by})
     return pd.DataFrame(found).reindex(columns=list(dict.fromkeys([*found[0], "against", *NUMBERS])))
 
 
@@ -104,14 +104,14 @@ def numbers_of(one: Comparison) -> dict[str, Any]:
 
 
 def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """Write a line for each system; the best of a column stands out where there are several."""
+    """Return a line per system; the best of a column is highlighted where there are several."""
     rounded, column = data["mean"].round(3), data["column"]
     by = rounded.groupby(column)
     best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (column != GAP)
-    told = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
+    cells_of = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
     shown = [
         Cell(f"{plus_minus(mean, std)} {mark}".strip(), "best" if first else "")
-        for mean, std, mark, first in told
+        for mean, std, mark, first in cells_of
     ]
     found = []
     for _, own in data.assign(cell=shown).groupby(SYSTEM, sort=False):
@@ -153,7 +153,7 @@ def _caption(one: ScoredSet, data: pd.DataFrame) -> str:
 
 
 def _significance(tests: pd.DataFrame) -> list[Table]:
-    """Return all tests of all tables in one."""
+    """Return a table of all tests of all tables."""
     if tests.empty:
         return []
     caption = (
@@ -169,7 +169,7 @@ def _significance(tests: pd.DataFrame) -> list[Table]:
 
 
 def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
-    """Keep models trained in one language, on encoders made here that have read it and the one tested."""
+    """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
     rows = best_split(
         scores[scores["main"] & scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")]
     )
@@ -180,7 +180,7 @@ def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(within=~within, cell=rows["task"] + " " + arrow)
     rows = rows[across | (within & rows["method"].eq("target-only"))]
     read = ("encoder.languages", "trained", "language")
-    rows = where(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
+    rows = filter_rows(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
     if rows["encoder"].nunique() < 2:
         return rows.head(0)
     one = ["encoder", "encoder.seed", "corpus", "cell"]
