@@ -8,6 +8,7 @@ import pytest
 from made_up_runs import measure, model, small_study, write, write_plan
 
 from isogloss.core.rows import ROWS
+from isogloss.reports.line_figures import seed_figures
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.page import FIGURES, SECTIONS, TABLES, Section, others, show_section
 from isogloss.reports.tables import plain_table
@@ -59,3 +60,4 @@ def test_a_section_without_numbers_shows_nothing() -> None:
     empty = [show_section(section, m) for section in SECTIONS]
     assert [one.section.id for one in empty if one.tables or one.figures] == []
     assert len(empty) > 15
+    assert seed_figures(m) == []

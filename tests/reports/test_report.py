@@ -16,12 +16,12 @@ from made_up_runs import adjust, measure, model, pretrain, scores, small_study, 
 
 from isogloss.core.errors import ConfigError
 from isogloss.reports import Report, finished_report, page, report, write_report
+from isogloss.reports.checks import Check
 from isogloss.reports.drawing import Figure, Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.page import Section, ShownSection
 from isogloss.reports.tables import Number, Summary
-from isogloss.reports.checks import Check
 from isogloss.reports.verdicts import Claim
 
 EVIL = "<script>alert('$x$ & _y_')</script>"

@@ -40,7 +40,7 @@ PARTS = plain("first", "second", "layer", "module")
 SEED = {"encoder": "joint", "encoder.run": "j", "encoder.kind": "pretrain", "kind": "encoder"}
 
 
-def conflict(first: str, second: str, cosine: float, **facts) -> dict:
+def conflict(first: str, second: str, cosine: float | None, **facts) -> dict:
     about = {
         **SEED,
         "model": "m",
@@ -48,16 +48,10 @@ def conflict(first: str, second: str, cosine: float, **facts) -> dict:
         "second": second,
         "layer": None,
         "module": "all",
-        "batch": 8,
-    }
-    return {
-        **about,
         "draw": 0,
-        "cosine": cosine,
-        "encoder.languages": "aa+bb",
-        "encoder.family": "bert",
-        **facts,
     }
+    about |= {"batch": 8, "encoder.languages": "aa+bb", "encoder.family": "bert"}
+    return {**about, "cosine": cosine, **facts}
 
 
 def test_conflict_is_corrected_as_it_was(study: Study) -> None:
@@ -171,11 +165,7 @@ def test_seeds_of_an_encoder_are_averaged_whatever_their_order() -> None:
 
 
 def test_models_of_other_batches_or_tasks_have_lines_of_their_own() -> None:
-    rows = [
-        conflict("aa", "bb", 0.1),
-        conflict("aa", "bb", 0.2, batch=16),
-        conflict("aa", "bb", 0.3, corpus="other"),
-    ]
+    rows = [conflict("aa", "bb", 0.1, **other) for other in ({}, {"batch": 16}, {"corpus": "other"})]
     m = measured(gradient_conflict=[{**row, "run": str(at)} for at, row in enumerate(rows)])
     (table,) = similarity_tables(m)
     assert [line[-1].text for line in table.rows] == ["1"] * 3
@@ -186,9 +176,3 @@ def test_smoothing_keeps_a_straight_line_and_its_length() -> None:
     assert list(smoothed(line)) == pytest.approx(list(line))
     bumpy = line + pd.Series([(-1) ** step for step in range(200)], index=line.index)
     assert (smoothed(bumpy) - line).abs().iloc[10:-10].max() < 0.2
-
-
-def test_without_rows_there_is_nothing() -> None:
-    m = Measurements(runs=[])
-    tables = [table for one in (*GATE_TABLES, CKA_TABLE, CORRELATION_TABLE) for table in one.tables(m)]
-    assert [*similarity_figures(m), *CKA_FIGURE.figures(m), *similarity_tables(m), *tables] == []

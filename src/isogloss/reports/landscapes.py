@@ -122,8 +122,8 @@ def _pair_figure(rows: pd.DataFrame) -> list[Figure]:
         "name": slug("path", "raw", *first[ABOUT]),
         "title": f"{_where(first)}: {first['metric']}",
         "caption": (
-            f"Percent, on paths {and_list(rows['path'].unique())} (Eqs 1 and 2; {_mixed_part(rows)}; bands: ± "
-            "one standard deviation). Outside the tinted strip the path is prolonged."
+            f"Percent, on paths {and_list(rows['path'].unique())} (Eqs 1 and 2; {_mixed_part(rows)}; bands: "
+            "± one standard deviation). Outside the tinted strip the path is prolonged."
         ),
         "alt": f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
     }
