@@ -69,10 +69,7 @@ def measured(*systems, kept=True, labels=None):
         predictions.setdefault(row["run"], {})[row["language"]] = one
     frame = pd.DataFrame(rows).astype(dict.fromkeys(["seed", "encoder.seed", "encoder.size"], "Int64"))
     return Measurements(
-        runs=[],
-        labels=labels or {},
-        _frames={"scores": frame},
-        _predictions=predictions if kept else {},
+        runs=[], labels=labels or {}, _frames={"scores": frame}, _predictions=predictions if kept else {}
     )
 
 
@@ -479,7 +476,7 @@ def _means_of_all_targets(m):
 def test_interference_is_one_line_an_encoder(study):
     (table,) = INTERFERENCE.tables(study("interference"))
     assert [cell.text for cell in table.header] == [
-        *("encoder", "upos qaa within", "upos qad within", "upos qaa → qad", "seeds"),
+        *("encoder", "upos qaa within", "upos qad within", "upos qaa → qad", "seeds")
     ]
     before = {row["encoder"] for rows in _before(golden("interference")) for row in rows}
     assert {row[0].text for row in table.rows} == before

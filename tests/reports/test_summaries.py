@@ -7,14 +7,7 @@ import pytest
 from hand_made import ALONE, golden, measured, plain, same_rows, score, the_same
 
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.summaries import (
-    SUMMARIES,
-    gaps,
-    last_and_lowest,
-    parameter_counts,
-    spreads,
-    sweep_ends,
-)
+from isogloss.reports.summaries import SUMMARIES, gaps, last_and_lowest, parameter_counts, spreads, sweep_ends
 
 Study = Callable[[str], Measurements]
 

@@ -6,14 +6,7 @@ they are compared to, is in ``mixup_comparisons``.
 
 import pandas as pd
 
-from isogloss.reports.checks import (
-    FEWEST_LANGUAGES,
-    HELPS,
-    HURTS,
-    Check,
-    check_correlation,
-    check_of,
-)
+from isogloss.reports.checks import FEWEST_LANGUAGES, HELPS, HURTS, Check, check_correlation, check_of
 from isogloss.reports.comparison import TEST_SET, best_split, filter_rows, labelled_groups, model_languages
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import (
@@ -227,10 +220,7 @@ CLAIMS = (
             "Of source-only and of translate-train, Spearman's ρ over 8 languages or more of CKA in the "
             "deepest layer and score, means over seeds: above 0. Interval: bootstrap over languages."
         ),
-        needs=(
-            "cka",
-            "scores",
-        ),
+        needs=("cka", "scores"),
         test=correlate_cka_with_scores,
     ),
     Claim(
@@ -334,10 +324,7 @@ CLAIMS = (
             "Spearman's ρ over 8 languages or more of the gains in CKA and in score on translate-train: "
             "within ±0.5 (our bar)."
         ),
-        needs=(
-            "cka",
-            "scores",
-        ),
+        needs=("cka", "scores"),
         test=correlate_gains,
     ),
 )

@@ -222,10 +222,7 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
     return found
 
 
-RISES = (
-    _mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}),
-    _mean("gain", "gain", HELPS),
-)
+RISES = (_mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}), _mean("gain", "gain", HELPS))
 
 STRAIGHT = _mean("R² of a line", "straight", {"above": SMOOTH, **PLAIN})
 

@@ -163,14 +163,7 @@ SIMILARITY_FIGURES = (
             f"over a {WINDOWS}th of the points, mean over seeds, band: one standard deviation."
         ),
         panels=("name", "corpus", "task", "source", "target"),
-        lines=Lines(
-            x="step",
-            y="smooth",
-            color="pair",
-            dash="line",
-            band=True,
-            labels=("step", "cosine"),
-        ),
+        lines=Lines(x="step", y="smooth", color="pair", dash="line", band=True, labels=("step", "cosine")),
         choose=_in_training,
         group_by=("stage",),
     ),
