@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing pays for it
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
@@ -20,13 +21,15 @@ SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", 
 PALETTE = (SOURCE, TARGET, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
 """Colours of other series: languages, methods, tasks."""
 
-ROLES: Mapping[str, tuple[str, Any]] = {
+Dashes = str | tuple[int, tuple[float, ...]]
+
+ROLES: Mapping[str, tuple[str, Dashes]] = {
     "source language": (SOURCE, (0, (4, 1.5))),
     "target language": (TARGET, "solid"),
 }
 """Lines with fixed colour and dashes, distinct in print without colour too."""
 
-DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), "dotted", "dashdot")
+DASHES: tuple[Dashes, ...] = ("solid", (0, (4, 1.5)), "dotted", "dashdot")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 STYLE: dict[Any, Any] = {
@@ -137,7 +140,7 @@ def line_figure(words: FigureText, rows: pd.DataFrame, how: Lines) -> list[Figur
     return [panel_figure(words, rows, draw, labels=how.labels, height=how.height)]
 
 
-def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, Any, str]) -> None:
+def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, Dashes, str]) -> None:
     from matplotlib.ticker import LogFormatter, MaxNLocator
 
     over = rows.groupby(how.x)[how.y].agg(["mean", "std"]) * how.scale
@@ -216,7 +219,7 @@ def panel_title(axis: "Axes", text: str) -> None:
 
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
     """Add one legend for all panels at the top left, with room for its rows; equal labels appear once."""
-    handles: dict[str, Any] = {}
+    handles: dict[str, Artist] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)

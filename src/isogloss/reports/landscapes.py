@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
@@ -214,7 +215,7 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> 
     }
 
 
-def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: "np.ndarray[Any, Any]") -> None:
+def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64]) -> None:
     import matplotlib as mpl
 
     light = mpl.colormaps["cividis"](np.linspace(0.35, 1, len(levels) - 1))  # Numbers on it stay readable.

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 
@@ -52,6 +52,12 @@ EARLIER = (
 )
 
 
+Content = Mapping[str, Any]
+"""A run, or a part of one, as recorded."""
+
+Facts = dict[str, Any]
+"""Facts by name, as columns of a frame."""
+
 NO_RECORD = Record(id="", kind="", title="", run={})
 
 
@@ -64,7 +70,7 @@ class Run:
     folder: Path
     record: Record = NO_RECORD
     """Empty where the run did not finish."""
-    made: Mapping[str, Any] = field(default_factory=dict)
+    made: Content = field(default_factory=dict)
     error: str = ""
 
     @property
@@ -87,7 +93,7 @@ class Measurements:
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     _predictions: dict[str, dict[str, Kept]] = field(default_factory=dict)
-    _cache: dict[Callable[..., Any], Any] = field(default_factory=dict)
+    _cache: dict[Callable[..., object], object] = field(default_factory=dict)
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return all rows of a kind as a tidy frame: their fields, and the facts of their models.
@@ -158,9 +164,9 @@ class Measurements:
         return {one for banks in read if len({bank for _, _, bank in banks}) > 1 for one in banks}
 
     @cached_property
-    def _rows(self) -> dict[str, list[dict[str, Any]]]:
+    def _rows(self) -> dict[str, list[Facts]]:
         """All rows of known kinds, by frame, with their runs and the inputs of these."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        found: dict[str, list[Facts]] = {}
         for run in self.runs:
             read = dict(zip(TESTED, tested_inputs(run.record.run, self._combined_treebanks), strict=True))
             for row in run.record.rows:
@@ -195,8 +201,7 @@ def cached(function: Callable[[Measurements], Result]) -> Callable[[Measurements
     def wrapper(m: Measurements) -> Result:
         if function not in m._cache:
             m._cache[function] = function(m)
-        result: Result = m._cache[function]
-        return result
+        return cast(Result, m._cache[function])
 
     return wrapper
 
@@ -218,7 +223,7 @@ def read_measurements(out: Path) -> Measurements:
     if unplanned := set(present) - set(ids):
         notes.append(f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out.")
     labels, texts = plan.get("labels"), [name for name in ("title", "recipe", "command") if plan.get(name)]
-    about: dict[str, Any] = {name: without_folders(plan[name]) for name in texts}
+    about: Facts = {name: without_folders(plan[name]) for name in texts}
     return Measurements(
         runs=[_read_run(out / name) for name in ids],
         labels={key: plain(str(label)) for key, label in labels.items()} if isinstance(labels, dict) else {},
@@ -243,7 +248,7 @@ def _read_run(folder: Path) -> Run:
     return Run(id=folder.name, state="failed", folder=folder, error=without_folders(reason))
 
 
-def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
+def _read_json(path: Path) -> tuple[Facts, list[str]]:
     """Return the JSON object in a file (empty without a file), and a note where it is damaged."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), []
@@ -251,7 +256,7 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
         return {}, [f"{path}: cannot be read as a JSON object ({error})."]
 
 
-def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:
+def model_facts(run: Content) -> Facts:
     """Return the facts of a fine-tuned model or an encoder from its run, as flat columns."""
     if run.get("kind") in ENCODERS:
         return {"kind": "encoder", "method": "", "way": "", "task": "", **_encoder_facts(run)}
@@ -266,7 +271,7 @@ def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _way(run: Mapping[str, Any]) -> dict[str, Any]:
+def _way(run: Content) -> Facts:
     """Return how a model was trained: method, optimization, translator, start, and their id (``way``)."""
     own = fields_of(run)
     found = _part(own["method"], "method") | _flat(own["optimization"], "optimization")
@@ -277,7 +282,7 @@ def _way(run: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "way": identity(found)}
 
 
-def _translator(translated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+def _translator(translated: Sequence[Content] | None) -> Facts:
     """Return the kind of translator of some translations, its fields, and its models."""
     made = [fields_of(one) for one in translated or ()]
     if not made:
@@ -289,14 +294,14 @@ def _translator(translated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any
     )
 
 
-def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
+def _encoder_facts(run: Content) -> Facts:
     """Return an encoder's facts; ``encoder`` is an id that all its seeds share."""
     base, adjustments = run, []
     while base["kind"] == "adjust":
         adjustments.append(fields_of(base))
         base = fields_of(base)["encoder"]
     own = fields_of(base)
-    found: dict[str, Any] = {
+    found: Facts = {
         "encoder": identity(_seedless(run)),
         "encoder.run": identity(run),
         "encoder.seed": own.get("seed"),
@@ -317,7 +322,7 @@ def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def tested_inputs(run: Mapping[str, Any], combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:
+def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:
     """Return the inputs of a measurement, as listed in ``TESTED``.
 
     A treebank named for all languages does not count where other runs combine it with others.
@@ -330,25 +335,25 @@ def tested_inputs(run: Mapping[str, Any], combined: Set[tuple[str, str, str]]) -
     return *(str(one or "") for one in read), json.dumps(translator, sort_keys=True) if translator else ""
 
 
-def treebanks_of(run: Mapping[str, Any]) -> set[tuple[str, str, str]]:
+def treebanks_of(run: Content) -> set[tuple[str, str, str]]:
     """Return corpus, language and treebank of a measurement's inputs; "" for an unnamed treebank."""
     own = fields_of(run)
     banks = dict(own.get("treebanks") or ())
     return {(str(own.get("corpus", "")), code, banks.get(code, "")) for code in own.get("languages") or ()}
 
 
-def fields_of(part: Mapping[str, Any]) -> Mapping[str, Any]:
+def fields_of(part: Content) -> Content:
     """Return the fields of a part of a run, nested or not (``core.identity``)."""
     own = part.get("fields")
     return own if isinstance(own, Mapping) else part
 
 
-def _part(part: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _part(part: Content, name: str) -> Facts:
     """Return the kind of a part and its fields as columns."""
     return {name: part["kind"], **_flat(part, name)}
 
 
-def _flat(part: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _flat(part: Content, prefix: str) -> Facts:
     """Return a part's plain fields as columns; lists become texts."""
     return {
         f"{prefix}.{name}": " ".join(map(str, value)) if isinstance(value, list) else value
@@ -363,7 +368,7 @@ def _seedless(part: Any) -> Any:
     return [_seedless(one) for one in part] if isinstance(part, list) else part
 
 
-def _parts(run: Any) -> Iterator[Mapping[str, Any]]:
+def _parts(run: object) -> Iterator[Content]:
     """Yield every model and encoder within a run, itself included."""
     if isinstance(run, Mapping) and run.get("kind") in ("fine-tune", *ENCODERS):
         yield run

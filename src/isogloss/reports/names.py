@@ -3,7 +3,7 @@
 import json
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +19,8 @@ NOT_NAMED = ("optimization.limit", "optimization.overlap", "after.way", "example
 """Prefixes of the columns on how a model was trained; and columns that names leave out."""
 
 LONGEST_SLUG = 90
+
+Facts = Mapping[Hashable, Any]
 
 
 def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
@@ -70,7 +72,7 @@ def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, st
     return {key: f"{name} {key[:4]}" if name in same else name for key, name in bases.items()}
 
 
-def _base_name(row: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
     if row["encoder.kind"] != "pretrain":
         return str(row["encoder.name"])
     own = f", {row['encoder.modules']} modules" if row["encoder.modules"] else ""
@@ -98,7 +100,7 @@ def _short(name: object) -> str:
     return f"after {last}" if str(name).startswith("after.") else last
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if pd.isna(value):
         return "none"
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

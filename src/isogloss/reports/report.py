@@ -43,8 +43,11 @@ CLAIMS = (
 )
 """The claims of the four papers, in their order."""
 
+State = dict[str, Any]
+"""The recorded state of the last report: its inputs, files and findings."""
+
 PAGE, WRITTEN = "report.html", "tables/.written"
-"""The page, and the state of the last report: its inputs, files and findings."""
+"""The page, and the file of the state of the last report."""
 
 LABELLED = ("target-only", "bilingual", "few-shot", "continual-few-shot")
 """Methods that are trained on target labels, which zero-shot transfer does without."""
@@ -93,7 +96,7 @@ def finished_report(out: Path) -> Report | None:
     return _report_of(out, known) if known["current"] and known["whole"] else None
 
 
-def _report_of(out: Path, known: Mapping[str, Any]) -> Report:
+def _report_of(out: Path, known: State) -> Report:
     """Return a report from its recorded state."""
     by_id = {claim.id: claim for claim in CLAIMS}
     paths = [out / name for name in known["files"]]
@@ -110,7 +113,7 @@ def _report_of(out: Path, known: Mapping[str, Any]) -> Report:
     )
 
 
-def _last_report(out: Path) -> dict[str, Any]:
+def _last_report(out: Path) -> State:
     """Return the state of the last report, with ``current``: whether its inputs and files are unchanged.
 
     Of a report by an earlier version only the files are known.
@@ -132,10 +135,10 @@ def _input_stamps(out: Path) -> list[str]:
     return [package_stamp(), sha256(plan).hexdigest(), stamp(seen)]
 
 
-def _rewrite(out: Path, old: Iterable[str]) -> dict[str, Any]:
+def _rewrite(out: Path, old: Iterable[str]) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
     stamps, m = _input_stamps(out), read_measurements(out)
-    raw: dict[str, Any] = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
+    raw = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
     page = Page(
         m=m,
         found=headline(m),

@@ -29,6 +29,9 @@ IN_TRANSLATION = ("paired", "translated")
 USE_TRANSLATIONS = ("translate-train", "x-mixup", "consistency")
 """Methods that train on translations of any origin."""
 
+Facts = Mapping[str, Any]
+"""The facts of a system, by column."""
+
 Key = tuple[str, ...]
 """A system: the values of the columns SYSTEM."""
 
@@ -55,14 +58,14 @@ class ScoredSet:
         return found | {name: codes for name, codes in means.items() if len(codes) > 1}
 
     @property
-    def systems(self) -> list[Mapping[str, Any]]:
+    def systems(self) -> list[Facts]:
         """The facts of each system, in order: references first, adjusted encoders last, by size."""
-        facts: list[Mapping[str, Any]] = self.rows.drop_duplicates(SYSTEM).to_dict("records")
+        facts: list[Facts] = self.rows.drop_duplicates(SYSTEM).to_dict("records")
         joint = _joint(facts)
         return sorted(facts, key=lambda one: _order(one, joint))
 
 
-def _order(one: Mapping[str, Any], joint: str) -> tuple[Any, ...]:
+def _order(one: Facts, joint: str) -> tuple[bool | float | str | Key, ...]:
     size = float("inf") if pd.isna(one["encoder.size"]) else float(one["encoder.size"])
     encoder = one["encoder"] != joint, one["encoder.adjusted"], size, one["encoder.label"]
     method = one["method"]
@@ -76,7 +79,7 @@ def _order(one: Mapping[str, Any], joint: str) -> tuple[Any, ...]:
     )
 
 
-def key_of(facts: Mapping[str, Any]) -> Key:
+def key_of(facts: Facts) -> Key:
     """Return the key of a system from its facts."""
     return tuple(str(facts[name]) for name in SYSTEM)
 
@@ -122,7 +125,7 @@ def _scored_set(about: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -
     )
 
 
-def reference_of(one: Mapping[str, Any], systems: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def reference_of(one: Facts, systems: Sequence[Facts]) -> Facts | None:
     """Return the reference of a system, which differs from it in one thing; None where there is none.
 
     - on an adjusted encoder: the same way of training on the original one;
@@ -153,7 +156,7 @@ def reference_of(one: Mapping[str, Any], systems: Sequence[Mapping[str, Any]]) -
     )
 
 
-def _joint(systems: Sequence[Mapping[str, Any]]) -> str:
+def _joint(systems: Sequence[Facts]) -> str:
     """Return the joint encoder: masked language modelling on several languages without modules; "" if none.
 
     Of several, the one of most languages, uncut text first.
@@ -167,7 +170,7 @@ def _joint(systems: Sequence[Mapping[str, Any]]) -> str:
     return min(shared)[-1] if shared else ""
 
 
-def _settings(one: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(one: Facts) -> dict[str, object]:
     """Return the optimization, and the translator of the training data or else of the inputs."""
     own = {name: one[name] for name in one if name.split(".")[0] in ("translator", "optimization")}
     own = {name: value for name, value in own.items() if not pd.isna(value) and value != ""}

@@ -7,6 +7,7 @@ fine-tuned in continual mode. X-Mixup, Figs 1 and 4.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from isogloss.reports import drawing
@@ -113,7 +114,7 @@ def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
     return drawing.panel_figure(words, rows, draw, labels=labels, height=HEIGHT)
 
 
-def pooled(rows: pd.DataFrame, name: str, edges: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+def pooled(rows: pd.DataFrame, name: str, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the share of "related" or "unrelated" pairs between edges, as the mean over models.
 
     Each model's own bins are assumed to be evenly filled.
