@@ -16,8 +16,7 @@ from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, Run
-from isogloss.reports.scored_sets import reference_of, scored_sets
-from isogloss.reports.scores import GAP, INTERFERENCE, score_tables, values_of
+from isogloss.reports.scores import GAP, INTERFERENCE, reference_of, score_tables, scored_sets, values_of
 
 EXAMPLES = 60
 

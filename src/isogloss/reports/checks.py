@@ -28,13 +28,9 @@ class Statistic:
     mean: float
     low: float
     high: float
-    test: Callable[[float], float]
+    p_value: Callable[[float], float]
     """Gives the two-sided p of the true number being a bound."""
     smallest_seen: float
-
-    def p_value(self, bound: float = 0.0) -> float:
-        """Return the p of this bound."""
-        return self.test(bound)
 
 
 Bounds = Mapping[str, Any]
@@ -139,7 +135,7 @@ def check_correlation(
 
     low, high = bootstrap_interval(*sides)
     seen = math.tanh(BOTH_QUANTILES * error)
-    rho = Statistic(mean=over.rho, low=low, high=high, test=p_value, smallest_seen=seen)
+    rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=seen)
     own = Check(about=about, values=sides[1], statistic=rho, unit="language", scale=1, digits=2)
     return [replace(own, **bounds)]
 
@@ -169,7 +165,7 @@ def check_std_ratio(about: str, above: pd.DataFrame, below: pd.DataFrame, least:
         mean=math.sqrt(ratio),
         low=math.sqrt(ratio / high),
         high=math.sqrt(ratio / low),
-        test=p_value,
+        p_value=p_value,
         smallest_seen=least * math.sqrt(high / usual),
     )
     words = f"{about} ({stds}, F-test with {n} and {n} degrees of freedom)"

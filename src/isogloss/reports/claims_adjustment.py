@@ -285,7 +285,6 @@ CLAIMS = (
             "paper's loss, most translations, minus the original, above 0 in NLI and NER, below 1 point in "
             "QA. Unit: seed of fine-tuning."
         ),
-        needs=("scores",),
         test=partial(compare_with_original, tasks={"nli": HELPS, "ner": HELPS, "qa": NO_HELP}),
     ),
     Claim(
@@ -296,7 +295,6 @@ CLAIMS = (
             "As 3a, most minus fewest translations (row 5K), and, of three sizes, Spearman's ρ with each "
             "seed: above 0."
         ),
-        needs=("scores",),
         test=partial(compare_sizes, tasks={"nli": HELPS, "ner": HELPS}),
     ),
     Claim(
@@ -318,6 +316,7 @@ CLAIMS = (
             "Continual minus source-only models of one adjusted encoder: AUC of related against unrelated "
             "words, last layer, above 0 in NLI, NER and QA; NLI score in the languages adjusted to above 0."
         ),
+        needs=(),
         test=partial(continual, tasks={"nli": HELPS}, separation=TASKS),
     ),
     Claim(
@@ -325,7 +324,6 @@ CLAIMS = (
         where="Tables 2 and 4, lower parts",
         says="Test sets that mix the two languages gain more from the adjustment than plain ones.",
         rule="The gain of 3a, on mixed minus on plain inputs: above 0 in NLI and in both kinds of QA.",
-        needs=("scores",),
         test=compare_mixed_inputs,
     ),
     Claim(
@@ -333,7 +331,6 @@ CLAIMS = (
         where="Tables 3 and 4, column es",
         says="In Spanish, the adjustment helps neither NER nor QA.",
         rule="The gain of 3a from English in Spanish: below 1 point in both.",
-        needs=("scores",),
         test=partial(compare_with_original, tasks={"ner": NO_HELP, "qa": NO_HELP}, to="es"),
     ),
     Claim(
@@ -341,7 +338,6 @@ CLAIMS = (
         where="Table 8, Appendix A.2",
         says="Within one language, an adjusted encoder does as well as the original.",
         rule="As 3a, tested in the one language of training: within 1 point; in NLI and NER where measured.",
-        needs=("scores",),
         test=compare_within_language,
     ),
     Claim(
@@ -352,7 +348,6 @@ CLAIMS = (
             "As 3a, most minus fewest translations (row 5K), and, of three sizes, Spearman's ρ with each "
             "seed: below 0."
         ),
-        needs=("scores",),
         test=partial(compare_sizes, tasks={"qa": HURTS}),
     ),
     Claim(
@@ -363,7 +358,6 @@ CLAIMS = (
             "As 3a, all words minus [CLS] alone, equally many translations: above 0. QA is left out: table "
             "and text disagree."
         ),
-        needs=("scores",),
         test=compare_with_cls_alone,
     ),
     Claim(
@@ -371,6 +365,7 @@ CLAIMS = (
         where="Section 5.4",
         says="Separation is no transfer: continual learning separates words, yet helps no NER and no QA.",
         rule="As 3d, in NER and QA: AUC above 0, score below 1 point.",
+        needs=(),
         test=partial(continual, tasks={"ner": NO_HELP, "qa": NO_HELP}, separation=("ner", "qa")),
     ),
 )

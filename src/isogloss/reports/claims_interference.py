@@ -283,7 +283,6 @@ CLAIMS = (
             "Encoder alone minus joint one on the same text: above 0. Left out: cut-down text whose "
             "perplexity ends at 1.05 times its lowest or more."
         ),
-        needs=("scores",),
         test=compare_mono_with_joint,
     ),
     Claim(
@@ -295,6 +294,7 @@ CLAIMS = (
             "divided by it, of pairs that share more subwords than the median minus of those that share "
             "fewer, above 0."
         ),
+        needs=(),
         test=compare_gradients,
     ),
     Claim(
@@ -313,7 +313,6 @@ CLAIMS = (
         where="Tables 2, 3, 6 and 7: ffn, attn, adpt",
         says="Modules of each language's own help within languages and hurt zero-shot transfer.",
         rule=f"{OVER_JOINT}: each kind above 0 within languages and below 0 zero-shot.",
-        needs=("scores",),
         test=partial(compare_modules, ours=OWN, theirs=["joint"], halves={WITHIN: HELPS, ZERO_SHOT: HURTS}),
     ),
     Claim(
@@ -321,7 +320,6 @@ CLAIMS = (
         where="Tables 2, 3, 6 and 7: meta adpt",
         says="Meta-learned adapters help both within languages and zero-shot.",
         rule=f"{OVER_JOINT}: above 0 in both. Algorithm 1 with its second-order term alone decides.",
-        needs=("scores",),
         test=partial(compare_modules, ours=["meta-adapter"], theirs=["joint"]),
     ),
     Claim(
@@ -337,7 +335,6 @@ CLAIMS = (
         where="Tables 2, 3, 6 and 7: meta adpt, adpt, share adpt",
         says="Meta-learned adapters beat plain and shared adapters, within languages and zero-shot.",
         rule=f"{EQUAL_ENCODERS}, minus plain (adpt), minus shared adapters (share adpt): above 0 in both.",
-        needs=("scores",),
         test=partial(compare_modules, ours=["meta-adapter"], theirs=["adapter", "shared-adapter"]),
     ),
     Claim(
@@ -345,7 +342,6 @@ CLAIMS = (
         where="Tables 2 and 3: ffn, attn",
         says="Within languages, own feed-forward layers gain more than own attention.",
         rule=f"{EQUAL_ENCODERS}, feed-forward minus attention: above 0.",
-        needs=("scores",),
         test=partial(compare_modules, ours=["feed-forward"], theirs=["attention"], halves={WITHIN: HELPS}),
     ),
     Claim(
@@ -364,7 +360,6 @@ CLAIMS = (
         where="Tables 2, 3, 6 and 7: share adpt",
         says="Adapters that languages share help both within languages and zero-shot.",
         rule=f"{OVER_JOINT}: above 0 in both.",
-        needs=("scores",),
         test=partial(compare_modules, ours=["shared-adapter"], theirs=["joint"]),
     ),
     Claim(
@@ -375,7 +370,6 @@ CLAIMS = (
             "In the cut-down language, joint minus alone on the same little text: above 0; in the other, "
             "joint with little minus with all text: within 1 point."
         ),
-        needs=("scores",),
         test=compare_little_text,
     ),
     Claim(
@@ -383,7 +377,6 @@ CLAIMS = (
         where="Table 5",
         says="The closer the other language, the less it interferes.",
         rule="In the one language they share, pair with more subwords in common minus the other: above 0.",
-        needs=("scores",),
         test=compare_language_pairs,
     ),
     Claim(
@@ -394,7 +387,6 @@ CLAIMS = (
             "Joint encoder of three languages (similarity is taken for granted) minus that of two of them: "
             "within 1 point within languages, above 0 zero-shot."
         ),
-        needs=("scores",),
         test=compare_three_with_two,
     ),
 )

@@ -198,7 +198,6 @@ CLAIMS = (
             "effect (40 % of the gap closed, Table 8) lies outside the interval does not contradict: POS "
             "closed 19 %."
         ),
-        needs=("scores",),
         test=compare_to_baselines,
     ),
     Claim(
@@ -231,7 +230,6 @@ CLAIMS = (
             "X-Mixup, paired, minus the same with one part off, and minus itself without translations at "
             "inference: each above 0."
         ),
-        needs=("scores",),
         test=compare_ablations,
     ),
     Claim(
@@ -242,7 +240,6 @@ CLAIMS = (
             "X-Mixup, paired, minus translate-train, mean of the languages that no model was made for: above "
             "0. Beside it, not judged: translations at inference, and translate-test."
         ),
-        needs=("scores",),
         test=compare_unseen_languages,
     ),
     Claim(
@@ -261,7 +258,6 @@ CLAIMS = (
             "Source score, unpaired, minus the targets' mean, paired: of translate-train (unpaired) minus of "
             "X-Mixup, above 0. Chance: seeds alone."
         ),
-        needs=("scores",),
         test=compare_gaps,
     ),
     Claim(
@@ -269,7 +265,6 @@ CLAIMS = (
         where="Table 7",
         says="The source language gains too.",
         rule="Source score of X-Mixup, unpaired, minus that of translate-train: above 0.",
-        needs=("scores",),
         test=lambda m: [
             one.check(one.unmixed, one.trained, "source, x-mixup − translate-train", "source")
             for one in scored_mixups(m)
@@ -280,7 +275,6 @@ CLAIMS = (
         where="Table 9",
         says="In classification the consistency of predictions (KL) is worth more than that of states (MSE).",
         rule="X-Mixup without MSE minus X-Mixup without KL, paired: above 0.",
-        needs=("scores",),
         test=compare_kl_with_mse,
     ),
     Claim(
@@ -288,7 +282,6 @@ CLAIMS = (
         where="Table 5, Q3",
         says="Mixing in training helps even without translations at inference.",
         rule="X-Mixup, unpaired, minus translate-train (as high as Table 5's “w/o mixup” in XNLI): above 0.",
-        needs=("scores",),
         test=lambda m: [
             one.check(one.unmixed, one.trained, "unmixed at inference, x-mixup − translate-train")
             for one in scored_mixups(m)
@@ -302,7 +295,6 @@ CLAIMS = (
             "X-Mixup trained at a layer, paired, minus translate-train, in classification at the lower half "
             "of layers: above 0; there the lowest minus the highest too."
         ),
-        needs=("scores",),
         test=compare_layers,
     ),
     Claim(

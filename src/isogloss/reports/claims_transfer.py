@@ -263,7 +263,6 @@ CLAIMS = (
             "above 3; F-test over 3 seeds or more, root of the mean variance over targets. Near 100 % scores "
             "have little room to vary, which makes this ratio large."
         ),
-        needs=("scores",),
         test=compare_stds,
     ),
     Claim(

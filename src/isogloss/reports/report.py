@@ -30,8 +30,7 @@ from isogloss.reports.page import (
     show_section,
     verdict_counts,
 )
-from isogloss.reports.scored_sets import ScoredSet, scored_sets
-from isogloss.reports.scores import UNITS, values_of
+from isogloss.reports.scores import UNITS, ScoredSet, scored_sets, values_of
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import Outcome, judge
 

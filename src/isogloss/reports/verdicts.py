@@ -36,7 +36,7 @@ class Claim:
     where: str
     says: str
     rule: str
-    needs: Sequence[str] = ()
+    needs: Sequence[str] = ("scores",)
     """Frames without which the claim is not listed."""
     test: Callable[[Measurements], list[Check]]
     """Returns the checks; none where the measurements are not about the claim."""
