@@ -192,8 +192,7 @@ def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded, centred):
 def test_the_encoder_of_a_model_is_measured(encoder_folder):
     model = TASKS["upos"].head(encoder_folder, seed=0)
     setting = measure_setting(
-        [(model, load_tokenizer(encoder_folder))],
-        bitext=lambda _: translations(LINES, LINES),
+        [(model, load_tokenizer(encoder_folder))], bitext=lambda _: translations(LINES, LINES)
     )
     row, *_ = Retrieval().measure(setting)
     assert (row.model, row.accuracy_forward) == (subject("0").id, 1)

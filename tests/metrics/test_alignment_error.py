@@ -11,9 +11,7 @@ links = st.sets(link, max_size=6)
 def test_scores_are_those_worked_out_by_hand():
     # A has 4 links, 2 of them sure (of 3), 3 of them possible: 1 - (2 + 3) / (4 + 3).
     found = alignment_scores(
-        [[(0, 0), (1, 1)], [(0, 0)]],
-        [[(1, 2)], []],
-        [[(0, 0), (1, 1), (1, 2)], [(1, 1)]],
+        [[(0, 0), (1, 1)], [(0, 0)]], [[(1, 2)], []], [[(0, 0), (1, 1), (1, 2)], [(1, 1)]]
     )
     assert found == AlignmentScores(
         precision=3 / 4, recall=2 / 3, f1=pytest.approx(12 / 17), aer=pytest.approx(2 / 7)

@@ -1,4 +1,4 @@
-"""Frames written by hand, and what the reports said of four studies before they were rewritten."""
+"""Rows of frames with few words, and the golden numbers of four studies."""
 
 import gzip
 import json
@@ -16,12 +16,21 @@ STUDIES = Path(__file__).parent / "studies"
 PRETRAINED = {"encoder": "enc", "encoder.run": "enc", "encoder.kind": "pretrained", "encoder.name": "mini"}
 
 
+MODEL = {"model": "m", "corpus": "ud", "task": "upos", "source": "aa", "metric": "accuracy"}
+ALONE = {**MODEL, "method": "source-only", "way": "w", "seed": 0}
+"""A source-only tagger."""
+
+
+def score(language: str, value: float, **facts: Any) -> dict[str, Any]:
+    return {**ALONE, "language": language, "split": "test", "main": True, "score": value, **facts}
+
+
 def golden(study: str) -> dict[str, Any]:
     return json.loads(gzip.open(STUDIES / f"{study}.golden.json.gz").read())
 
 
 def measured(**frames: Iterable[Mapping[str, Any]]) -> Measurements:
-    """Measurements of rows given by frame ("_" for "-"), whose other facts are nothing."""
+    """Return measurements of rows by frame ("_" for "-"), whose other facts are empty."""
     made = {name.replace("_", "-"): facts(rows) for name, rows in frames.items()}
     return Measurements(runs=[], _frames=made)
 
@@ -36,7 +45,7 @@ def facts(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 def the_same(
     new: pd.DataFrame, old: Sequence[Mapping[str, Any]], keys: Mapping[str, str], values: Mapping[str, str]
 ) -> int:
-    """Ask that both hold the same numbers under the same keys (columns of new: of old); how many."""
+    """Assert equal numbers under equal keys (columns of new: of old); return how many rows."""
     mine = {_key(row, keys): row for row in new.to_dict("records")}
     theirs = {_key(row, keys.values()): row for row in old}
     assert len(mine) == len(new) and len(theirs) == len(old)
@@ -58,5 +67,12 @@ def _key(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
 
 
 def plain(*names: str) -> dict[str, str]:
-    """Columns that are called as they were."""
+    """Columns with equal names in both."""
     return {name: name for name in names}
+
+
+def same_rows(new: pd.DataFrame, old: pd.DataFrame, names: Sequence[str]) -> int:
+    """Assert equal rows of some columns in any order; return how many."""
+    one, other = (data[[*names]].sort_values([*names]).reset_index(drop=True) for data in (new, old))
+    pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
+    return len(one)

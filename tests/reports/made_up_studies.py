@@ -1,15 +1,13 @@
 """Made-up measurements of adjusted encoders and of languages that share one, as frames."""
 
-import gzip
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from hand_made import golden
 
 from isogloss.data.result_files import StoredPredictions
 from isogloss.reports.measurements import FACTS, FRAMES, Measurements
@@ -95,13 +93,6 @@ class Judged:
 def outcomes(claims: Iterable[Claim], m: Measurements) -> dict[str, Outcome]:
     """Judge claims, by id."""
     return {one.claim.id: one for one in judge([*claims], m)}
-
-
-def golden(name: str) -> Any:
-    """Return what the reports of a tiny study said before they were written anew."""
-    return json.loads(
-        gzip.decompress((Path(__file__).parent / f"studies/{name}.golden.json.gz").read_bytes())
-    )
 
 
 def old_claim(name: str, letter: str) -> str:

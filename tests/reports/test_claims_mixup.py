@@ -1,5 +1,7 @@
 """Each claim on X-Mixup follows its rule, whatever else lies in the folder."""
 
+from functools import cache
+
 import pytest
 from made_up_rows import MIXES, TRANSLATES, centroid, cka, kept, measured, mixup_ratio, score, shuffled
 
@@ -213,12 +215,6 @@ def test_alike_states_are_those_of_translate_train_not_of_source_only():
     assert one.verdict == "contradicted" and "− source-only 0.150" in one.found
 
 
-def test_unseen_languages_gain_on_translate_train_not_on_source_only():
-    """Above source-only by ten points, level with translate-train (Table 6)."""
-    one = outcomes(measured(scores=unseen(UNSURE)))["2e"]
-    assert one.verdict == "undecided"
-
-
 def test_an_unseen_gain_says_what_inference_adds_and_what_translate_test_scores():
     rows = unseen(0.1) + unmixed(0.01, "qae")
     rows += system(PLAIN, 0.85, inputs="translated", language="qae", size=0)
@@ -289,10 +285,9 @@ def test_every_encoder_counts_whatever_its_depth():
     assert alone.checks[0].values == next(one for one in both.checks if one.estimate.mean < 0).values
 
 
-def test_a_nearly_constant_ratio_is_no_ratio_of_each_example():
-    """A spread of .0012 beside a mean of .266."""
-    rows = [mixup_ratio(0.266, 0.0012 + 0.0001 * seed, seed=seed) for seed in SEEDS]
-    assert outcomes(measured(mixup_ratio=rows))["2f"].verdict == "contradicted"
+@cache
+def found_without_strangers():
+    return found(measured(scores=unseen(0.1)))
 
 
 STRANGERS = {
@@ -307,8 +302,7 @@ STRANGERS = {
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_what_the_paper_does_not_have_decides_none_of_its_claims(stranger):
     bad = system({**MIXES, **STRANGERS[stranger]}, 0.1) + system({**TRANSLATES, **STRANGERS[stranger]}, 0.2)
-    rows = unseen(0.1)
-    assert found(measured(scores=rows)) == found(measured(scores=rows + bad))
+    assert found(measured(scores=unseen(0.1) + bad)) == found_without_strangers()
 
 
 def test_the_baseline_is_by_the_same_translator():
@@ -363,11 +357,6 @@ def test_layers_of_classification_are_judged_as_the_paper_does():
         rows += system({**MIXES, **task, "method.layer": layer}, mean, size=SIZE if layer < 4 else 0)
     one = outcomes(measured(scores=rows))["2k"]
     assert one.verdict == "supported" and len(one.checks) == 3
-
-
-def test_a_folder_of_something_else_has_no_claims():
-    rows = system({"method": "bilingual", "target": "qad"}, 0.7, inputs="")
-    assert outcomes(measured(scores=rows)) == {}
 
 
 def test_numbers_are_those_of_the_reports_before(study):

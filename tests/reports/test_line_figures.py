@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from hand_made import golden, measured, plain, the_same
+from hand_made import ALONE, golden, measured, plain, same_rows, score, the_same
 
 from isogloss.reports.line_figures import LINE_FIGURES, seed_figures
 from isogloss.reports.measurements import Measurements
@@ -16,58 +16,18 @@ def figures(m: Measurements, name: str) -> list:
     return [drawn for one in LINE_FIGURES if one.name == name for drawn in one.figures(m)]
 
 
-def same_rows(new: pd.DataFrame, old: pd.DataFrame, names: list[str]) -> int:
-    one, other = (data[names].sort_values(names).reset_index(drop=True) for data in (new, old))
-    pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
-    return len(one)
-
-
-def score(language: str, value: float, size: int | None = None, **facts) -> dict:
-    about = {
-        "model": "m",
-        "language": language,
-        "split": "test",
-        "metric": "accuracy",
-        "main": True,
-        "score": value,
-    }
-    about |= {
-        "method": "source-only",
-        "way": "w",
-        "source": "aa",
-        "task": "upos",
-        "corpus": "ud",
-        "encoder.depth": 1,
-    }
+def sized(language: str, value: float, size: int | None = None, **facts) -> dict:
+    """A score, on an encoder adjusted to so many translations."""
     if size:
-        about |= {
-            "encoder": f"e{size}",
-            "encoder.run": f"e{size}",
-            "encoder.original": "enc",
-            "encoder.size": size,
-        }
+        about = dict.fromkeys(("encoder", "encoder.run"), f"e{size}") | {"encoder.original": "enc"}
         about |= {"encoder.adjusted": "cross-lingual-adjustment", "encoder.pairs": "aa-bb"}
-    return {**about, **facts}
+        facts = {**about, "encoder.size": size, **facts}
+    return score(language, value, **{"encoder.depth": 1, "seed": None, **facts})
 
 
 def epoch(number: int, value: float, **facts) -> dict:
-    about = {
-        "epoch": number,
-        "step": 10 * number,
-        "language": "aa",
-        "split": "dev",
-        "metric": "accuracy",
-        "score": value,
-    }
-    about |= {
-        "chosen": False,
-        "corpus": "ud",
-        "task": "upos",
-        "source": "aa",
-        "method": "source-only",
-        "way": "w",
-    }
-    return {**about, **facts}
+    about = {"epoch": number, "step": 10 * number, "language": "aa", "split": "dev", "chosen": False}
+    return {**ALONE, **about, "score": value, **facts}
 
 
 def test_retrieval_by_layer_is_as_it_was(study: Study) -> None:
@@ -145,7 +105,7 @@ def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
 
 def test_adjustments_of_other_fields_never_share_a_line() -> None:
     rows = [
-        score(code, 0.5, size, **{"encoder.adjusted.stay": stay, "seed": seed})
+        sized(code, 0.5, size, **{"encoder.adjusted.stay": stay, "seed": seed})
         for code in ("aa", "cc")
         for size in (100, 200)
         for stay in (0.0, 1.0)
@@ -157,11 +117,11 @@ def test_adjustments_of_other_fields_never_share_a_line() -> None:
 
 
 def test_one_size_of_bitext_makes_no_curve_and_a_size_of_all_is_what_was_read() -> None:
-    unadjusted = {name: value for name, value in score("bb", 0.4).items() if name != "encoder.depth"}
+    unadjusted = {name: value for name, value in sized("bb", 0.4).items() if name != "encoder.depth"}
     assert figures(measured(scores=[unadjusted]), "bitext-size") == []
-    alone = [score("bb", 0.5, 100), score("bb", 0.4)]
+    alone = [sized("bb", 0.5, 100), sized("bb", 0.4)]
     assert figures(measured(scores=alone), "bitext-size") == []
-    everything = score("bb", 0.6, 999) | {"encoder.size": None}
+    everything = sized("bb", 0.6, 999) | {"encoder.size": None}
     read = [{"run": "e999", "pair": "aa-bb", "translations": 500, "left_out": 0, "pulled": 9}]
     (drawn,) = figures(measured(scores=[*alone, everything], bitext_read=read), "bitext-size")
     lines = drawn.data[drawn.data["line"] == ""]
@@ -181,8 +141,3 @@ def test_a_thousand_runs_are_drawn_as_averages_in_a_figure_of_few_panels() -> No
     assert len(drawn.data) == 2000
     assert len(drawn.svg) < 400_000
     assert "28 lines more" in drawn.alt
-
-
-def test_without_rows_there_is_nothing() -> None:
-    m = Measurements(runs=[])
-    assert [*seed_figures(m), *(drawn for one in LINE_FIGURES for drawn in one.figures(m))] == []

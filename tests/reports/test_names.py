@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_runs import Content, adjust, measure, model, pretrain, scores, write
 
+from isogloss.core.identity import identity
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.names import and_list, count, language, name_systems, percent, plus_minus, slug
 
@@ -63,14 +64,12 @@ def test_encoders_that_would_be_called_the_same_are_kept_apart(tmp_path: Path) -
 
 
 def test_a_label_of_the_recipe_names_all_seeds_of_an_encoder(tmp_path: Path) -> None:
-    from isogloss.core.identity import identity
-
     frame = frame_of(tmp_path, *(model(encoder=pretrain(seed=seed)) for seed in (0, 1)), model())
     named = name_systems(frame, {identity(pretrain()): "mine"})
     assert sorted(named["encoder.label"].unique()) == ["mine", "shipped"]
 
 
-@pytest.mark.parametrize("order", range(5))
+@pytest.mark.parametrize("order", range(2))
 def test_names_do_not_depend_on_the_order_of_rows(tmp_path: Path, order: int) -> None:
     models = [
         *(model("x-mixup", fields={"mse": mse, "layer": layer}) for mse in (0, 1) for layer in (0, 1)),
@@ -100,6 +99,7 @@ def test_numbers_are_written_for_people() -> None:
     assert [language("en"), language("qaa")] == ["English (en)", "qaa"]
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=200))
 def test_a_slug_is_a_safe_file_name(text: str) -> None:
     assert set(slug("x", text)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")

@@ -8,8 +8,9 @@ import pytest
 from made_up_runs import measure, model, small_study, write, write_plan
 
 from isogloss.core.rows import ROWS
+from isogloss.reports.line_figures import seed_figures
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.page import FIGURES, SECTIONS, TABLES, Section, others, shown
+from isogloss.reports.page import FIGURES, SECTIONS, TABLES, Section, others, show_section
 from isogloss.reports.tables import plain_table
 
 
@@ -40,7 +41,7 @@ def test_a_section_shows_what_its_parts_make_in_their_order() -> None:
     m = Measurements(runs=[])
     tables = [plain_table(name, name, m.models) for name in "ab"]
     section = Section("x", "X", "x", (lambda _: tables[:1], lambda _: [], lambda _: tables[1:]))
-    found = shown(section, m)
+    found = show_section(section, m)
     assert [table.name for table in found.tables] == ["a", "b"]
     assert found.figures == []
 
@@ -56,6 +57,7 @@ def test_others_are_the_rows_that_no_declared_kind_is_of(tmp_path: Path) -> None
 
 def test_a_section_without_numbers_shows_nothing() -> None:
     m = Measurements(runs=[])
-    empty = [shown(section, m) for section in SECTIONS]
+    empty = [show_section(section, m) for section in SECTIONS]
     assert [one.section.id for one in empty if one.tables or one.figures] == []
     assert len(empty) > 15
+    assert seed_figures(m) == []

@@ -16,12 +16,13 @@ from made_up_runs import adjust, measure, model, pretrain, scores, small_study, 
 
 from isogloss.core.errors import ConfigError
 from isogloss.reports import Report, finished_report, page, report, write_report
+from isogloss.reports.checks import Check
 from isogloss.reports.drawing import Figure, Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.page import Section, Shown
+from isogloss.reports.page import Section, ShownSection
 from isogloss.reports.tables import Number, Summary
-from isogloss.reports.verdicts import Check, Claim
+from isogloss.reports.verdicts import Claim
 
 EVIL = "<script>alert('$x$ & _y_')</script>"
 VOID = {"meta", "img", "br", "link"}
@@ -448,7 +449,7 @@ def test_no_gain_is_said_to_be_none(tmp_path: Path) -> None:
 
 def test_the_first_table_of_scores_is_not_repeated() -> None:
     first, second = (replace(table, name=name) for name in ("a", "b") for table in [page.claim_table(1, [])])
-    left = page._without(Shown(SECTIONS[0], [first, second], []), [first])
+    left = page.without_tables(ShownSection(SECTIONS[0], [first, second], []), [first])
     assert [table.name for table in left.tables] == ["b"]
 
 

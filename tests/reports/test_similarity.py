@@ -14,7 +14,7 @@ from isogloss.reports.similarity import (
     GATE_TABLES,
     SIMILARITY_FIGURES,
     SIMILARITY_TABLES,
-    corrected,
+    noise_corrected,
     smoothed,
     transfer_correlations,
 )
@@ -40,7 +40,7 @@ PARTS = plain("first", "second", "layer", "module")
 SEED = {"encoder": "joint", "encoder.run": "j", "encoder.kind": "pretrain", "kind": "encoder"}
 
 
-def conflict(first: str, second: str, cosine: float, **facts) -> dict:
+def conflict(first: str, second: str, cosine: float | None, **facts) -> dict:
     about = {
         **SEED,
         "model": "m",
@@ -48,20 +48,14 @@ def conflict(first: str, second: str, cosine: float, **facts) -> dict:
         "second": second,
         "layer": None,
         "module": "all",
-        "batch": 8,
-    }
-    return {
-        **about,
         "draw": 0,
-        "cosine": cosine,
-        "encoder.languages": "aa+bb",
-        "encoder.family": "bert",
-        **facts,
     }
+    about |= {"batch": 8, "encoder.languages": "aa+bb", "encoder.family": "bert"}
+    return {**about, "cosine": cosine, **facts}
 
 
 def test_conflict_is_corrected_as_it_was(study: Study) -> None:
-    rows = corrected(study("interference").frame("gradient-conflict"), "cosine")
+    rows = noise_corrected(study("interference").frame("gradient-conflict"), "cosine")
     rows = rows.assign(layer=rows["layer"].astype(object).where(rows["layer"].notna(), ""))
     own = rows["kind"].map({"encoder": "joint", "model": "model"}) + " " + rows["encoder.seed"].astype(str)
     tables, checked = golden("interference")["tables"], 0
@@ -138,7 +132,9 @@ def test_correlations_of_cka_and_transfer_are_as_they_were(study: Study) -> None
 def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> None:
     rows = [conflict("aa", "aa", 0.4), conflict("bb", "bb", 0.9), conflict("aa", "bb", 0.3)]
     rows += [conflict("aa", "bb", 0.1, draw=1)]
-    found = corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index("pair")
+    found = noise_corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index(
+        "pair"
+    )
     assert found.loc["aa–bb", "corrected"] == pytest.approx(0.2 / 0.6)
     assert found.loc["aa–bb", "own"] == pytest.approx(0.65)
     assert found.loc["aa–bb", "draws"] == 2
@@ -148,7 +144,9 @@ def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> No
 @pytest.mark.parametrize("own", [0.04, -0.5, None])
 def test_nothing_is_divided_by_noise(own: float | None) -> None:
     rows = [conflict("aa", "aa", own), conflict("bb", "bb", 0.05), conflict("aa", "bb", 0.3)]
-    found = corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index("pair")
+    found = noise_corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index(
+        "pair"
+    )
     assert pd.isna(found.loc["aa–bb", "corrected"])
     assert found.loc["aa–bb", "cosine"] == 0.3
 
@@ -167,11 +165,7 @@ def test_seeds_of_an_encoder_are_averaged_whatever_their_order() -> None:
 
 
 def test_models_of_other_batches_or_tasks_have_lines_of_their_own() -> None:
-    rows = [
-        conflict("aa", "bb", 0.1),
-        conflict("aa", "bb", 0.2, batch=16),
-        conflict("aa", "bb", 0.3, corpus="other"),
-    ]
+    rows = [conflict("aa", "bb", 0.1, **other) for other in ({}, {"batch": 16}, {"corpus": "other"})]
     m = measured(gradient_conflict=[{**row, "run": str(at)} for at, row in enumerate(rows)])
     (table,) = similarity_tables(m)
     assert [line[-1].text for line in table.rows] == ["1"] * 3
@@ -182,9 +176,3 @@ def test_smoothing_keeps_a_straight_line_and_its_length() -> None:
     assert list(smoothed(line)) == pytest.approx(list(line))
     bumpy = line + pd.Series([(-1) ** step for step in range(200)], index=line.index)
     assert (smoothed(bumpy) - line).abs().iloc[10:-10].max() < 0.2
-
-
-def test_without_rows_there_is_nothing() -> None:
-    m = Measurements(runs=[])
-    tables = [table for one in (*GATE_TABLES, CKA_TABLE, CORRELATION_TABLE) for table in one.tables(m)]
-    assert [*similarity_figures(m), *CKA_FIGURE.figures(m), *similarity_tables(m), *tables] == []

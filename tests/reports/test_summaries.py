@@ -4,19 +4,10 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from hand_made import golden, measured, plain, the_same
+from hand_made import ALONE, golden, measured, plain, same_rows, score, the_same
 
-from isogloss.reports.landscapes import DELTA_TABLE
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.summaries import (
-    SUMMARIES,
-    gaps,
-    last_and_lowest,
-    made,
-    parameter_counts,
-    spreads,
-    sweep_ends,
-)
+from isogloss.reports.summaries import SUMMARIES, gaps, last_and_lowest, parameter_counts, spreads, sweep_ends
 
 Study = Callable[[str], Measurements]
 
@@ -24,27 +15,6 @@ Study = Callable[[str], Measurements]
 def table(m: Measurements, name: str):
     (found,) = [table for one in SUMMARIES for table in one.tables(m) if table.name == name]
     return found
-
-
-def score(language: str, value: float, **facts) -> dict:
-    about = {
-        "model": "m",
-        "language": language,
-        "split": "test",
-        "metric": "accuracy",
-        "main": True,
-        "score": value,
-    }
-    return {
-        **about,
-        "method": "source-only",
-        "way": "w",
-        "source": "aa",
-        "task": "upos",
-        "corpus": "ud",
-        "seed": 0,
-        **facts,
-    }
 
 
 def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
@@ -73,13 +43,8 @@ def test_transfer_gaps_are_as_they_were(study: Study, name: str, models: int) ->
 def test_retrieval_is_as_it_was(study: Study, name: str, rows: int) -> None:
     numbers = ["accuracy_forward", "accuracy_backward", "chance"]
     names = ["second", "layer", "centred", "similarity", "candidates", "task", *numbers]
-    new, old = (
-        table(study(name), "retrieval-by-layer").data,
-        golden(name)["tables"]["retrieval-by-layer"]["data"],
-    )
-    one, other = (data[names].sort_values(names).reset_index(drop=True) for data in (new, pd.DataFrame(old)))
-    pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
-    assert len(one) == rows
+    old = pd.DataFrame(golden(name)["tables"]["retrieval-by-layer"]["data"])
+    assert same_rows(table(study(name), "retrieval-by-layer").data, old, names) == rows
 
 
 def test_mixing_ratios_and_sweeps_are_as_they_were(study: Study) -> None:
@@ -100,12 +65,10 @@ def test_perplexities_and_parameters_are_as_they_were(study: Study) -> None:
     rows = last_and_lowest(m.frame("perplexity"))
     before = pd.DataFrame(old["perplexity-by-language"]["data"])
     names = ["language", "score", "epoch", "lowest", "lowest_epoch"]
-    one, other = (data[names].sort_values(names).reset_index(drop=True) for data in (rows, before))
-    pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
+    assert same_rows(rows, before, names) == 27
     counted = parameter_counts(m.frame("parameters"))
     totals = pd.DataFrame(old["parameters"]["data"]).groupby("encoder")["parameters"].sum()
     assert dict(zip(counted["encoder.run"].map(m.labels), counted["total"], strict=True)) == totals.to_dict()
-    assert len(rows) == 27
 
 
 def test_word_alignments_are_as_they_were(study: Study) -> None:
@@ -135,23 +98,8 @@ def test_dev_scores_do_not_enter_where_there_are_test_scores() -> None:
 
 
 def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:
-    one = {
-        "first": "aa",
-        "second": "bb",
-        "layer": 1,
-        "centred": True,
-        "similarity": "cosine",
-        "candidates": 9,
-    }
-    one |= {"accuracy_forward": 0.5, "accuracy_backward": 0.5, "chance": 0.1, "method": "source-only"}
+    one = {**ALONE, "first": "aa", "second": "bb", "layer": 1, "centred": True, "similarity": "cosine"}
+    one |= {"candidates": 9, "accuracy_forward": 0.5, "accuracy_backward": 0.5, "chance": 0.1}
     rows = [{**one, "model": way, "way": way} for way in ("w1", "w2")]
-    assert [line[-1].text for line in table(measured(retrieval=rows), "retrieval-by-layer").rows] == [
-        "1",
-        "1",
-    ]
-
-
-def test_without_rows_there_is_nothing() -> None:
-    m = Measurements(runs=[])
-    assert [*DELTA_TABLE.tables(m), *(one for summary in SUMMARIES for one in summary.tables(m))] == []
-    assert made(m, "align", "aligner").empty
+    lines = table(measured(retrieval=rows), "retrieval-by-layer").rows
+    assert [line[-1].text for line in lines] == ["1", "1"]

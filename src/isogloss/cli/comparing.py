@@ -24,8 +24,7 @@ from isogloss.metrics.power import MOST_SEEDS, seeds_needed
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, name_systems, percent
-from isogloss.reports.scored_sets import Key, ScoredSet, key_of, scored_sets, tested
-from isogloss.reports.scores import UNITS, numbers_of
+from isogloss.reports.scores import UNITS, Key, ScoredSet, key_of, numbers_of, scored_sets, tested
 from isogloss.reports.verdicts import p_text
 
 Facts = Mapping[str, Any]

@@ -199,11 +199,5 @@ def distance_rows(
         )
         for low, high, (related, unrelated) in histogram((near, far), bins):
             yield DistanceBin(
-                **ids,
-                layer=layer,
-                distance=kind,
-                low=low,
-                high=high,
-                related=related,
-                unrelated=unrelated,
+                **ids, layer=layer, distance=kind, low=low, high=high, related=related, unrelated=unrelated
             )

@@ -1,7 +1,7 @@
-"""What is claimed of languages that fight for an encoder, each claim tested on the measurements at hand.
+"""Claims of the fourth paper about negative interference: the rule of each and the function that checks it.
 
-"On Negative Interference in Multilingual Models", Sections 3 and 4. The encoders themselves are compared, so
-another pretraining seed is what a finding must survive; seeds of fine-tuning are averaged within it.
+"On Negative Interference in Multilingual Models", Sections 3 and 4. Encoders are compared, so the unit of
+replication is the pretraining seed; fine-tuning seeds are averaged within it.
 """
 
 import json
@@ -12,54 +12,46 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 
-from isogloss.reports.comparison import alike, best_split, compare, ranked, where
+from isogloss.reports.checks import AS_BEFORE, HELPS, HURTS, Bounds, Check, check_of, not_measured, with_note
+from isogloss.reports.comparison import best_split, compare, filter_rows, rank_correlations, row_keys
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.similarity import corrected
-from isogloss.reports.verdicts import (
-    AS_BEFORE,
-    HELPS,
-    HURTS,
-    Bounds,
-    Check,
-    Test,
-    check_of,
-    not_measured,
-    with_beside,
-)
+from isogloss.reports.similarity import noise_corrected
+from isogloss.reports.verdicts import Claim
 
 MASKED, META = "masked-language-modelling", "meta-learning"
 
 OWN = ("feed-forward", "attention", "adapter")
-"""Kinds of modules that each language has for itself, each judged by itself."""
+"""Kinds of language-specific modules, each judged separately."""
 
 ROLES = {
     **{(MASKED, True, modules): modules for modules in (*OWN, "shared-adapter")},
     **{(MASKED, True, ""): "joint", (MASKED, False, ""): "mono", (META, True, "adapter"): "meta-adapter"},
 }
-"""What an encoder is for the paper, by method, whether it has several languages, and modules."""
+"""The paper's roles of encoders, by method, whether there are several languages, and modules."""
 
 OURS = {"inner_step": "preconditioned", "second_order": "first-order", "mixed": True, "translation": True}
-"""Options of pretraining that the paper does not have: what was trained with one decides nothing."""
+"""Options that the paper does not have: encoders pretrained with one are left out."""
 
 WITHIN, ZERO_SHOT = "within languages", "zero-shot"
 
 TASKS = {WITHIN: ("ner", "upos", "qa"), ZERO_SHOT: ("ner", "upos", "qa", "nli")}
-"""The paper's (Tables 2, 3, 6, 7)."""
+"""The paper's tasks (Tables 2, 3, 6, 7)."""
+
+BOTH: Mapping[str, Bounds] = {WITHIN: HELPS, ZERO_SHOT: HELPS}
 
 SHAPE = ("family", "layers", "dim", "heads", "feed_forward", "vocabulary", "positions", "dropout", "text")
-PACE = ("method.steps", "method.batch_subwords", "method.block")
+STEPS = ("method.steps", "method.batch_subwords", "method.block")
 
 RISE = 1.05
-"""How many times its lowest perplexity an encoder ends at, from which on it learned by heart."""
+"""An encoder whose final perplexity is this multiple of its lowest has memorised its text."""
 
 BY_SEED = ["encoder", "encoder.seed"]
-
 check_seeds = partial(check_of, unit="pretraining seed")
 
 
-def alone_beats_joint(m: Measurements) -> list[Check]:
-    """Hold encoders of one language against those that several share (4a)."""
-    rows, ends = _scores(m), _known(m.frame("perplexity")).sort_values("step")
+def compare_mono_with_joint(m: Measurements) -> list[Check]:
+    """Compare monolingual with joint encoders (4a)."""
+    rows, ends = _scores(m), _paper_encoders(m.frame("perplexity")).sort_values("step")
     ends = ends[ends["lines"] != ""].groupby(["encoder", "encoder.run", "language"])["score"]
     every = (ends.last() >= RISE * ends.min()).groupby(level="encoder").all()
     alone, heart = rows[rows["role"] == "mono"], rows["encoder"].isin(every[every].index)
@@ -67,31 +59,31 @@ def alone_beats_joint(m: Measurements) -> list[Check]:
     if alone.empty or sides[1].empty:
         return []
     out = alone[heart[alone.index]].drop_duplicates("encoder")
-    beside = [f"{one} left out, learned by heart" for one in out["encoder.languages"] + " " + out["lines"]]
-    return with_beside(_held(m, sides, "alone − joint", {WITHIN: HELPS}, ("lines",)), beside)
+    notes = [f"{one} left out, learned by heart" for one in out["encoder.languages"] + " " + out["lines"]]
+    return with_note(_compare(m, sides, "alone − joint", {WITHIN: HELPS}, ("lines",)), notes)
 
 
-def against(
-    m: Measurements, ours: Sequence[str], theirs: Sequence[str], halves: Mapping[str, Bounds]
+def compare_modules(
+    m: Measurements, ours: Sequence[str], theirs: Sequence[str], halves: Mapping[str, Bounds] = BOTH
 ) -> list[Check]:
-    """Hold encoders by their modules against others of the same languages and steps (4d, 4e, 4g, 4h, 4j)."""
+    """Compare encoders with some modules with others of the same languages and steps (4d, 4e, 4g, 4h, 4j)."""
     rows, same = _scores(m), ("languages", "lines", "steps")
     if not all(rows["role"].isin(roles).any() for roles in (ours, theirs)):
         return []
     found = []
     for one, other in product(ours, theirs):
         sides = rows[rows["role"] == one], rows[rows["role"] == other]
-        found += _held(m, sides, f"{one} − {other}", halves, same)
+        found += _compare(m, sides, f"{one} − {other}", halves, same)
     return found
 
 
-def gradients_conflict(m: Measurements) -> list[Check]:
-    """Hold gradients of two languages against those of one, and of close against distant ones (4b)."""
+def compare_gradients(m: Measurements) -> list[Check]:
+    """Compare gradients between languages with those within, and close with distant pairs (4b)."""
     finished, training = (
         rows[rows["layer"].isna() & (rows["module"] == "all")]
         for rows in (_similar(m, "gradient-conflict"), _similar(m, "training-conflict"))
     )
-    told = [
+    texts = [
         "{:.2f} between, {:.2f} within".format(*rows[["cosine", "within"]].mean())
         if len(rows)
         else "between, within"
@@ -99,58 +91,59 @@ def gradients_conflict(m: Measurements) -> list[Check]:
     ]
     conflict = (training["cosine"] - training["within"]).groupby([training[one] for one in BY_SEED]).mean()
     found = [
-        check_seeds(conflict.dropna(), f"cosine in training: {told[1]}, difference", HURTS),
+        check_seeds(conflict.dropna(), f"cosine in training: {texts[1]}, difference", HURTS),
         check_seeds(_closer(m, training), "closer − more distant pairs, corrected cosine", HELPS),
     ]
-    beside = [f"finished encoder: {told[0]}"] if len(finished) else []
-    return with_beside(found, beside) if len(finished) or len(training) else []
+    notes = [f"finished encoder: {texts[0]}"] if len(finished) else []
+    return with_note(found, notes) if len(finished) or len(training) else []
 
 
 def _closer(m: Measurements, training: pd.DataFrame) -> pd.Series:
-    """Return by seed the corrected cosine of the pairs above the median overlap minus that of those below."""
+    """Return by seed the corrected cosine of pairs above the median overlap minus that of pairs below."""
     pair = ["encoder", "first", "second"]
     overlap = m.frame("gradient-conflict").groupby(pair)["overlap"].mean()
     rows = training.dropna(subset=["corrected"]).drop(columns="overlap", errors="ignore")
     rows = rows.join(overlap, on=pair)
     median = rows.drop_duplicates(pair)["overlap"].median()
-    close, distant = (
-        rows[side].groupby("encoder.seed")["corrected"].mean()
-        for side in (rows["overlap"] > median, rows["overlap"] < median)
-    )
+    sides = rows[rows["overlap"] > median], rows[rows["overlap"] < median]
+    close, distant = (side.groupby("encoder.seed")["corrected"].mean() for side in sides)
     return (close - distant).dropna()
 
 
-def lower_parts_shared(m: Measurements, frame: str, *beside: str) -> list[Check]:
-    """Rank layers by how alike languages are in them, and hold attention against feed-forward (4c, 4f)."""
-    found = _shared(_similar(m, frame))
-    told = [
-        f"by {name}, {one.told}" for name in beside for one in _shared(_similar(m, frame, name)) if one.values
+def compare_layers(m: Measurements, frame: str, *others: str) -> list[Check]:
+    """Correlate layer and similarity, compare attention with feed-forward (4c, 4f); ``others`` make notes."""
+    found = _layer_checks(_similar(m, frame))
+    notes = [
+        f"by {name}, {one.text}"
+        for name in others
+        for one in _layer_checks(_similar(m, frame, name))
+        if one.values
     ]
-    return with_beside(found, told) if found else []
+    return with_note(found, notes) if found else []
 
 
-def _shared(rows: pd.DataFrame) -> list[Check]:
-    """Check layers of all their modules, or else of each kind, and modules of all layers together."""
+def _layer_checks(rows: pd.DataFrame) -> list[Check]:
+    """Check layers over all modules (else each kind), and kinds of modules over all layers."""
     rows = rows.dropna(subset=["corrected"])
     layers = rows[rows["layer"] >= 1]
     every = layers["module"] == "all"
     layers = layers[every] if every.any() else layers
-    rhos = ranked(layers, "layer", "corrected", BY_SEED, ["first", "second", "module"])
+    rhos = rank_correlations(layers, "layer", "corrected", BY_SEED, ["first", "second", "module"])
     modules = rows[rows["layer"].isna()].pivot_table(
         index=[*BY_SEED, "first", "second"], columns="module", values="corrected"
     )
     modules = modules.reindex(columns=["attention", "feed-forward"])
     about = "attention {:.2f}, feed-forward {:.2f}, difference".format(*modules.mean())
-    apart = (modules["attention"] - modules["feed-forward"]).dropna().groupby(level=BY_SEED).mean()
-    found = check_seeds(rhos, "ρ of layer and similarity", HURTS), check_seeds(apart, about, HELPS)
-    return [*found] if len(rows) else []
+    difference = (modules["attention"] - modules["feed-forward"]).dropna().groupby(level=BY_SEED).mean()
+    found = [check_seeds(rhos, "ρ of layer and similarity", HURTS), check_seeds(difference, about, HELPS)]
+    return found if len(rows) else []
 
 
-def own_modules_learn_slower(m: Measurements) -> list[Check]:
-    """Hold held-out perplexity at equal steps: adapters, joint, meta-learned adapters (4i)."""
-    rows = _known(m.frame("perplexity"))
-    place = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
-    logs = np.log(rows.groupby(["role", *place])["score"].mean()).unstack("role")
+def compare_learning_speed(m: Measurements) -> list[Check]:
+    """Compare held-out perplexity at equal steps: adapters, joint, meta-learned adapters (4i)."""
+    rows = _paper_encoders(m.frame("perplexity"))
+    same = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
+    logs = np.log(rows.groupby(["role", *same])["score"].mean()).unstack("role")
     logs = logs.reindex(columns=["adapter", "joint", "meta-adapter"])
     found = []
     for one, other, bounds in (("adapter", "joint", HELPS), ("meta-adapter", "adapter", HURTS)):
@@ -159,88 +152,84 @@ def own_modules_learn_slower(m: Measurements) -> list[Check]:
     return found if any(check.values for check in found) else []
 
 
-def little_text_turns_it(m: Measurements) -> list[Check]:
-    """Hold joint encoders of a cut-down language against that language alone, and against all text (4k)."""
+def compare_little_text(m: Measurements) -> list[Check]:
+    """Compare joint encoders with little text of a language with mono ones, and with all text (4k)."""
     rows = _scores(m)
     joint, alone = rows[rows["role"] == "joint"], rows[rows["role"] == "mono"]
     little, full = joint[joint["lines"] != ""], joint[joint["lines"] == ""]
     if little.empty:
         return []
-    cut = where(little, lambda code, lines: code in dict(json.loads(lines)), "language", "lines")
-    found = _held(m, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines",))
+    cut = filter_rows(little, lambda code, lines: code in dict(json.loads(lines)), "language", "lines")
+    found = _compare(m, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines",))
     sides, same = (little.drop(cut.index), full), ("languages", "steps")
-    return [*found, *_held(m, sides, "the other language, little − all text", {WITHIN: AS_BEFORE}, same)]
+    return [*found, *_compare(m, sides, "the other language, little − all text", {WITHIN: AS_BEFORE}, same)]
 
 
-def closer_interfere_less(m: Measurements) -> list[Check]:
-    """Hold joint encoders that share a language against each other, the closer pair first (4l)."""
+def compare_language_pairs(m: Measurements) -> list[Check]:
+    """Compare joint encoders of two language pairs that share a language, the closer pair first (4l)."""
     near = m.frame("gradient-conflict")
     near = near[near["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
-    found, rows = [], _scores(m)
-    rows = rows[(rows["role"] == "joint") & (rows["lines"] == "")]
+    found, rows = [], _scores(m).query("role == 'joint' and lines == ''")
     for one, other in permutations(rows.groupby("encoder"), 2):
-        ours, theirs = _languages(one[1]), _languages(other[1])
+        ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
         closer = near.get(one[0], 0) > near.get(other[0], np.inf)
         if closer and len(ours) == len(theirs) == 2 and len(ours & theirs) == 1:
             about = f"with {' '.join(ours - theirs)} − with {' '.join(theirs - ours)}"
-            found += _held(m, (one[1], other[1]), about, {WITHIN: HELPS}, ("steps",))
+            found += _compare(m, (one[1], other[1]), about, {WITHIN: HELPS}, ("steps",))
     return found
 
 
-def third_language_helps_zero_shot(m: Measurements) -> list[Check]:
-    """Hold joint encoders of three languages against those of two of them (4m)."""
+def compare_three_with_two(m: Measurements) -> list[Check]:
+    """Compare joint encoders of three languages with those of two of them (4m)."""
     rows, found, halves = _scores(m), [], {WITHIN: AS_BEFORE, ZERO_SHOT: HELPS}
-    for (_, one), (_, other) in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
-        if len(_languages(one)) == 3 and len(_languages(other)) == 2 and _languages(other) < _languages(one):
-            found += _held(m, (one, other), "three − two languages", halves, ("lines", "steps"))
+    for one, other in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
+        ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
+        if len(ours) == 3 and len(theirs) == 2 and theirs < ours:
+            found += _compare(m, (one[1], other[1]), "three − two languages", halves, ("lines", "steps"))
     return found
 
 
-def _languages(rows: pd.DataFrame) -> set[str]:
-    return {*rows["languages"].iloc[0].split("+")}
-
-
-def _known(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keep pretrained encoders with the paper's part to play, and ids of what must be the same."""
+def _paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return pretrained encoders that have a role in the paper, with ids of what must be equal."""
     rows = rows[(rows["encoder.kind"] == "pretrain") & (rows["encoder.adjusted"] == "")]
     for name, option in OURS.items():
         own = rows.get(f"encoder.method.{name}", pd.Series(index=rows.index, dtype=object))
         rows = rows[~(own.fillna(0).astype(bool) if option is True else own == option)]
     languages = ["+".join(sorted(one.split("+"))) for one in rows["encoder.languages"]]
-    about = zip(
-        rows["encoder.method"], ["+" in one for one in languages], rows["encoder.modules"], strict=True
-    )
+    several = ["+" in one for one in languages]
+    about = zip(rows["encoder.method"], several, rows["encoder.modules"], strict=True)
     rows = rows.assign(
         role=[ROLES.get(one, "") for one in about],
         languages=languages,
         lines=rows.reindex(columns=["encoder.lines"])["encoder.lines"].fillna("").astype(object),
-        shape=alike(rows, [f"encoder.{name}" for name in SHAPE if f"encoder.{name}" in rows]),
-        steps=alike(rows, [f"encoder.{name}" for name in PACE if f"encoder.{name}" in rows]),
+        shape=row_keys(rows, [f"encoder.{name}" for name in SHAPE if f"encoder.{name}" in rows]),
+        steps=row_keys(rows, [f"encoder.{name}" for name in STEPS if f"encoder.{name}" in rows]),
     )
     return rows[rows["role"] != ""]
 
 
 def _similar(m: Measurements, frame: str, value: str = "cosine") -> pd.DataFrame:
-    """Return how alike two languages are in parts of encoders that several languages share whole."""
+    """Return the similarity of two languages in parts of joint encoders."""
     rows = m.frame(frame)
-    rows = _known(rows[rows["kind"] == "encoder"])
-    found = corrected(rows[rows["role"] == "joint"].assign(model=rows.get("model", rows["run"])), value)
+    rows = _paper_encoders(rows[rows["kind"] == "encoder"])
+    found = noise_corrected(rows[rows["role"] == "joint"].assign(model=rows.get("model", rows["run"])), value)
     return found[found["first"] != found["second"]]
 
 
 def _scores(m: Measurements) -> pd.DataFrame:
-    """Return scores on the paper's tasks, with the half of its tables that each belongs to."""
+    """Return scores on the paper's tasks, with ``half``: within languages or zero-shot."""
     rows = m.frame("scores")
-    rows = _known(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
+    rows = _paper_encoders(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
     rows = best_split(rows[rows["main"].astype(bool)])
-    rows = where(rows, lambda code, languages: code in languages.split("+"), "language", "languages")
+    rows = filter_rows(rows, lambda code, languages: code in languages.split("+"), "language", "languages")
     about = zip(*(rows[name] for name in ("method", "language", "source", "target")), strict=True)
     rows = rows.assign(half=pd.Series([_half(*one) for one in about], index=rows.index, dtype=object))
-    rows = where(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
+    rows = filter_rows(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
-    trained = [one for one in rows if "optimization." in one]
-    place = alike(rows, ["corpus", "task", "split", "metric", "start", "shape", *trained])
-    return rows.assign(place=place, system=rows["encoder"].where(rows["role"] != "mono", "alone"))
+    same = ["corpus", "task", "split", "metric", "start", "shape", *(n for n in rows if "optimization." in n)]
+    return rows.assign(
+        test=row_keys(rows, same), system=rows["encoder"].where(rows["role"] != "mono", "alone")
+    )
 
 
 def _half(method: str, language: str, source: str, target: str) -> str:
@@ -249,51 +238,155 @@ def _half(method: str, language: str, source: str, target: str) -> str:
     return ZERO_SHOT if method == "source-only" and "+" not in source else ""
 
 
-def _held(
+def _compare(
     m: Measurements,
     sides: tuple[pd.DataFrame, pd.DataFrame],
     what: str,
     halves: Mapping[str, Bounds],
     same: Sequence[str],
 ) -> list[Check]:
-    """Hold encoders against others that agree in some columns, task by task, mean over languages."""
+    """Compare encoders with others that are equal in some columns, by task, on the mean over languages."""
     found = []
     for half, bounds in halves.items():
         ours, theirs = (side[side["half"] == half] for side in sides)
-        ids, checks = alike(theirs, ("place", *same)), []
-        for _, own in ours.groupby(["place", *same, "steps", "system"]):
-            for _, other in theirs[ids == alike(own, ("place", *same)).iloc[0]].groupby("encoder"):
-                if held := compare(m, own, other, unit="encoder.seed"):
-                    about = (
-                        f"{what}, {half}{_pace(own, other)}: {own['task'].iloc[0]} {' '.join(held.languages)}"
-                    )
-                    checks.append(check_seeds(held, about, bounds))
+        ids, checks = row_keys(theirs, ("test", *same)), []
+        for _, own in ours.groupby(["test", *same, "steps", "system"]):
+            for _, other in theirs[ids == row_keys(own, ("test", *same)).iloc[0]].groupby("encoder"):
+                if result := compare(m, own, other, unit="encoder.seed"):
+                    about = f"{own['task'].iloc[0]} {' '.join(result.languages)}"
+                    about = f"{what}, {half}{_steps(own, other)}: {about}"
+                    checks.append(check_seeds(result, about, bounds))
         found += checks or [not_measured(f"{what}, {half}")]
     return found
 
 
-def _pace(own: pd.DataFrame, other: pd.DataFrame) -> str:
-    """Say when an encoder of one language had as many steps, so that it read more of it."""
+def _steps(own: pd.DataFrame, other: pd.DataFrame) -> str:
+    """Return a remark on the steps of a monolingual encoder: equal steps read more of its language."""
     if own["role"].iloc[0] != "mono":
         return ""
     equal = own["steps"].iloc[0] == other["steps"].iloc[0]
     return " (equal steps: alone it saw its language more often)" if equal else " (other steps)"
 
 
-BOTH: Mapping[str, Bounds] = {WITHIN: HELPS, ZERO_SHOT: HELPS}
+EQUAL_ENCODERS = "Encoders of one architecture, text, languages and steps"
+OVER_JOINT = f"{EQUAL_ENCODERS}, minus the joint encoder (JointPair)"
 
-TESTS: Mapping[str, Test] = {
-    "4a": alone_beats_joint,
-    "4b": gradients_conflict,
-    "4c": partial(lower_parts_shared, frame="gradient-conflict"),
-    "4d": partial(against, ours=OWN, theirs=["joint"], halves={WITHIN: HELPS, ZERO_SHOT: HURTS}),
-    "4e": partial(against, ours=["meta-adapter"], theirs=["joint"], halves=BOTH),
-    "4f": lambda m: lower_parts_shared(m, "language-gates", "correlation"),
-    "4g": partial(against, ours=["meta-adapter"], theirs=["adapter", "shared-adapter"], halves=BOTH),
-    "4h": partial(against, ours=["feed-forward"], theirs=["attention"], halves={WITHIN: HELPS}),
-    "4i": own_modules_learn_slower,
-    "4j": partial(against, ours=["shared-adapter"], theirs=["joint"], halves=BOTH),
-    "4k": little_text_turns_it,
-    "4l": closer_interfere_less,
-    "4m": third_language_helps_zero_shot,
-}
+CLAIMS = (
+    Claim(
+        id="4a",
+        where="Tables 2 and 3, Fig. 1",
+        says=(
+            "Within a language, an encoder of it alone beats one that shares all with others, unless it has "
+            "little text and learns it by heart."
+        ),
+        rule=(
+            "Encoder alone minus joint one on the same text: above 0. Left out: cut-down text whose "
+            "perplexity ends at 1.05 times its lowest or more."
+        ),
+        test=compare_mono_with_joint,
+    ),
+    Claim(
+        id="4b",
+        where="Fig. 3, Section 3.4",
+        says="Gradients of two languages are less alike than those of one, and those of distant ones least.",
+        rule=(
+            "Joint encoders in training: cosine minus the geometric mean of the languages' own below 0; "
+            "divided by it, of pairs that share more subwords than the median minus of those that share "
+            "fewer, above 0."
+        ),
+        needs=(),
+        test=compare_gradients,
+    ),
+    Claim(
+        id="4c",
+        where="Fig. 4a, Section 3.4",
+        says="Lower layers are shared more than upper ones, attention more than feed-forward: by gradients.",
+        rule=(
+            "Finished joint encoders, cosine divided by the geometric mean of the languages' own (none below "
+            "0.05): Spearman's ρ with the layer below 0, attention minus feed-forward above 0."
+        ),
+        needs=("gradient-conflict",),
+        test=partial(compare_layers, frame="gradient-conflict"),
+    ),
+    Claim(
+        id="4d",
+        where="Tables 2, 3, 6 and 7: ffn, attn, adpt",
+        says="Modules of each language's own help within languages and hurt zero-shot transfer.",
+        rule=f"{OVER_JOINT}: each kind above 0 within languages and below 0 zero-shot.",
+        test=partial(compare_modules, ours=OWN, theirs=["joint"], halves={WITHIN: HELPS, ZERO_SHOT: HURTS}),
+    ),
+    Claim(
+        id="4e",
+        where="Tables 2, 3, 6 and 7: meta adpt",
+        says="Meta-learned adapters help both within languages and zero-shot.",
+        rule=f"{OVER_JOINT}: above 0 in both. Algorithm 1 with its second-order term alone decides.",
+        test=partial(compare_modules, ours=["meta-adapter"], theirs=["joint"]),
+    ),
+    Claim(
+        id="4f",
+        where="Fig. 4a, Section 3.4",
+        says="Lower layers are shared more than upper ones, attention more than feed-forward: by gates.",
+        rule="As 4c, by the cosine of gates, layers of each kind apart; by correlation, beside.",
+        needs=("language-gates",),
+        test=lambda m: compare_layers(m, "language-gates", "correlation"),
+    ),
+    Claim(
+        id="4g",
+        where="Tables 2, 3, 6 and 7: meta adpt, adpt, share adpt",
+        says="Meta-learned adapters beat plain and shared adapters, within languages and zero-shot.",
+        rule=f"{EQUAL_ENCODERS}, minus plain (adpt), minus shared adapters (share adpt): above 0 in both.",
+        test=partial(compare_modules, ours=["meta-adapter"], theirs=["adapter", "shared-adapter"]),
+    ),
+    Claim(
+        id="4h",
+        where="Tables 2 and 3: ffn, attn",
+        says="Within languages, own feed-forward layers gain more than own attention.",
+        rule=f"{EQUAL_ENCODERS}, feed-forward minus attention: above 0.",
+        test=partial(compare_modules, ours=["feed-forward"], theirs=["attention"], halves={WITHIN: HELPS}),
+    ),
+    Claim(
+        id="4i",
+        where="Fig. 4c",
+        says="Plain adapters learn slower than the joint encoder, meta-learned ones faster than plain ones.",
+        rule=(
+            "Log of held-out perplexity, mean over equal steps of training and languages: adapter minus "
+            "joint above 0, meta-learned minus plain adapter below 0."
+        ),
+        needs=("perplexity",),
+        test=compare_learning_speed,
+    ),
+    Claim(
+        id="4j",
+        where="Tables 2, 3, 6 and 7: share adpt",
+        says="Adapters that languages share help both within languages and zero-shot.",
+        rule=f"{OVER_JOINT}: above 0 in both.",
+        test=partial(compare_modules, ours=["shared-adapter"], theirs=["joint"]),
+    ),
+    Claim(
+        id="4k",
+        where="Table 5, Section 3.3",
+        says="Little text of a language turns interference into transfer for it; the other stays as it was.",
+        rule=(
+            "In the cut-down language, joint minus alone on the same little text: above 0; in the other, "
+            "joint with little minus with all text: within 1 point."
+        ),
+        test=compare_little_text,
+    ),
+    Claim(
+        id="4l",
+        where="Table 5",
+        says="The closer the other language, the less it interferes.",
+        rule="In the one language they share, pair with more subwords in common minus the other: above 0.",
+        test=compare_language_pairs,
+    ),
+    Claim(
+        id="4m",
+        where="Table 4",
+        says="A third, similar language helps zero-shot transfer alone.",
+        rule=(
+            "Joint encoder of three languages (similarity is taken for granted) minus that of two of them: "
+            "within 1 point within languages, above 0 zero-shot."
+        ),
+        test=compare_three_with_two,
+    ),
+)

@@ -1,9 +1,9 @@
-"""What the first paper claims of the landscape between models, each claim with the rule it is judged by.
+"""Claims of the first paper about paths between models: the rule of each and the function that checks it.
 
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Sections 3 to 5, Appendices B, C.
-Only what the paper did counts: encoders as published or pretrained, paths between its three kinds of models.
-Nothing is averaged over tasks, sources, encoders or ways of training: each has a check of its own. A seed is
-worth the mean of all targets; seeds that lack one do not count.
+Only the paper's setting counts: unmodified encoders, paths between its three kinds of models. Tasks, sources,
+encoders and ways of training are never averaged: each has a check of its own. The value of a seed is the mean
+over all targets; seeds that lack one are left out.
 """
 
 import math
@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from isogloss.metrics.correlation import spearman
-from isogloss.metrics.estimates import LEVEL, POWER
-from isogloss.reports.comparison import PLACE, best_split, boards
-from isogloss.reports.measurements import Measurements, once
-from isogloss.reports.verdicts import HELPS, Bounds, Check, Found, Test, check_of, not_measured
+from isogloss.reports.checks import HELPS, Bounds, Check, check_of, check_std_ratio, not_measured
+from isogloss.reports.comparison import TEST_SET, best_split, labelled_groups
+from isogloss.reports.measurements import Measurements, cached
+from isogloss.reports.verdicts import Claim
 
 HARDLY = 0.03
-"""A score that "hardly moves" does so by less than three points."""
+"""A score that "hardly moves" changes by less than three points."""
 
 SMOOTH = 0.9
 """Rank correlation of α and score from which a rise is smooth, and R² from which it is linear."""
@@ -28,32 +28,30 @@ SMOOTH = 0.9
 FAR_LARGER = 3.0
 """A standard deviation that is "far larger" is this many times the other."""
 
-FEWEST_SEEDS = 3
-
 DIGITS = 6
-"""α is compared after rounding, so that 0.1 + 0.2 meets 0.3."""
+"""α is compared after rounding, so that 0.1 + 0.2 equals 0.3."""
 
-WHERE = ["corpus", "treebank", "language", "split", "metric"]
+MEASURED_ON = ["corpus", "treebank", "language", "split", "metric"]
 
-ON_PATH = [*PLACE, "encoder", "way", "start.way"]
+ON_PATH = [*TEST_SET, "encoder", "way", "start.way"]
 
-NOTHING: Mapping[str, str] = {}
+NO_FILTER: Mapping[str, str] = {}
 PLAIN: Bounds = {"scale": 1, "digits": 2}
 SOURCE, TARGET = {"role": "source"}, {"role": "target"}
 WHOLE = {"part": "all"}
 EQ_1, EQ_2 = ({"start.method": start, **WHOLE} for start in ("source-only", "target-only"))
 
 Part = Callable[[str, pd.DataFrame], list[Check]]
-"""One thing a claim says of what was trained in one way: it is given words for this, and the rows."""
+"""Makes the checks of one statement from a description of the systems and their rows."""
 
 
-def target_varies_more(m: Measurements) -> list[Check]:
-    """Claim 1c: over seeds of fine-tuning on one encoder the target varies far more than the source."""
+def compare_stds(m: Measurements) -> list[Check]:
+    """Compare standard deviations over fine-tuning seeds on one encoder, of targets and source (1c)."""
     rows = m.frame("scores")
     rows = rows[_published(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
     found = []
     several = rows.groupby("encoder")["encoder.run"].nunique() > 1
-    for about, own in boards(m, best_split(rows), [*PLACE, "encoder", "way", "encoder.run"]):
+    for about, own in labelled_groups(m, best_split(rows), [*TEST_SET, "encoder", "way", "encoder.run"]):
         first = own.iloc[0]
         which = f" pretraining seed {first['encoder.seed']}" if several[first["encoder"]] else ""
         table = own.pivot_table(index="seed", columns="language", values="score")
@@ -61,12 +59,12 @@ def target_varies_more(m: Measurements) -> list[Check]:
         targets = table.drop(columns=sources).dropna(axis="columns")
         if targets.columns.size and sources:
             words = f"{about}{which}: std of targets / std of the source"
-            found.append(_stds(words, targets, table[sources], FAR_LARGER))
+            found.append(check_std_ratio(words, targets, table[sources], FAR_LARGER))
     return found
 
 
-def encoder_is_the_path(m: Measurements) -> list[Check]:
-    """Claim 1i: the encoder alone moves the target as the whole does, the head alone does not."""
+def compare_parts(m: Measurements) -> list[Check]:
+    """Compare the gain of moving the encoder alone or the head alone with that of the whole model (1i)."""
     rows = _of(_paths(m), {"start.method": "source-only", **TARGET})
     near = {"above": -HARDLY, "below": HARDLY}
     less = _mean("gain of the whole − of the encoder", "gain", near, WHOLE, {"part": "encoder"})
@@ -74,42 +72,44 @@ def encoder_is_the_path(m: Measurements) -> list[Check]:
     return _each(m, rows, less, head) if {"all"} < {*rows["part"]} else []
 
 
-def swapped(m: Measurements) -> list[Check]:
-    """Claim 1j: along Eq. 2 source and target have changed places."""
+def check_target_paths(m: Measurements) -> list[Check]:
+    """Check that source and target are swapped along Eq. 2 (1j)."""
     stays, rises = (_of(_paths(m), EQ_2 | role) for role in (TARGET, SOURCE))
     return [*_each(m, stays, lambda about, own: _fall(f"{about} targets", own)), *_each(m, rises, *RISES)]
 
 
 def _published(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Tell which rows are of the paper: encoders that nothing was added to, inputs as they are."""
+    """Return which rows have unmodified encoders and inputs, as in the paper."""
     return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1)
 
 
-def _of(rows: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
-    for name, value in wanted.items():
+def _of(rows: pd.DataFrame, values: Mapping[str, str]) -> pd.DataFrame:
+    for name, value in values.items():
         rows = rows[rows[name] == value]
     return rows
 
 
-@once
+@cached
 def _paths(m: Measurements) -> pd.DataFrame:
-    """Return one row a path to the bilingual model: its facts and its shape over α in [0, 1]."""
+    """Return one row per path to the bilingual model: its facts and its shape over α in [0, 1]."""
     rows = m.frame("interpolation")
     rows = rows[_published(rows) & (rows["method"] == "bilingual")]
     rows = rows.assign(alpha=rows["alpha"].astype(float).round(DIGITS))
-    paths = rows[rows["alpha"].between(0, 1)].groupby(["start", "end", "part", "role", *WHERE], dropna=False)
+    paths = rows[rows["alpha"].between(0, 1)].groupby(
+        ["start", "end", "part", "role", *MEASURED_ON], dropna=False
+    )
     found = [{**own.iloc[0], **_shape(own.groupby("alpha")["score"].mean())} for _, own in paths]
     return pd.DataFrame(found) if found else rows
 
 
 def _shape(scores: "pd.Series[float]") -> dict[str, float]:
-    """Say what scores do along a path, by α in [0, 1]; nan where its points do not tell."""
+    """Return statistics of scores along a path, by α in [0, 1]; nan where there are too few points."""
     line = rho = 0.0 if len(scores) > 2 else math.nan
     if len(scores) > 2 and scores.max() > scores.min():
         line = np.corrcoef(scores.index, scores)[0, 1]
         rho = spearman([*scores.index], [*scores]).rho
     first, last = scores.get(0.0, math.nan), scores.get(1.0, math.nan)
-    way = scores.index[-1] - scores.index[0]
+    length = scores.index[-1] - scores.index[0]
     return {
         "points": len(scores),
         "highest": scores.max(),
@@ -119,12 +119,12 @@ def _shape(scores: "pd.Series[float]") -> dict[str, float]:
         "gain": last - first,
         "rho": rho,
         "straight": line**2,
-        "slope": np.abs(np.diff(scores)).sum() / way if way else math.nan,
+        "slope": np.abs(np.diff(scores)).sum() / length if length else math.nan,
     }
 
 
 def _triples(m: Measurements, frame: str) -> pd.DataFrame:
-    """Keep what was measured of the paper's three whole models."""
+    """Return the rows about the paper's three whole models."""
     names = {"method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
     rows = m.frame(frame)
     rows = _of(rows[_published(rows)], names | WHOLE)
@@ -135,11 +135,11 @@ def _deltas(m: Measurements) -> pd.DataFrame:
     return _triples(m, "deltas").assign(split="", metric="")
 
 
-@once
+@cached
 def _planes(m: Measurements) -> pd.DataFrame:
-    """Return one row a plane: zero-shot score and slope."""
+    """Return one row per plane: zero-shot score and slope."""
     rows, found = _triples(m, "plane"), []
-    for _, own in rows.groupby(["origin", "first", "second", "role", *WHERE], dropna=False):
+    for _, own in rows.groupby(["origin", "first", "second", "role", *MEASURED_ON], dropna=False):
         grid = own.round(dict.fromkeys(("alpha_first", "alpha_second"), DIGITS)).pivot_table(
             index="alpha_first", columns="alpha_second", values="score"
         )
@@ -161,18 +161,20 @@ def _surface(grid: pd.DataFrame) -> dict[str, float]:
 
 
 def _each(m: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
-    """Check the parts of a claim on each task, source, encoder and way of training by itself."""
-    return [one for about, own in boards(m, rows, ON_PATH) for part in parts for one in part(about, own)]
+    """Make the checks of each task, source, encoder and way of training."""
+    return [
+        one for about, own in labelled_groups(m, rows, ON_PATH) for part in parts for one in part(about, own)
+    ]
 
 
 def _mean(
     words: str,
     name: str,
     bounds: Bounds,
-    of: Mapping[str, str] = NOTHING,
-    minus: Mapping[str, str] = NOTHING,
+    of: Mapping[str, str] = NO_FILTER,
+    minus: Mapping[str, str] = NO_FILTER,
 ) -> Part:
-    """Make the check of a column's mean over seeds: of some rows, minus that of others if they are named."""
+    """Return a function that checks the mean over seeds of a column: of some rows, minus that of others."""
 
     def check(about: str, own: pd.DataFrame) -> list[Check]:
         values, less = (_of(own, of).groupby(["seed", "target"])[name].mean() for of in (of, minus))
@@ -196,15 +198,17 @@ def _fall(about: str, own: pd.DataFrame) -> list[Check]:
 def _variances(about: str, own: pd.DataFrame) -> list[Check]:
     starts, ends = (own.pivot_table(index="seed", columns="target", values=at) for at in ("first", "last"))
     known = starts.columns.size and ends.columns.size
-    return [_stds(f"{about}: std of targets at α = 0 / at α = 1", starts, ends, 1.0)] if known else []
+    return (
+        [check_std_ratio(f"{about}: std of targets at α = 0 / at α = 1", starts, ends, 1.0)] if known else []
+    )
 
 
 def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
-    """Hold each encoder's slope against that of the next better one, where both know the same paths."""
+    """Compare each encoder's slope with that of the next better one, on the paths that both have."""
     if rows["encoder"].nunique() < 2:
         return []
     found = []
-    for about, own in boards(m, rows, [*PLACE, "way", "start.way", "points"]):
+    for about, own in labelled_groups(m, rows, [*TEST_SET, "way", "start.way", "points"]):
         first, slope = (
             own.pivot_table(index=["seed", "target"], columns="encoder", values=name).dropna()
             for name in ("first", "slope")
@@ -212,70 +216,134 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
         names = dict(zip(own["encoder"], own["encoder.label"], strict=True))
         order = first.mean().sort_values(kind="stable").index if len(first) else []
         for worse, better in pairwise(order):
-            said = f"{about}: slope of {names[worse]} − of {names[better]}, which transfers better"
-            found += _check(said, slope[worse] - slope[better], HELPS)
+            words = f"{about}: slope of {names[worse]} − of {names[better]}, which transfers better"
+            found += _check(words, slope[worse] - slope[better], HELPS)
         found += [not_measured(f"{about}: no paths that two encoders share")] if len(order) < 2 else []
     return found
 
 
-def _stds(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) -> Check:
-    """Hold the standard deviation over seeds of some columns against that of others, by an F-test.
-
-    Variances are averaged over columns [seed column]. Columns share their models, so that many bring no more
-    freedom than one, and the degrees of freedom are those of one: the test is on the safe side.
-    """
-    from scipy.special import fdtr, fdtri
-
-    if len(seeds := above.dropna().index.intersection(below.dropna().index)) < FEWEST_SEEDS:
-        return Check(about=f"{about}: fewer than {FEWEST_SEEDS} seeds, not measured")
-    large, small = (float(one.loc[seeds].var().mean()) for one in (above, below))
-    stds = f"{100 * math.sqrt(large):.1f} / {100 * math.sqrt(small):.1f}"
-    if small == 0:
-        return Check(about=f"{about} ({stds}): every seed scores the same, there is no ratio, not tested")
-    n, ratio = len(seeds) - 1, large / small
-    low, high, usual = (float(fdtri(n, n, share)) for share in (LEVEL / 2, 1 - LEVEL / 2, 1 - POWER))
-
-    def p_value(bound: float) -> float:
-        share = float(fdtr(n, n, ratio / bound**2)) if bound else 1.0
-        return 2 * min(share, 1 - share)
-
-    found = Found(
-        mean=math.sqrt(ratio),
-        low=math.sqrt(ratio / high),
-        high=math.sqrt(ratio / low),
-        test=p_value,
-        smallest_seen=least * math.sqrt(high / usual),
-    )
-    words = f"{about} ({stds}, F-test with {n} and {n} degrees of freedom)"
-    return Check(about=words, values=(ratio,) * len(seeds), found=found, above=least, scale=1)
-
-
-RISES = (
-    _mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}),
-    _mean("gain", "gain", HELPS),
-)
+RISES = (_mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}), _mean("gain", "gain", HELPS))
 
 STRAIGHT = _mean("R² of a line", "straight", {"above": SMOOTH, **PLAIN})
 
 RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", {"above": 0.8, "below": 1.25, **PLAIN})
-"""Norms that are about equal."""
+"""About equal norms."""
 
 ANGLE = _mean("angle in degrees", "angle", {"above": 45, "below": 65, "scale": 1, "digits": 0})
 """About 55 degrees."""
 
 STEEPER = _mean("slope, target − source", "slope", HELPS, TARGET, SOURCE)
 
-TESTS: Mapping[str, Test] = {
-    "1a": lambda m: _each(m, _of(_paths(m), EQ_1 | SOURCE), _fall),
-    "1b": lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), *RISES),
-    "1c": target_varies_more,
-    "1d": lambda m: _each(m, _deltas(m), RATIO),
-    "1e": lambda m: _flatter(m, _of(_paths(m), EQ_1 | TARGET)),
-    "1f": lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), STRAIGHT),
-    "1g": lambda m: _each(m, _deltas(m), ANGLE),
-    "1h": lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), _variances),
-    "1i": encoder_is_the_path,
-    "1j": swapped,
-    "1k": lambda m: _each(m, _planes(m), STEEPER),
-    "1l": lambda m: _flatter(m, _of(_planes(m), TARGET)),
-}
+CLAIMS = (
+    Claim(
+        id="1a",
+        where="Fig. 2, Figs 6–9",
+        says="The source score hardly moves on the way from the source-only to the bilingual model.",
+        rule="Highest minus lowest source score over α in [0, 1] of Eq. 1 of whole models: below 3 points.",
+        needs=("interpolation",),
+        test=lambda m: _each(m, _of(_paths(m), EQ_1 | SOURCE), _fall),
+    ),
+    Claim(
+        id="1b",
+        where="Fig. 2, Figs 6–9",
+        says="The target score rises smoothly on the way from the source-only to the bilingual model.",
+        rule=(
+            "Over α in [0, 1] of Eq. 1, Spearman's ρ of α and target score (0 for a level one): above .9; "
+            "gain from α = 0 to α = 1: above 0."
+        ),
+        needs=("interpolation",),
+        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), *RISES),
+    ),
+    Claim(
+        id="1c",
+        where="Sections 1 and 3, Fig. 5 at α = 0",
+        says="Over seeds, the target score varies far more than the source score.",
+        rule=(
+            "Standard deviation of source-only models' scores over seeds, of targets over the source's, "
+            "above 3; F-test over 3 seeds or more, root of the mean variance over targets. Near 100 % scores "
+            "have little room to vary, which makes this ratio large."
+        ),
+        test=compare_stds,
+    ),
+    Claim(
+        id="1d",
+        where="Fig. 4, footnote 3",
+        says="The source-only and the target-only model lie about equally far from the bilingual model.",
+        rule="‖δ_S‖ / ‖δ_T‖ of whole models: within .8 and 1.25.",
+        needs=("deltas",),
+        test=lambda m: _each(m, _deltas(m), RATIO),
+    ),
+    Claim(
+        id="1e",
+        where="Section 5, Fig. 2",
+        says="The better encoder has the flatter target surface, on the path.",
+        rule=(
+            "Mean |dscore/dα| of the target over α in [0, 1] of Eq. 1: an encoder's minus that of the next "
+            "better one at α = 0 (zero-shot), above 0. A high start leaves less to climb."
+        ),
+        needs=("interpolation",),
+        test=lambda m: _flatter(m, _of(_paths(m), EQ_1 | TARGET)),
+    ),
+    Claim(
+        id="1f",
+        where="Abstract, Section 5, Fig. 2",
+        says="The target score rises linearly.",
+        rule="R² of a straight line through the target score over α in [0, 1] of Eq. 1: above .9.",
+        needs=("interpolation",),
+        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), STRAIGHT),
+    ),
+    Claim(
+        id="1g",
+        where="Fig. 4, footnote 3",
+        says="The ways to both single-language models span about 55 degrees.",
+        rule="Angle of δ_S and δ_T of whole models: within 45 and 65 degrees.",
+        needs=("deltas",),
+        test=lambda m: _each(m, _deltas(m), ANGLE),
+    ),
+    Claim(
+        id="1h",
+        where="Fig. 5",
+        says="The target score varies more over seeds at the source-only than at the bilingual model.",
+        rule=(
+            "Its standard deviation over seeds at α = 0 of Eq. 1 over that at α = 1, above 1; F-test over 3 "
+            "seeds or more, root of the mean variance over targets."
+        ),
+        needs=("interpolation",),
+        test=lambda m: _each(m, _of(_paths(m), EQ_1 | TARGET), _variances),
+    ),
+    Claim(
+        id="1i",
+        where="Footnote 2",
+        says="The encoder alone moves the target as the whole model does, the head alone hardly.",
+        rule=(
+            "Gain of the target from α = 0 to α = 1 of Eq. 1: whole minus encoder, and head, both within 3 "
+            "points of 0."
+        ),
+        needs=("interpolation",),
+        test=compare_parts,
+    ),
+    Claim(
+        id="1j",
+        where="Eq. 2, Fig. 2",
+        says="From the target-only model on, the source score rises and the target score hardly moves.",
+        rule="As 1a and 1b along Eq. 2, with source and target swapped.",
+        needs=("interpolation",),
+        test=check_target_paths,
+    ),
+    Claim(
+        id="1k",
+        where="Section 5, Fig. 3",
+        says="The target's surface is steeper than the source's.",
+        rule="Mean |dscore/dα| over the grid of Eq. 3 within [0, 1]: target minus source, above 0.",
+        needs=("plane",),
+        test=lambda m: _each(m, _planes(m), STEEPER),
+    ),
+    Claim(
+        id="1l",
+        where="Section 5, Figs 3 and 10",
+        says="The better encoder has the flatter target surface, in the plane.",
+        rule="As 1e, with the mean |dscore/dα| over the grid of Eq. 3 within [0, 1].",
+        needs=("plane",),
+        test=lambda m: _flatter(m, _of(_planes(m), TARGET)),
+    ),
+)

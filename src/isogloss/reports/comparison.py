@@ -1,7 +1,7 @@
-"""Systems held against others: the difference with each seed, its error over seeds and examples, p and marks.
+"""Comparison of two systems: the difference per seed, its error over seeds and examples, p-values and marks.
 
-Paper: "The Impact of Cross-Lingual Adjustment …", Section 5, whose tests over examples are kept; a verdict
-and a star ask for more, namely that other seeds would show it too (``metrics.estimates``).
+Paper: "The Impact of Cross-Lingual Adjustment …", Section 5, whose tests over examples are kept; verdicts and
+stars require in addition that the difference generalises to other seeds (``metrics.estimates``).
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,44 +29,47 @@ from isogloss.metrics.significance import (
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems
 
-PLACE = ["corpus", "treebank", "task", "source", "split", "metric"]
-"""Columns that say which test sets belong into one table; inputs in two languages make another."""
+TEST_SET = ["corpus", "treebank", "task", "source", "split", "metric"]
+"""Columns that identify a test set; inputs in two languages make another one."""
 
 SYSTEM = ["encoder", "way", "inputs", "inputs.translator"]
-"""Columns that say which system: the encoder (its seeds together), how it was trained, how inputs come."""
+"""Columns that identify a system: encoder (over its seeds), way of training, and form of the inputs."""
+
+K = TypeVar("K")
 
 SURE, ON_EXAMPLES = "*", "°"
-"""A mark that stands on seeds and examples, and one that stands on the examples of these seeds alone."""
+"""Marks of differences that are significant over seeds and examples, and over examples alone."""
 
 TESTS = {
     "paired t": "paired t-test on values averaged over seeds",
     "permutation": "permutation test that swaps whole sentences of all seeds, 1,000 rounds",
     "McNemar": "McNemar's exact test",
-    "paired t over languages": "t-test in which what is parallel is one example",
+    "paired t over languages": "t-test in which parallel examples count as one",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A system against another on one language, or on the mean of several; scores are means over units."""
+    """Two systems compared on one language, or on the mean of several; scores are means over units."""
 
     languages: tuple[str, ...]
     score: float
     baseline_score: float
     values: tuple[float, ...]
-    """The difference with each unit that both have: a seed of fine-tuning, or one of pretraining."""
+    """The difference per unit that both have: a seed of fine-tuning, or one of pretraining."""
     estimate: Estimate
-    """The mean difference, with its error over units and, where predictions were kept, examples."""
+    """The mean difference, with its error over units and, where predictions were recorded, examples."""
     examples: int = 0
-    """Examples whose predictions both kept; 0 for none."""
+    """Examples with recorded predictions of both systems."""
     test: str = ""
     p_examples: float = math.nan
-    """By the test over examples, units averaged."""
+    """p of the test over examples, averaged over units."""
     effect: float = math.nan
-    """Cohen's d of what each example adds to the difference."""
+    """Cohen's d of the examples' contributions to the difference."""
     p_holm: float = math.nan
-    """The crossed p, corrected for all tests of a table."""
+    """``p_value`` after Holm's correction over the tests of a table."""
     p_examples_holm: float = math.nan
+    """``p_examples`` after the same correction."""
 
     @property
     def difference(self) -> float:
@@ -75,17 +78,17 @@ class Comparison:
 
     @property
     def p_units(self) -> float:
-        """By a paired t-test over units alone; nan for one."""
+        """P of a paired t-test over units alone; nan for one unit."""
         return crossed_estimate(self.values).p_value()
 
     @property
     def p_value(self) -> float:
-        """By the test that crosses units and examples; nan for one unit."""
+        """P of the test that crosses units and examples; nan for one unit."""
         return self.estimate.p_value()
 
     @property
     def mark(self) -> str:
-        """Return the sign that a table puts beside the score."""
+        """The mark of the score in tables."""
         if self.p_holm < LEVEL:
             return SURE
         return ON_EXAMPLES if self.p_examples_holm < LEVEL else ""
@@ -94,12 +97,12 @@ class Comparison:
 def compare(
     m: Measurements, ours: pd.DataFrame, theirs: pd.DataFrame, *, unit: str = "seed"
 ) -> Comparison | None:
-    """Hold one system's scores against another's, on the mean of the languages that both have.
+    """Compare one system's scores with another's, on the mean of the languages that both have.
 
-    Rows are of frame "scores", by one metric. Only units with all of these languages count, and of those
-    only the ones both systems have; None where there are none.
+    Rows are of frame "scores", by one metric. Only units count that have all of these languages in both
+    systems; None where there are none.
     """
-    sides = [_by_unit(spoken_for(rows), unit) for rows in (ours, theirs)]
+    sides = [_by_unit(model_languages(rows), unit) for rows in (ours, theirs)]
     languages = sorted(set.intersection(*(set[str]().union(*side.values()) for side in sides)))
     both = sides[0].keys() & sides[1].keys()
     units = sorted(one for one in both if all(side[one].keys() >= {*languages} for side in sides))
@@ -120,35 +123,37 @@ def compare(
     return _with_examples(m, found, scored, ours["metric"].iloc[0])
 
 
-def spoken_for(scores: pd.DataFrame) -> pd.DataFrame:
-    """Keep what a model speaks about: all languages, but of targets its own where it was made for some."""
+def model_languages(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return scores of models without targets on all languages, of others on their sources and targets."""
 
-    def spoken(language: str, target: str, source: str) -> bool:
+    def counts(language: str, target: str, source: str) -> bool:
         return not target or language in target.split("+") or language in source.split("+")
 
-    return where(scores, spoken, "language", "target", "source") if len(scores) else scores
+    return filter_rows(scores, counts, "language", "target", "source") if len(scores) else scores
 
 
-def alike(rows: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
-    """Return a text for each row, the same for rows alike in these columns, missing values being alike."""
+def row_keys(rows: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
+    """Return a text for each row, equal where these columns are; missing values are equal."""
     found = pd.Series("", index=rows.index, dtype=object)
     for name in columns:
         found += "\n" + rows[name].astype(object).map(str)
     return found
 
 
-def where(rows: pd.DataFrame, holds: Callable[..., bool], *columns: str) -> pd.DataFrame:
-    """Keep the rows for whose values in these columns something holds."""
-    keep = [holds(*values) for values in zip(*(rows[name] for name in columns), strict=True)]
+def filter_rows(rows: pd.DataFrame, condition: Callable[..., bool], *columns: str) -> pd.DataFrame:
+    """Return the rows whose values in these columns fulfil a condition."""
+    keep = [condition(*values) for values in zip(*(rows[name] for name in columns), strict=True)]
     return rows[np.array(keep, dtype=bool)]
 
 
-def ranked(rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], apart: Sequence[str]) -> pd.Series:
-    """Return Spearman's ρ of two columns for each unit, a mean over what is kept apart.
+def rank_correlations(
+    rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], within: Sequence[str]
+) -> pd.Series:
+    """Return Spearman's ρ of two columns for each unit: the mean of those within groups of other columns.
 
-    A ρ needs three rows, as of two it is but 1 or -1; it is 0 where a column is level.
+    Groups of fewer than three rows are skipped; ρ is 0 where a column is constant.
     """
-    by = [*unit, *apart]
+    by = [*unit, *within]
     several = rows[rows.groupby(by, dropna=False)[x].transform("size") > 2]
     if several.empty:
         return pd.Series(dtype=float)
@@ -157,7 +162,7 @@ def ranked(rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], apart: Seque
     return rhos.groupby(level=list(unit)).mean()
 
 
-def corrected(tests: Mapping[Any, Comparison]) -> dict[Any, Comparison]:
+def holm_corrected(tests: Mapping[K, Comparison]) -> dict[K, Comparison]:
     """Return the tests of one table with p-values after Holm's correction over all of them."""
     units, examples = (
         _holm([getattr(one, name) for one in tests.values()]) for name in ("p_value", "p_examples")
@@ -168,15 +173,15 @@ def corrected(tests: Mapping[Any, Comparison]) -> dict[Any, Comparison]:
 
 
 def _holm(p_values: Sequence[float]) -> Iterator[float]:
-    """Correct those that are known; nan for the others."""
+    """Correct the known p-values; nan stays nan."""
     known = iter(holm([one for one in p_values if not math.isnan(one)]))
     return (one if math.isnan(one) else next(known) for one in p_values)
 
 
 def unit_of(*frames: pd.DataFrame) -> str:
-    """Return what replicates a comparison: pretraining seeds of encoders made here, else fine-tuning seeds.
+    """Return the unit of replication: pretraining seeds of encoders made here, else fine-tuning seeds.
 
-    One pretraining and what adjusted it are replicated by fine-tuning alone.
+    One pretrained encoder and its adjusted versions are replicated by fine-tuning alone.
     """
     kinds, encoders, originals, seeds = (
         {value for one in frames for value in one[name].dropna()}
@@ -186,8 +191,10 @@ def unit_of(*frames: pd.DataFrame) -> str:
     return "encoder.seed" if kinds == {"pretrain"} and replicated else "seed"
 
 
-def boards(m: Measurements, rows: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Give the rows that belong together, in the order of ``by``, with words for what tells them apart.
+def labelled_groups(
+    m: Measurements, rows: pd.DataFrame, by: Sequence[str]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield groups of rows in the order of ``by``, each with words that distinguish it from the others.
 
     Rows have the names of ``names.name_systems`` added.
     """
@@ -197,24 +204,24 @@ def boards(m: Measurements, rows: pd.DataFrame, by: Sequence[str]) -> Iterator[t
     shown = {"task": "task", "source": "source", "encoder": "encoder.label", "way": "system"}
     shown |= {name: name for name in ("corpus", "treebank", "split", "metric")}
     own = [shown[name] for name in shown if name in by]
-    telling = [name for name in own if name in ("task", "source") or named[name].nunique() > 1]
+    distinguishing = [name for name in own if name in ("task", "source") or named[name].nunique() > 1]
     for _, group in named.groupby(list(by), dropna=False):
-        yield " ".join(str(group[name].iloc[0]) for name in telling if group[name].iloc[0]), group
+        yield " ".join(str(group[name].iloc[0]) for name in distinguishing if group[name].iloc[0]), group
 
 
 def best_split(frame: pd.DataFrame) -> pd.DataFrame:
-    """Keep the test split of each corpus and task, or, where it was not measured, the dev split."""
+    """Return the test split of each corpus and task, or the dev split where test was not measured."""
     order = frame["split"].map({"test": 0, "dev": 1}).fillna(2)
     return frame[order == order.groupby([frame["corpus"], frame["task"]]).transform("min")]
 
 
 Scored = dict[str, list[tuple[str, float]]]
-"""The models of one unit, by language: their score runs and scores."""
+"""Score runs and scores of the models of one unit, by language."""
 
 
-def _by_unit(rows: pd.DataFrame, unit: str) -> dict[Any, Scored]:
-    """Return the scores of each unit; a loop, as a report asks this of many small frames."""
-    found: dict[Any, Scored] = {}
+def _by_unit(rows: pd.DataFrame, unit: str) -> dict[int, Scored]:
+    """Return the scores of each unit; a loop is faster than pandas on many small frames."""
+    found: dict[int, Scored] = {}
     columns = [rows[name] for name in (unit, "language", "run", "score")]
     for one, language, *scored in zip(*columns, strict=True):
         if not pd.isna(one):
@@ -225,11 +232,11 @@ def _by_unit(rows: pd.DataFrame, unit: str) -> dict[Any, Scored]:
 def _with_examples(
     m: Measurements, found: Comparison, sides: Sequence[Sequence[Scored]], metric: str
 ) -> Comparison:
-    """Add the error that examples bring, and the test over them, where all predictions were kept."""
-    asked = {(run, code) for unit in chain(*sides) for code in found.languages for run, _ in unit[code]}
-    kept = {key: one for key in asked if (one := m.predictions(*key)) and metric in one.measures}
+    """Add the error over examples, and the test over them, where all predictions were recorded."""
+    needed = {(run, code) for unit in chain(*sides) for code in found.languages for run, _ in unit[code]}
+    kept = {key: one for key in needed if (one := m.predictions(*key)) and metric in one.measures}
     ids = {code: one.ids for (_, code), one in kept.items()}
-    if len(kept) < len(asked) or any(one.ids != ids[code] for (_, code), one in kept.items()):
+    if len(kept) < len(needed) or any(one.ids != ids[code] for (_, code), one in kept.items()):
         return found
     pairs = {}
     for code in found.languages:

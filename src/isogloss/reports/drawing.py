@@ -1,4 +1,4 @@
-"""How figures look and how they become bytes: one style, no global state, equal bytes on every call."""
+"""Drawing of figures: one style, no global state, equal bytes on every call."""
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing pays for it
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", "#f4f4f0"
-"""Okabe and Ito's colours, told apart by colour-blind readers; source and target keep theirs everywhere."""
+"""Okabe and Ito's colour-blind safe colours; source and target have the same ones in all figures."""
 
 PALETTE = (SOURCE, TARGET, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
-"""For series that are no roles: languages, methods, tasks."""
+"""Colours of other series: languages, methods, tasks."""
 
-ROLES: Mapping[str, tuple[str, Any]] = {
+Dashes = str | tuple[int, tuple[float, ...]]
+
+ROLES: Mapping[str, tuple[str, Dashes]] = {
     "source language": (SOURCE, (0, (4, 1.5))),
     "target language": (TARGET, "solid"),
 }
-"""Lines with colour and dashes of their own: they differ in print without colour too."""
+"""Lines with fixed colour and dashes, distinct in print without colour too."""
 
-DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), "dotted", "dashdot")
+DASHES: tuple[Dashes, ...] = ("solid", (0, (4, 1.5)), "dotted", "dashdot")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 STYLE: dict[Any, Any] = {
@@ -37,30 +40,30 @@ STYLE: dict[Any, Any] = {
     **{"axes.axisbelow": True, "lines.linewidth": 1.4, "legend.frameon": False},
     **{"figure.facecolor": "white", "svg.hashsalt": "isogloss", "pdf.fonttype": 42, "text.parse_math": False},
 }
-"""A "$" in a label is a dollar, not mathematics; a fixed salt gives the same element ids every time."""
+"""Labels have no mathematics ("$" is a dollar); a fixed salt makes element ids reproducible."""
 
 COLUMNS = 4
 MOST_PANELS = 24
-"""More panels than this are no figure that anybody reads; the caption says how many were left out."""
+"""Maximum panels of a figure; the caption says how many were left out."""
 
 WIDTH = 9.2
-"""Inches: what a printed page or a laptop shows without shrinking the letters below reading size."""
+"""Inches that fit a printed page or a laptop at a readable font size."""
 
 LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.55, 0.5, 0.3, 0.42
 
 LEGEND_ROW, LEGEND_HANDLE, LEGEND_LETTER = 0.18, 0.62, 0.068
-"""Inches of a legend: height of a row, width of an entry's sign and gap, width of a letter."""
+"""Inches of a legend: height of a row, width of an entry's handle and gap, width of a letter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure with what a reader needs beside it, and the numbers it shows; drawn when it is looked at."""
+    """A figure with title, caption, alternative text and data; drawn on first access."""
 
     name: str
     title: str
     caption: str
     alt: str
-    """For those who cannot see it."""
+    """Text for readers who cannot see it."""
     data: pd.DataFrame
     paint: Callable[[], "Canvas"]
 
@@ -80,7 +83,7 @@ class Figure:
         import matplotlib as mpl
 
         with mpl.rc_context():
-            mpl.rcdefaults()  # a reader's own matplotlibrc must not change the figures
+            mpl.rcdefaults()  # A user's matplotlibrc must not change the figures.
             mpl.rcParams.update(STYLE)
             canvas = self.paint()
             svg, pdf = io.StringIO(), io.BytesIO()
@@ -89,39 +92,39 @@ class Figure:
         return svg.getvalue(), pdf.getvalue()
 
 
-Said = Mapping[str, str]
-"""What is said about a figure: name (of its file), title, caption, and alt for those who cannot see it."""
+FigureText = Mapping[str, str]
+"""The texts of a figure: name (of its file), title, caption, and alt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """How lines are drawn, by the columns of a frame; a panel for each value of the column "panel".
+    """The style of a line plot, by columns of a frame; one panel per value of the column "panel".
 
-    What has the same ``x`` in a line is averaged; ``band`` adds one standard deviation.
+    Values with the same ``x`` in a line are averaged; ``band`` adds one standard deviation.
     """
 
     x: str
     y: str
     color: str
     dash: str = ""
-    """A column whose values have dashes of their own; "" is solid."""
+    """A column whose values determine the dashes; "" is solid."""
     band: bool = False
     half: str = ""
-    """A column with half the width of the band, where that is no standard deviation of what is drawn."""
+    """A column with half the width of the band, instead of the standard deviation."""
     labels: tuple[str, str] = ("", "")
     scale: float = 1
     height: float = 1.6
-    whole: bool = False
-    """Ticks at whole numbers only: there is no epoch 1.5."""
+    integer_x: bool = False
+    """Ticks at integers only."""
     marker: str = ""
     log: str = ""
     """The axis that is logarithmic: "x", "y" or none."""
     tint: tuple[float, float] | None = None
-    """A part of the x axis that is tinted."""
+    """An interval of the x axis with a tinted background."""
 
 
-def line_figure(said: Said, rows: pd.DataFrame, how: Lines) -> list[Figure]:
-    """Draw a frame as panels of lines; nothing without rows."""
+def line_figure(words: FigureText, rows: pd.DataFrame, how: Lines) -> list[Figure]:
+    """Return a figure of a frame as panels of lines; none without rows."""
     rows = rows.dropna(subset=[how.x, how.y])
     if rows.empty:
         return []
@@ -134,10 +137,10 @@ def line_figure(said: Said, rows: pd.DataFrame, how: Lines) -> list[Figure]:
             look = ROLES.get(str(key[0]), (hue[str(key[0])], dash.get(key[-1], "solid")))
             _draw_line(axis, line, how, (*look, ", ".join(filter(None, map(str, key)))))
 
-    return [panel_figure(said, rows, draw, labels=how.labels, height=how.height)]
+    return [panel_figure(words, rows, draw, labels=how.labels, height=how.height)]
 
 
-def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, Any, str]) -> None:
+def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, Dashes, str]) -> None:
     from matplotlib.ticker import LogFormatter, MaxNLocator
 
     over = rows.groupby(how.x)[how.y].agg(["mean", "std"]) * how.scale
@@ -149,47 +152,47 @@ def _draw_line(axis: "Axes", rows: pd.DataFrame, how: Lines, look: tuple[str, An
         axis.fill_between(over.index, low, high, color=color, alpha=0.15, linewidth=0)
     if how.tint:
         axis.axvspan(*how.tint, color=TINT, linewidth=0, zorder=0)
-    if how.whole:
+    if how.integer_x:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if how.log:
         axis.set(**{f"{how.log}scale": "log"})
         scale = axis.yaxis if how.log == "y" else axis.xaxis
-        scale.set_major_formatter(LogFormatter())  # Numbers as they are, also between powers of ten.
+        scale.set_major_formatter(LogFormatter())  # Plain numbers, also between powers of ten.
         scale.set_minor_formatter(LogFormatter())
 
 
 def panel_figure(
-    said: Said,
+    words: FigureText,
     rows: pd.DataFrame,
     draw: Callable[["Axes", pd.DataFrame], None],
     *,
     labels: tuple[str, str],
     height: float = 1.6,
 ) -> Figure:
-    """Draw a panel for each value of the column "panel", with one legend and the labels of both axes."""
+    """Return a figure with a panel per value of the column "panel", one legend, and labels of both axes."""
     groups = list(rows.groupby("panel", sort=False))
 
     def paint() -> "Canvas":
         canvas, axes = panels(len(groups[:MOST_PANELS]), height=height)
         for axis, (name, own) in zip(axes, groups, strict=False):
-            head(axis, str(name))
+            panel_title(axis, str(name))
             draw(axis, own)
         legend(canvas, axes)
         axis_labels(canvas, *labels)
         return canvas
 
-    return figure(said, len(groups), rows, paint)
+    return figure(words, len(groups), rows, paint)
 
 
-def figure(said: Said, panels: int, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:
-    """Return a figure whose caption says how many panels are left out."""
+def figure(words: FigureText, panels: int, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:
+    """Return a figure whose caption says how many panels were left out."""
     more = f" Drawn: the first {MOST_PANELS} of {panels} panels; the CSV has all."
-    words = {**said, "caption": said["caption"] + more * (panels > MOST_PANELS)}
-    return Figure(**words, data=data, paint=paint)
+    texts = {**words, "caption": words["caption"] + more * (panels > MOST_PANELS)}
+    return Figure(**texts, data=data, paint=paint)
 
 
 def panels(count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
-    """Return a canvas with so many panels that share their axes; sizes in inches need no layout pass."""
+    """Return a canvas with ``count`` panels that share their axes; sizes in inches need no layout pass."""
     from matplotlib.figure import Figure as Canvas
 
     across = min(count, COLUMNS)
@@ -207,16 +210,16 @@ def panels(count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
     return canvas, axes[:count]
 
 
-def head(axis: "Axes", text: str) -> None:
-    """Name a panel in at most two lines; the CSV has a longer name whole."""
+def panel_title(axis: "Axes", text: str) -> None:
+    """Set the title of a panel, truncated to two lines; the CSV has it in full."""
     inches = axis.get_position().width * axis.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
     lines = wrap(text, max(2, int(inches / LEGEND_LETTER)), max_lines=2, placeholder="…")
     axis.set_title("\n".join(lines), loc="left")
 
 
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
-    """Put one legend for all panels at the top left, with room for its rows; equal labels appear once."""
-    handles: dict[str, Any] = {}
+    """Add one legend for all panels at the top left, with room for its rows; equal labels appear once."""
+    handles: dict[str, Artist] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)
@@ -231,12 +234,12 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
 
 
 def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
-    """Name both axes once for all panels, at a fixed distance from the rim."""
+    """Label both axes once for all panels, at a fixed distance from the edge."""
     height, width = canvas.get_figheight(), canvas.get_figwidth()
     canvas.text(0.5, 0.08 / height, x, ha="center", va="bottom")
     canvas.text(0.08 / width, 0.5, y, ha="left", va="center", rotation=90)
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each name, in the order met; past the palette colours repeat."""
+    """Return a colour for each name, in order of appearance; past the palette colours repeat."""
     return {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(dict.fromkeys(names))}

@@ -1,8 +1,8 @@
-"""Scores along paths and planes between models, and how far apart these lie.
+"""Scores along paths and planes between models, and the distances between models.
 
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 4, Figs 2 to 10. Mean and
 variance over seeds are divided by the mean score of the model at α = 1, in the paper the bilingual one.
-Paths, planes and deltas of other models, weights or test sets never share a line.
+Paths, planes and deltas of different models, parts or test sets never share a line.
 """
 
 from collections.abc import Mapping
@@ -10,23 +10,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports import drawing
-from isogloss.reports.drawing import FAINT, MARK, MARKERS, PALETTE, TINT, Figure, Lines, Said
+from isogloss.reports.drawing import FAINT, MARK, MARKERS, PALETTE, TINT, Figure, FigureText, Lines
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, count, encoder_names, slug, told_by, way_names
+from isogloss.reports.names import and_list, count, distinguishing_names, encoder_names, slug, way_names
 from isogloss.reports.tables import Summary, heads, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DIGITS = 6
-"""Grid values are compared after rounding, so that 0.1 + 0.2 meets 0.3."""
+"""Grid values are compared after rounding, so that 0.1 + 0.2 equals 0.3."""
 
 ABOUT_EQUAL, PAPER_ANGLE = (0.8, 1.25), 55
-"""Norm ratios that count as about equal; degrees between the two deltas in the paper (Appendix B)."""
+"""Norm ratios that count as about equal; angle of the two deltas in the paper in degrees (Appendix B)."""
 
 WEIGHTS = {"all": "encoder and head together", "encoder": "the encoder only", "head": "the head only"}
 ALPHA = "α: 0 is the start, 1 the end"
@@ -49,7 +50,7 @@ AGGREGATES = {
 
 
 def path_figures(m: Measurements) -> list[Figure]:
-    """Draw means over pairs and tasks (Fig. 2), by task (Figs 6–9), the variance (Fig. 5), and each pair."""
+    """Return figures of means over pairs (Fig. 2) and by task (Figs 6–9), variance (Fig. 5), and pairs."""
     along = curves(m)
     if along.empty:
         return []
@@ -58,7 +59,7 @@ def path_figures(m: Measurements) -> list[Figure]:
 
 
 def curves(m: Measurements) -> pd.DataFrame:
-    """Return every path's scores over seeds by α, as they are and divided by those of its end (``by``)."""
+    """Return every path's scores over seeds by α, raw and divided by those of its end (``by``)."""
     rows = _named(m, "interpolation", {"end": "way", "start": "start.way"})
     if rows.empty:
         return rows
@@ -74,7 +75,7 @@ def curves(m: Measurements) -> pd.DataFrame:
 
 
 def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
-    """Draw what pairs have in common; two test sets of one task are never averaged."""
+    """Return figures of aggregates over pairs; two test sets of one task are never averaged."""
     whole = along[(along["part"] == "all") & along["by"].notna()]
     tests = whole[TEST].drop_duplicates()
     by_task = [[*PATHS, *TEST]] if len(tests) > 1 else []
@@ -100,7 +101,7 @@ def _aggregate_figure(rows: pd.DataFrame) -> list[Figure]:
     name, title, what = AGGREGATES[rows["measure"].iloc[0]]
     by_task = ["by task"] if "task" in rows else []
     others = rows.columns.intersection([*TEST, "source", "encoder.label", "split"])
-    said = {
+    words = {
         "name": slug(name, *by_task),
         "title": ", ".join([title, *by_task]),
         "caption": (
@@ -110,49 +111,49 @@ def _aggregate_figure(rows: pd.DataFrame) -> list[Figure]:
         ),
         "alt": f"Line plot of the normalised {what}: {_ends(rows)}.",
     }
-    rows = rows.assign(panel=told_by(rows, ["path", *others]), half=rows["high"] - rows["mean"])
-    return drawing.line_figure(said, rows, replace(ALONG, labels=(ALPHA, f"{what} / score at α 1")))
+    rows = rows.assign(panel=distinguishing_names(rows, ["path", *others]), half=rows["high"] - rows["mean"])
+    return drawing.line_figure(words, rows, replace(ALONG, labels=(ALPHA, f"{what} / score at α 1")))
 
 
 def _pair_figure(rows: pd.DataFrame) -> list[Figure]:
-    """Draw a panel for each pair of languages and of models; what is normalised stands in the CSV."""
+    """Return a figure with a panel per pair of languages and of models; the CSV has normalised scores."""
     rows = rows.sort_values(["source", "target"], kind="stable")
     first = rows.iloc[0]
-    said = {
+    words = {
         "name": slug("path", "raw", *first[ABOUT]),
         "title": f"{_where(first)}: {first['metric']}",
         "caption": (
-            f"Percent, on paths {and_list(rows['path'].unique())} (Eqs 1 and 2; {_read(rows)}; bands: ± one "
-            "standard deviation). Outside the tinted strip the path is prolonged."
+            f"Percent, on paths {and_list(rows['path'].unique())} (Eqs 1 and 2; {_mixed_part(rows)}; bands: "
+            "± one standard deviation). Outside the tinted strip the path is prolonged."
         ),
         "alt": f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
     }
     pair = (rows["source"] + " → " + rows["target"]).where(rows["target"] != "", rows["source"])
-    rows = rows.assign(panel=told_by(rows.assign(pair=pair), ["pair", "path"]), half=rows["std"])
+    rows = rows.assign(panel=distinguishing_names(rows.assign(pair=pair), ["pair", "path"]), half=rows["std"])
     how = replace(ALONG, labels=(ALPHA, f"{first['metric']}, percent"), scale=100)
-    return drawing.line_figure(said, rows, how)
+    return drawing.line_figure(words, rows, how)
 
 
 def _where(first: pd.Series) -> str:
     return " ".join(filter(None, first[["corpus", "treebank", "inputs", "task", "encoder.label", "split"]]))
 
 
-def _read(rows: pd.DataFrame) -> str:
+def _mixed_part(rows: pd.DataFrame) -> str:
     part = rows["part"].iloc[0]
     return f"{WEIGHTS.get(part, part)}; mean over {count(int(rows['seeds'].max()), 'seed')}"
 
 
 def _ends(rows: pd.DataFrame) -> str:
-    """Say in words where each kind of line starts and ends, on average."""
+    """Return the mean start and end of each kind of line, in words."""
     by = ["role", "path", *rows.columns.intersection(["task"]), "alpha"]
     at = rows.groupby(by, sort=False)["mean"].mean().unstack()
-    told = at.reindex(columns=[0, 1]).dropna().iterrows()
-    ends = [f"{' '.join(filter(None, key))} {a:.3g} at α 0, {b:.3g} at α 1" for key, (a, b) in told]
+    known = at.reindex(columns=[0, 1]).dropna().iterrows()
+    ends = [f"{' '.join(filter(None, key))} {a:.3g} at α 0, {b:.3g} at α 1" for key, (a, b) in known]
     return "; ".join(ends) or "no path covers α 0 to 1"
 
 
 def plane_figures(m: Measurements) -> list[Figure]:
-    """Draw lines of equal score in the plane through each three models (Figs 3 and 10)."""
+    """Return contour plots of the planes through three models (Figs 3 and 10)."""
     rows = _named(m, "plane", CORNERS)
     if rows.empty:
         return []
@@ -161,7 +162,7 @@ def plane_figures(m: Measurements) -> list[Figure]:
 
 
 def _surfaces(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean over seeds on the grid of each pair and language; what is no grid is left out."""
+    """Return the mean over seeds on the grid of each pair and language, without incomplete grids."""
     rows = rows.assign(**rows[["alpha_first", "alpha_second"]].round(DIGITS))
     keys = [*SETTING, *TRIPLE, *SURFACE, "alpha_first", "alpha_second"]
     over = rows.groupby(keys, sort=False, dropna=False)
@@ -169,7 +170,7 @@ def _surfaces(rows: pd.DataFrame) -> pd.DataFrame:
     at_origin = (found["alpha_first"] == 0) & (found["alpha_second"] == 0) & (found["mean"] > 0)
     by = found["mean"].where(at_origin).groupby([found[name] for name in SURFACE]).transform("max")
     pair = found.assign(pair=found["source"] + " → " + found["target"])
-    panel = told_by(pair, ["pair", "role", "language"])
+    panel = distinguishing_names(pair, ["pair", "role", "language"])
     found = found.assign(normalised_mean=found["mean"] / by, panel=panel)
     sides = found.groupby(SURFACE)[["alpha_first", "alpha_second"]].transform("nunique").min(axis=1)
     return found[sides > 1].sort_values([*SURFACE, "alpha_first", "alpha_second"])
@@ -196,7 +197,7 @@ def _plane_figure(rows: pd.DataFrame) -> Figure:
     return drawing.panel_figure(_plane_words(rows, places), rows, draw, labels=labels, height=2.0)
 
 
-def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> Said:
+def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> FigureText:
     first = rows.iloc[0]
     at = [
         f"{panel} {100 * mean:.1f} at the {corners[x, y]} model"
@@ -207,14 +208,14 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> 
         "name": slug("plane", *first[ABOUT], *corners.values()),
         "title": f"{_where(first)}: the plane through {and_list(corners.values())}",
         "caption": (
-            f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_read(rows)}), divided by that of the "
+            f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_mixed_part(rows)}), divided by that of the "
             f"{corners[0, 0]} model. One scale for all panels: close lines mean a steep surface."
         ),
         "alt": f"Contour plots. {'; '.join(at) or 'No model lies on the grid'}.",
     }
 
 
-def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: "np.ndarray[Any, Any]") -> None:
+def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64]) -> None:
     import matplotlib as mpl
 
     light = mpl.colormaps["cividis"](np.linspace(0.35, 1, len(levels) - 1))  # Numbers on it stay readable.
@@ -228,13 +229,13 @@ def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: "np.ndarray[Any, Any]"
 
 
 def delta_figures(m: Measurements) -> list[Figure]:
-    """Draw the ratio of two deltas' norms against their angle (Fig. 4), for each three models."""
+    """Return plots of the ratio of two deltas' norms against their angle (Fig. 4), for each three models."""
     rows = _named(m, "deltas", CORNERS).dropna(subset=["ratio", "angle"])
     return [_delta_figure(own) for _, own in rows.groupby(TRIPLE, sort=False)] if len(rows) else []
 
 
 def _delta_figure(rows: pd.DataFrame) -> Figure:
-    label = told_by(rows, ["corpus", "task", "encoder.label", "part"])
+    label = distinguishing_names(rows, ["corpus", "task", "encoder.label", "part"])
 
     def draw(axis: "Axes", own: pd.DataFrame) -> None:
         axis.axvspan(*ABOUT_EQUAL, color=TINT, linewidth=0, zorder=0)
@@ -247,7 +248,7 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
         axis.set(xlim=(0.95 * low, 1.05 * high), ylim=(0, max(95, *own["angle"] + 5)))
 
     origin, one, other = names = [rows[f"{one}.name"].iloc[0] for one in CORNERS]
-    said = {
+    words = {
         "name": slug("deltas", *names),
         "title": f"Norm ratio against angle, {origin} to {one} and {other}",
         "caption": (
@@ -257,7 +258,7 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
         "alt": f"Dots: mean ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f}°.",
     }
     labels = ("‖δ₁‖ / ‖δ₂‖", "angle in degrees")
-    return drawing.panel_figure(said, rows.assign(panel=""), draw, labels=labels, height=2.4)
+    return drawing.panel_figure(words, rows.assign(panel=""), draw, labels=labels, height=2.4)
 
 
 DELTA_TABLE = Summary(
@@ -268,15 +269,15 @@ DELTA_TABLE = Summary(
     by=heads("corpus", "task", "encoder.label", *PAIR),
     keep=PAIR,
     values={
-        **numbers(**{"‖δ₁‖": "norm_first", "‖δ₂‖": "norm_second", "ratio": "ratio"}),
-        **numbers(1, angle="angle"),
+        **numbers({"‖δ₁‖": "norm_first", "‖δ₂‖": "norm_second", "ratio": "ratio"}),
+        **numbers({"angle": "angle"}, 1),
     },
-    apart=("treebank", "encoder", *CORNERS.values()),
+    group_by=("treebank", "encoder", *CORNERS.values()),
 )
 
 
 def _named(m: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame:
-    """Add the name of the way each model was trained (``start.name`` …), and ``encoder.label``."""
+    """Add names of the models' ways of training (``start.name`` …), and ``encoder.label``."""
     rows = m.frame(frame)
     if rows.empty:
         return rows

@@ -1,4 +1,4 @@
-"""Figures of one frame each, as values: lines over steps, epochs, layers, ratios, sizes; seeds' spread."""
+"""Line figures of one frame each: over steps, epochs, layers, ratios and sizes; spread over seeds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,70 +7,72 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from isogloss.reports import drawing
-from isogloss.reports.comparison import PLACE, best_split
+from isogloss.reports.comparison import TEST_SET, best_split
 from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, count, language, name_systems, slug, told_by
+from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
 from isogloss.reports.summaries import COMPARABLE, spreads, with_role
 from isogloss.reports.tables import Summary, heads, percents
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-MOST_TOLD = 12
-"""Lines whose ends the text for those who cannot see a figure tells."""
+MOST_ENDS = 12
+"""Lines whose last points the alternative text of a figure lists."""
 
 TEST = ("corpus", "treebank", "inputs", "task", "encoder.label", "split", "metric")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LineFigure:
-    """A figure of lines of one frame, one for each value of ``apart``; seeds are averaged."""
+    """A line figure of one frame, one for each value of ``group_by``; seeds are averaged."""
 
     frame: str
     name: str
     title: str
     caption: str
     panels: tuple[str, ...]
-    """Columns that name the panels, by those that differ."""
+    """Columns from which panels are named, by those that differ."""
     lines: Lines
     choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame] = lambda _, rows: rows
-    """Gives the rows that are drawn, with columns added; all of them unless said otherwise."""
-    apart: tuple[str, ...] = ()
+    """Selects the rows and adds columns; by default all rows."""
+    group_by: tuple[str, ...] = ()
 
     def figures(self, m: Measurements) -> list[Figure]:
-        """Draw it; nothing where nothing was measured."""
+        """Return the figures; none where nothing was measured."""
         rows = m.frame(self.frame)
         rows = self.choose(m, rows) if len(rows) else rows
         if rows.empty:
             return []
         rows = name_systems(rows, m.labels)
-        groups = rows.groupby(list(self.apart), sort=False, dropna=False) if self.apart else [((), rows)]
+        groups = (
+            rows.groupby(list(self.group_by), sort=False, dropna=False) if self.group_by else [((), rows)]
+        )
         return [figure for key, own in groups for figure in self._figure(key, own)]
 
     def _figure(self, key: tuple[object, ...], rows: pd.DataFrame) -> list[Figure]:
         about = [str(part) for part in key if part]
-        rows = rows.assign(panel=told_by(rows, self.panels))
-        said = {
+        rows = rows.assign(panel=distinguishing_names(rows, self.panels))
+        words = {
             "name": slug(self.name, *about),
             "title": ", ".join([self.title, *about]),
             "caption": self.caption,
             "alt": f"Line plots; the last point of each line: {self._ends(rows)}.",
         }
-        return drawing.line_figure(said, rows, self.lines)
+        return drawing.line_figure(words, rows, self.lines)
 
     def _ends(self, rows: pd.DataFrame) -> str:
         how = self.lines
         keys = list(dict.fromkeys(filter(None, ["panel", how.color, how.dash])))
         means = how.scale * rows.groupby([*keys, how.x], sort=False)[how.y].mean()
         last = means.sort_index(level=how.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
-        told = [" ".join([*filter(None, map(str, key)), f"{own.iloc[-1]:.3g}"]) for key, own in last]
-        more = [f"{count(len(told) - MOST_TOLD, 'line')} more"] if len(told) > MOST_TOLD else []
-        return and_list([*told[:MOST_TOLD], *more])
+        ends = [" ".join([*filter(None, map(str, key)), f"{own.iloc[-1]:.3g}"]) for key, own in last]
+        more = [f"{count(len(ends) - MOST_ENDS, 'line')} more"] if len(ends) > MOST_ENDS else []
+        return and_list([*ends[:MOST_ENDS], *more])
 
 
 def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Keep one similarity, and draw what chance finds beside it; nothing for a single layer."""
+    """Return one similarity, and chance as a further line; empty for a single layer."""
     best = rows[rows["centred"].astype(bool) & (rows["similarity"] == "cosine")]
     rows = best if len(best) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
     place = rows["layer"].mask(rows["layer"] < 0, rows["layer"].max() + 1)
@@ -86,7 +88,7 @@ def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Mark what was trained with a line of its own; nothing where no ratio was changed."""
+    """Add the trained setting as a line; empty where no ratio was changed."""
     rows = rows.assign(line="layer " + rows["layer"].astype(str))
     keys = ["corpus", "inputs", "inputs.translator", "task", "encoder", "split", "metric"]
     rows = rows[rows.groupby(keys, dropna=False)["ratio"].transform("nunique") > 1]
@@ -95,14 +97,14 @@ def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return scores by translations of adjustments in several sizes, and beside them the original's.
+    """Return scores of adjustments by number of translations, and those of the original encoder.
 
     An adjustment to all translations has the number that it read.
     """
     rows = best_split(rows[rows["main"].astype(bool) & (rows["method"] == "source-only")])
     read = m.frame("bitext-read").groupby("run")["translations"].max()
     sizes = rows["encoder.size"].astype(float).fillna(rows["encoder.run"].map(read))
-    test = [*PLACE, "way", "inputs", "inputs.translator", "language", "seed"]
+    test = [*TEST_SET, "way", "inputs", "inputs.translator", "language", "seed"]
     original = rows[rows["encoder.adjusted"] == ""].groupby(["encoder", *test], dropna=False)["score"].mean()
     rows = rows.assign(translations=sizes)[(rows["encoder.adjusted"] != "") & sizes.notna()]
     if rows.empty:
@@ -119,7 +121,7 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, known], ignore_index=True)
 
 
-DEV = Lines(x="epoch", y="score", color="system", dash="whose", band=True, whole=True, marker=".")
+DEV = Lines(x="epoch", y="score", color="system", dash="whose", band=True, integer_x=True, marker=".")
 LOSS = Lines(x="step", y="loss", color="encoder.label", labels=("step", "loss"), marker=".")
 SCORE = replace(DEV, dash="", band=False, scale=100, marker="o")
 
@@ -159,7 +161,7 @@ LINE_FIGURES = (
         panels=("encoder.adjusted",),
         lines=replace(LOSS, log="x"),
         choose=lambda _, rows: rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")],
-        apart=("encoder.adjusted",),
+        group_by=("encoder.adjusted",),
     ),
     LineFigure(
         frame="epochs",
@@ -176,9 +178,9 @@ LINE_FIGURES = (
         title="Mixing at inference",
         caption="Score of trained models whose mixing ratio λ₀ or layer is changed at inference; 0: unmixed.",
         panels=("system", "source", "target", "language"),
-        lines=replace(SCORE, x="ratio", color="line", labels=("λ₀", "score, percent"), whole=False),
+        lines=replace(SCORE, x="ratio", color="line", labels=("λ₀", "score, percent"), integer_x=False),
         choose=_sweep,
-        apart=TEST,
+        group_by=TEST,
     ),
     LineFigure(
         frame="scores",
@@ -187,11 +189,13 @@ LINE_FIGURES = (
         caption="Source-only models on adjusted encoders; solid: languages that these were adjusted to.",
         panels=("corpus", "treebank", "task", "system", "source", "encoder.name", "encoder.languages", "how"),
         lines=replace(
-            replace(SCORE, x="translations", color="language", dash="line", band=True, whole=False, log="x"),
+            replace(
+                SCORE, x="translations", color="language", dash="line", band=True, integer_x=False, log="x"
+            ),
             labels=("translations", "score, percent"),
         ),
         choose=bitext_sizes,
-        apart=("encoder.adjusted", "encoder.pairs"),
+        group_by=("encoder.adjusted", "encoder.pairs"),
     ),
 )
 
@@ -205,7 +209,7 @@ BITEXT_SIZE = Summary(
         *TEST[:-3], "source", "metric", "split", "encoder.name", "encoder.pairs", "how", "language", "line"
     ),
     keep=("language", "line"),
-    values=percents(score="score"),
+    values=percents({"score": "score"}),
     choose=lambda rows: rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"]),
     pivot="translations",
 )
@@ -213,11 +217,13 @@ BITEXT_SIZE = Summary(
 
 
 def seed_figures(m: Measurements) -> list[Figure]:
-    """Draw the standard deviation over seeds of every system and language, source and target apart."""
+    """Return a figure of the standard deviation over seeds of every system and language, by role."""
     rows = name_systems(spreads(m), m.labels)
     if rows.empty:
         return []
-    rows = rows.assign(panel=told_by(rows, ["corpus", "treebank", "task", "encoder.label", "metric"]))
+    rows = rows.assign(
+        panel=distinguishing_names(rows, ["corpus", "treebank", "task", "encoder.label", "metric"])
+    )
     found, names = list(rows.groupby("panel", sort=False)), list(dict.fromkeys(rows["system"]))
 
     def paint() -> "Canvas":
@@ -229,7 +235,7 @@ def seed_figures(m: Measurements) -> list[Figure]:
                 heights = [names.index(one) + lower for one in marks["system"]]
                 look: dict[str, Any] = {"color": color, "marker": marker, "alpha": 0.75}
                 axis.scatter(100 * marks["std"], heights, s=14, label=f"{role} language", **look)
-            drawing.head(axis, name)
+            drawing.panel_title(axis, name)
             axis.set_yticks(range(len(names)), names)
             axis.set_ylim(len(names) - 0.5, -0.5)
         drawing.legend(canvas, axes)
@@ -237,11 +243,11 @@ def seed_figures(m: Measurements) -> list[Figure]:
         return canvas
 
     means = rows.groupby(["system", "role"], sort=False)["std"].mean()
-    told = [f"{system}, {role} language {100 * value:.1f}" for (system, role), value in means.items()]
-    said = {
+    texts = [f"{system}, {role} language {100 * value:.1f}" for (system, role), value in means.items()]
+    words = {
         "name": "seeds",
         "title": "Spread over seeds",
         "caption": f"Unbiased, over up to {count(int(rows['seeds'].max()), 'seed')}; one mark per language.",
-        "alt": f"Dot plot. Mean standard deviation in points: {'; '.join(told)}.",
+        "alt": f"Dot plot. Mean standard deviation in points: {'; '.join(texts)}.",
     }
-    return [drawing.figure(said, len(found), rows, paint)]
+    return [drawing.figure(words, len(found), rows, paint)]

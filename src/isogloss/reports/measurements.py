@@ -1,8 +1,8 @@
-"""What a folder of runs holds: how each run ended, and one tidy frame for each kind of row.
+"""The measurements of a folder of runs: the state of each run, and one tidy frame for each kind of row.
 
 A row of a record has ids and numbers; what a model is stands in its run. Here every model and encoder becomes
-one line of facts (method and each of its fields, encoder, seed, languages …), and a frame is rows joined with
-the facts of what they are about. Nothing is read from names.
+one row of facts (method and each of its fields, encoder, seed, languages …), and a frame is the rows of one
+kind joined with the facts of their models. Nothing is parsed from names.
 """
 
 import json
@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 
@@ -27,9 +27,9 @@ PLAN, FAILED = "plan.json", "failed.json"
 FRAMES: dict[str, Any] = {kind.frame: kind for kinds in ROWS.values() for kind in kinds}  # type: ignore[attr-defined]
 """The kinds of rows, by the name of their frame."""
 
-THREE = ("origin", "first", "second")
-ABOUT = {"interpolation": ("end", "start"), "plane": THREE, "deltas": THREE}
-"""The columns of ids in frames about several models, that of the one whose facts a row carries first."""
+CORNERS = ("origin", "first", "second")
+ABOUT = {"interpolation": ("end", "start"), "plane": CORNERS, "deltas": CORNERS}
+"""Columns of ids in frames about several models; the first is of the model whose facts are joined."""
 
 FACTS = (
     *("kind", "task", "source", "target", "seed", "method", "way", "translator", "after.method", "encoder"),
@@ -37,13 +37,13 @@ FACTS = (
     *(f"encoder.{one}" for one in ("run", "seed", "kind", "name", "languages", "method", "modules")),
     *(f"encoder.{one}" for one in ("adjusted", "pairs", "size", "original")),
 )
-"""Facts that every frame has a column of, known or not; the others (``method.mse`` …) as there are runs."""
+"""Facts that every frame has as columns; others (``method.mse`` …) depend on the runs."""
 
 TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
-"""What a measurement read: the corpus, how inputs came, the treebank if all have one, who translated."""
+"""Inputs of a measurement: corpus, form of the inputs, treebank if all share one, translator."""
 
-SILENT = ("seed", "data", "conflict", "checkpoint_every", "precision", "version", "kind", "fields")
-"""Fields that make no other system: replication, fingerprints, what only watches, and how it is computed."""
+IGNORED = ("seed", "data", "conflict", "checkpoint_every", "precision", "version", "kind", "fields")
+"""Fields that do not distinguish systems: replication, fingerprints, monitoring, and computation."""
 
 ENCODERS = ("pretrain", "pretrained", "adjust")
 
@@ -59,25 +59,30 @@ CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
 SHOTS = ("kind", "version", "shots", "per", "draw", "dev")
 """… and the fields that were the method's; the others were the loss's."""
 
+Content = Mapping[str, Any]
+"""A run, or a part of one, as recorded."""
 
-NOTHING = Record(id="", kind="", title="", run={})
+Facts = dict[str, Any]
+"""Facts by name, as columns of a frame."""
+
+NO_RECORD = Record(id="", kind="", title="", run={})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run of the plan and how it ended: finished, failed, damaged or missing."""
+    """One run of the plan and its state: finished, failed, damaged or missing."""
 
     id: str
     state: str
     folder: Path
-    record: Record = NOTHING
-    """An empty one where the run did not finish."""
-    made: Mapping[str, Any] = field(default_factory=dict)
+    record: Record = NO_RECORD
+    """Empty where the run did not finish."""
+    made: Content = field(default_factory=dict)
     error: str = ""
 
     @property
     def kind(self) -> str:
-        """What was measured, for a measurement, or else the kind of run; "" where no record says it."""
+        """The diagnostic of a measurement, else the kind of run; "" without a record."""
         diagnostic = self.record.run.get("diagnostic")
         return str(diagnostic.get("kind")) if isinstance(diagnostic, Mapping) else self.record.kind
 
@@ -91,18 +96,18 @@ class Measurements:
     recipe: str = ""
     command: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What the recipe calls encoders, by the ids of their runs."""
+    """The recipe's names of encoders, by the ids of their runs."""
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     _predictions: dict[str, dict[str, StoredPredictions]] = field(default_factory=dict)
-    _made: dict[Callable[..., Any], Any] = field(default_factory=dict)
+    _cache: dict[Callable[..., object], object] = field(default_factory=dict)
 
     def frame(self, name: str) -> pd.DataFrame:
-        """Return all rows of a kind as a tidy frame: their fields, and the facts of what they are about.
+        """Return all rows of a kind as a tidy frame: their fields, and the facts of their models.
 
         ``run`` is the run that recorded a row; equal rows of several runs count once. A path has the facts
-        of the model at its end, a plane or delta those of its origin, and ``start.way`` and the like tell
-        the other models. Without rows where nothing was measured; ConfigError for an unknown name.
+        of the model at its end, a plane or delta those of its origin; ``start.way`` and the like are of the
+        other models. Empty where nothing was measured; ConfigError for an unknown name.
         """
         if name not in FRAMES:
             raise unknown_name("frame", "frame", name, FRAMES)
@@ -111,7 +116,7 @@ class Measurements:
         return self._frames[name]
 
     def predictions(self, run: str, language: str) -> StoredPredictions | None:
-        """Return what a score run kept of a language, example by example; None where there is nothing."""
+        """Return the recorded predictions of a score run on a language; None where there are none."""
         if run not in self._predictions:
             self._predictions[run] = {}
             with suppress(StorageError, KeyError):
@@ -120,55 +125,57 @@ class Measurements:
         return self._predictions[run].get(language)
 
     def finished(self, kind: str) -> list[Run]:
-        """Return the finished runs of a kind (or with measurements of a diagnostic)."""
+        """Return the finished runs of a kind, or the measurements of a diagnostic."""
         return [run for run in self.runs if run.state == "finished" and run.kind == kind]
 
     def kinds(self) -> list[str]:
-        """Return the kinds of runs, and the diagnostics, that have records, in the order of the plan."""
+        """Return the kinds of runs and the diagnostics with records, in the order of the plan."""
         return list(dict.fromkeys(run.kind for run in self.runs if run.record.rows))
 
     def raw(self, kind: str) -> pd.DataFrame:
-        """Return the rows of a kind of run, or of a diagnostic, as they were recorded."""
+        """Return the rows of a kind of run, or of a diagnostic, as recorded."""
         rows = [{"run": run.id, **row} for run in self.finished(kind) for row in run.record.rows]
         return pd.DataFrame(rows)
 
     @cached_property
     def models(self) -> pd.DataFrame:
-        """The facts of every model and encoder that a run is, starts from or looks at; by id."""
+        """The facts of every model and encoder in any run, by id."""
         parts = {identity(part): part for run in self.runs for part in _parts(run.record.run)}
         facts = {key: model_facts(part) for key, part in parts.items()}
         frame = pd.DataFrame.from_dict(facts, orient="index")
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
         numbers = ["seed", "encoder.seed", "encoder.size"]
         texts = [name for name in FACTS if name not in numbers]
-        # A fact that no model has is a column of nan, which takes no text before it is one of objects.
+        # A fact that no model has is a column of nan, which must become one of objects to take texts.
         kinds = {**dict.fromkeys(numbers, "Int64"), **dict.fromkeys(texts, object)}
         return frame.astype(kinds).fillna(dict.fromkeys(texts, ""))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know: notes, failures, damage, the runs' own warnings, rows left out."""
+        """Notes, failures, damaged runs, and the runs' own warnings."""
         words = {"failed": "failed", "damaged": "could not be read"}
-        told = [f"Run {run.id} {words[run.state]}: {run.error}" for run in self.runs if run.state in words]
+        failures = [
+            f"Run {run.id} {words[run.state]}: {run.error}" for run in self.runs if run.state in words
+        ]
         own = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
-        return (*self.notes, *told, *dict.fromkeys(own))
+        return (*self.notes, *failures, *dict.fromkeys(own))
 
     @cached_property
     def _by_id(self) -> dict[str, Run]:
         return {run.id: run for run in self.runs}
 
     @cached_property
-    def _beside(self) -> set[tuple[str, str, str]]:
-        """Treebanks that a run reads beside others, by corpus and language: alone they make no test set."""
+    def _combined_treebanks(self) -> set[tuple[str, str, str]]:
+        """Treebanks that some run combines with others, by corpus and language: no test sets alone."""
         read = [treebanks_of(run.record.run) for run in self.runs]
         return {one for banks in read if len({bank for _, _, bank in banks}) > 1 for one in banks}
 
     @cached_property
-    def _rows(self) -> dict[str, list[dict[str, Any]]]:
-        """All rows of known kinds, by frame, with their runs and what these read."""
-        found: dict[str, list[dict[str, Any]]] = {}
+    def _rows(self) -> dict[str, list[Facts]]:
+        """All rows of known kinds, by frame, with their runs and the inputs of these."""
+        found: dict[str, list[Facts]] = {}
         for run in self.runs:
-            read = dict(zip(TESTED, _tested(run.record.run, self._beside), strict=True))
+            read = dict(zip(TESTED, tested_inputs(run.record.run, self._combined_treebanks), strict=True))
             for row in run.record.rows:
                 kind: Any = kind_of(frozenset(row), ROWS.get(run.kind, ()))
                 if kind is not None:
@@ -181,34 +188,33 @@ class Measurements:
         columns = list(dict.fromkeys([*(one.name for one in fields(FRAMES[name])), *TESTED]))
         rows = pd.DataFrame(self._rows.get(name, []), columns=["run", *columns])
         ids = [one for one in ABOUT.get(name, ("model",)) if one in columns]
-        if ids:  # Equal scores of one model on inputs that came otherwise are two.
+        if ids:  # Scores on other inputs are not duplicates.
             rows = rows.drop_duplicates(columns, ignore_index=True)
         facts = self.models[[one for one in self.models if one not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
             rows = rows.join(self.models[["way", "method"]].add_prefix(f"{other}."), on=other)
-        # As objects, all texts lie in one block: taking a part of the rows is then some ten times as fast.
+        # As objects, all texts lie in one block, which makes selecting rows some ten times as fast.
         return rows.astype(dict.fromkeys(rows.select_dtypes("str"), object)).copy()
 
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def once(make: Callable[[Measurements], Made]) -> Callable[[Measurements], Made]:
-    """Let what a function makes of measurements be made a single time, however many ask for it."""
+def cached(function: Callable[[Measurements], Result]) -> Callable[[Measurements], Result]:
+    """Cache the result of a function on the measurements that it is given."""
 
-    @wraps(make)
-    def made(m: Measurements) -> Made:
-        if make not in m._made:
-            m._made[make] = make(m)
-        found: Made = m._made[make]
-        return found
+    @wraps(function)
+    def wrapper(m: Measurements) -> Result:
+        if function not in m._cache:
+            m._cache[function] = function(m)
+        return cast(Result, m._cache[function])
 
-    return made
+    return wrapper
 
 
 def read_measurements(out: Path) -> Measurements:
-    """Read a folder of runs; a run that is missing, failed or damaged is said so, not raised.
+    """Read a folder of runs; missing, failed and damaged runs raise no error but have that state.
 
     ConfigError for a folder without plan and records, and for measurements of an earlier version.
     """
@@ -221,20 +227,20 @@ def read_measurements(out: Path) -> Measurements:
             f"Name the folder given to `isogloss run … --out`."
         )
     ids = dict.fromkeys(planned or present)
-    if strangers := set(present) - set(ids):
-        notes.append(f"{len(strangers)} more runs lie in the folder but not in the plan: they are left out.")
+    if unplanned := set(present) - set(ids):
+        notes.append(f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out.")
     labels, texts = plan.get("labels"), [name for name in ("title", "recipe", "command") if plan.get(name)]
-    said: dict[str, Any] = {name: without_folders(plan[name]) for name in texts}
+    about: Facts = {name: without_folders(plan[name]) for name in texts}
     return Measurements(
         runs=[_read_run(out / name) for name in ids],
         labels={key: plain(str(label)) for key, label in labels.items()} if isinstance(labels, dict) else {},
         notes=tuple(map(without_folders, notes)),
-        **said,
+        **about,
     )
 
 
 def _read_run(folder: Path) -> Run:
-    """Read a run; what says nothing of how it ended is missing."""
+    """Read a run; without a record or a failure it is missing."""
     if (folder / RECORD).exists():
         try:
             record = read_record(folder)
@@ -249,16 +255,16 @@ def _read_run(folder: Path) -> Run:
     return Run(id=folder.name, state="failed", folder=folder, error=without_folders(reason))
 
 
-def _read_json(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the JSON object in a file, empty where there is no file; a damaged one adds a note."""
+def _read_json(path: Path) -> tuple[Facts, list[str]]:
+    """Return the JSON object in a file (empty without a file), and a note where it is damaged."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), []
     except (TypeError, ValueError, OSError) as error:
         return {}, [f"{path}: cannot be read as a JSON object ({error})."]
 
 
-def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a fine-tuned model or of an encoder from its run, one level deep."""
+def model_facts(run: Content) -> Facts:
+    """Return the facts of a fine-tuned model or an encoder from its run, as flat columns."""
     if run.get("kind") in ENCODERS:
         return {"kind": "encoder", "method": "", "way": "", "task": "", **_encoder_facts(run)}
     own = fields_of(run)
@@ -272,8 +278,8 @@ def model_facts(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _way(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a model was trained, wherever: its method, optimization, translator, start, and their id."""
+def _way(run: Content) -> Facts:
+    """Return how a model was trained: method, optimization, translator, start, and their id (``way``)."""
     own = _of_today(fields_of(run))
     found = _part(own["method"], "method") | _flat(own["optimization"], "optimization")
     if auxiliary := own.get("auxiliary"):
@@ -286,7 +292,7 @@ def _way(run: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "way": identity(found)}
 
 
-def _of_today(own: Mapping[str, Any]) -> Mapping[str, Any]:
+def _of_today(own: Content) -> Content:
     """Return a model's fields with continual learning as an auxiliary loss, however it was recorded."""
     method = own["method"]
     if method["kind"] not in CONTINUAL:
@@ -301,8 +307,8 @@ def _of_today(own: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _translator(translated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """Return who made translations: the kind of translator, its fields, and its models."""
+def _translator(translated: Sequence[Content] | None) -> Facts:
+    """Return the kind of translator of some translations, its fields, and its models."""
     made = [fields_of(one) for one in translated or ()]
     if not made:
         return {}
@@ -313,14 +319,14 @@ def _translator(translated: Sequence[Mapping[str, Any]] | None) -> dict[str, Any
     )
 
 
-def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an encoder's facts; ``encoder`` is the id that its seeds share, so that they are one system."""
+def _encoder_facts(run: Content) -> Facts:
+    """Return an encoder's facts; ``encoder`` is an id that all its seeds share."""
     base, adjustments = run, []
     while base["kind"] == "adjust":
         adjustments.append(fields_of(base))
         base = fields_of(base)["encoder"]
     own = fields_of(base)
-    found: dict[str, Any] = {
+    found: Facts = {
         "encoder": identity(_seedless(run)),
         "encoder.run": identity(run),
         "encoder.seed": own.get("seed"),
@@ -341,43 +347,43 @@ def _encoder_facts(run: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _tested(run: Mapping[str, Any], beside: Set[tuple[str, str, str]]) -> tuple[str, ...]:
-    """Return what a measurement read, as ``TESTED`` lists it.
+def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:
+    """Return the inputs of a measurement, as listed in ``TESTED``.
 
-    A treebank named for all languages does not count where other runs read it ``beside`` other ones.
+    A treebank named for all languages does not count where other runs combine it with others.
     """
     own, banks = fields_of(run), treebanks_of(run)
     named = {bank for _, _, bank in banks}
-    bank = named.pop() if len(named) == 1 and not banks <= beside else ""
-    who = _translator(own.get("translated"))
-    read = (own.get("corpus", ""), own.get("inputs") or "", bank, who and json.dumps(who, sort_keys=True))
-    return tuple(str(one or "") for one in read)
+    bank = named.pop() if len(named) == 1 and not banks <= combined else ""
+    translator = _translator(own.get("translated"))
+    read = (own.get("corpus", ""), own.get("inputs") or "", bank)
+    return *(str(one or "") for one in read), json.dumps(translator, sort_keys=True) if translator else ""
 
 
-def treebanks_of(run: Mapping[str, Any]) -> set[tuple[str, str, str]]:
-    """Return corpus, language and treebank of all that a measurement read; "" for a treebank not named."""
+def treebanks_of(run: Content) -> set[tuple[str, str, str]]:
+    """Return corpus, language and treebank of a measurement's inputs; "" for an unnamed treebank."""
     own = fields_of(run)
     banks = dict(own.get("treebanks") or ())
     return {(str(own.get("corpus", "")), code, banks.get(code, "")) for code in own.get("languages") or ()}
 
 
-def fields_of(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a part of a run, wherever its content keeps them (``core.identity``)."""
+def fields_of(part: Content) -> Content:
+    """Return the fields of a part of a run, nested or not (``core.identity``)."""
     own = part.get("fields")
     return own if isinstance(own, Mapping) else part
 
 
-def _part(part: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return what kind of part it is, and its fields."""
+def _part(part: Content, name: str) -> Facts:
+    """Return the kind of a part and its fields as columns."""
     return {name: part["kind"], **_flat(part, name)}
 
 
-def _flat(part: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return a part's plain fields as columns; a list becomes a text."""
+def _flat(part: Content, prefix: str) -> Facts:
+    """Return a part's plain fields as columns; lists become texts."""
     return {
         f"{prefix}.{name}": " ".join(map(str, value)) if isinstance(value, list) else value
         for name, value in fields_of(part).items()
-        if name not in SILENT and not isinstance(value, Mapping)
+        if name not in IGNORED and not isinstance(value, Mapping)
     }
 
 
@@ -387,8 +393,8 @@ def _seedless(part: Any) -> Any:
     return [_seedless(one) for one in part] if isinstance(part, list) else part
 
 
-def _parts(run: Any) -> Iterator[Mapping[str, Any]]:
-    """Give every model and encoder that stands in a run, itself included."""
+def _parts(run: object) -> Iterator[Content]:
+    """Yield every model and encoder within a run, itself included."""
     if isinstance(run, Mapping) and run.get("kind") in ("fine-tune", *ENCODERS):
         yield run
     inside = run.values() if isinstance(run, Mapping) else run if isinstance(run, list | tuple) else ()

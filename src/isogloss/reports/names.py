@@ -1,9 +1,9 @@
-"""Names for people, made last and here alone: from the facts that differ among what is shown together."""
+"""Display names of systems and encoders, from the facts that differ among those shown together."""
 
 import json
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -11,29 +11,31 @@ import pandas as pd
 
 from isogloss.core.languages import language_name
 
-HOW = {"": "", "paired": " · paired", "translated": " · translated"}
-"""How inputs come, as it stands behind a system's name."""
+INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
+"""Suffixes of a system's name for the form of its inputs."""
 
 OF_A_WAY = ("method.", "auxiliary.", "optimization.", "after.", "translator", "examples")
-NOT_SAID = ("optimization.limit", "optimization.overlap", "after.way", "examples_read")
-"""Columns that say how a model was trained, by what they begin with; and those that no name tells."""
+NOT_NAMED = ("optimization.limit", "optimization.overlap", "after.way", "examples_read")
+"""Prefixes of the columns on how a model was trained; and columns that names leave out."""
 
 LONGEST_SLUG = 90
+
+Facts = Mapping[Hashable, Any]
 
 
 def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     """Return the rows with three names added: ``system`` (of method and inputs), ``encoder.label``, ``name``.
 
-    ``labels`` are what the recipe calls encoders, by id. ``name`` is the system's, and the encoder's before
-    it where there are several; systems that differ have names that do.
+    ``labels`` are the recipe's names of encoders, by id. ``name`` is the system's, after the encoder's where
+    there are several; different systems have different names.
     """
     if rows.empty:
         return rows.assign(system="", **{"encoder.label": "", "name": ""})
     ways, encoders = way_names(rows), encoder_names(rows, labels)
     none = pd.Series("", index=rows.index)
-    # Who translated for training also did for testing.
+    # The translator of training data also translated the inputs.
     readers = rows.get("inputs.translator", none).where(rows["translator"] == "", "")
-    inputs = rows.get("inputs", none).map(lambda how: HOW.get(how, f" · {how}"))
+    inputs = rows.get("inputs", none).map(lambda how: INPUTS.get(how, f" · {how}"))
     system = rows["way"].map(ways) + inputs + readers.map(_readers(readers))
     label = rows["encoder"].map(encoders)
     if len(set(encoders.values())) > 1:
@@ -44,17 +46,17 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
 
 
 def way_names(rows: pd.DataFrame) -> dict[str, str]:
-    """Name each way of training: its method, who translated, and the fields that are not the commonest."""
+    """Name each way of training: its method, translator, and the fields that are not the commonest."""
     found: dict[str, str] = {}
     for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
-        fields = [name for name in group if name.startswith(OF_A_WAY) and name not in NOT_SAID]
-        for way, said in _told_apart(group.set_index("way")[fields]).items():
-            found[way] = f"{method} ({said})" if said else str(method)
+        fields = [name for name in group if name.startswith(OF_A_WAY) and name not in NOT_NAMED]
+        for way, fields_text in _distinguish(group.set_index("way")[fields]).items():
+            found[way] = f"{method} ({fields_text})" if fields_text else str(method)
     return found
 
 
 def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
-    """Name each encoder: the recipe's label, else its folder or its training text; then its adjustment."""
+    """Name each encoder: the recipe's label, else its folder or pretraining; then its adjustment."""
     runs = zip(rows["encoder"], rows["encoder.run"], strict=True)
     given = {encoder: labels[run] for encoder, run in runs if run in labels}
     each = rows.drop_duplicates("encoder")
@@ -64,13 +66,13 @@ def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, st
     for how, group in adjusted.groupby("encoder.adjusted", sort=False):
         fields = [name for name in group if name.startswith("encoder.adjusted.")]
         about = group.set_index("encoder")[["encoder.size", "encoder.pairs", "encoder.depth", *fields]]
-        for encoder, said in _told_apart(about, every=True).items():
-            bases[encoder] += f", {how}" + (f" ({said})" if said else "")
+        for encoder, text in _distinguish(about, every=True).items():
+            bases[encoder] += f", {how}" + (f" ({text})" if text else "")
     same = [name for name in bases.values() if list(bases.values()).count(name) > 1]
     return {key: f"{name} {key[:4]}" if name in same else name for key, name in bases.items()}
 
 
-def _base_name(row: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
     if row["encoder.kind"] != "pretrain":
         return str(row["encoder.name"])
     own = f", {row['encoder.modules']} modules" if row["encoder.modules"] else ""
@@ -80,8 +82,8 @@ def _base_name(row: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     )
 
 
-def _told_apart(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
-    """Say of each part the fields in which it is not as most are; of all, where that leaves two alike."""
+def _distinguish(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
+    """Return each part's fields that differ from the commonest; all differing fields where these coincide."""
     shown = parts.map(_text)
     differ = shown.loc[:, shown.nunique() > 1]
     counts = {name: differ[name].value_counts() for name in differ}
@@ -90,7 +92,7 @@ def _told_apart(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
         str(key): ", ".join(f"{_short(name)}={one}" for name, one in row.items() if one != common.get(name))
         for key, row in differ.iterrows()
     }
-    return found if every or len({*found.values()}) == len(found) else _told_apart(parts, every=True)
+    return found if every or len({*found.values()}) == len(found) else _distinguish(parts, every=True)
 
 
 def _short(name: object) -> str:
@@ -98,22 +100,22 @@ def _short(name: object) -> str:
     return f"after {last}" if str(name).startswith("after.") else last
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if pd.isna(value):
         return "none"
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def _readers(readers: pd.Series) -> dict[str, str]:
-    """Say who translated inputs where several did, by what differs."""
+    """Return words for the translators of inputs where there are several, by the fields that differ."""
     several = [one for one in readers.unique() if one]
     parts = pd.DataFrame([json.loads(one) for one in several], index=several)
-    told = _told_apart(parts, every=True) if len(several) > 1 else {}
-    return {**dict.fromkeys(readers, ""), **{key: f" by {said}" for key, said in told.items()}}
+    texts = _distinguish(parts, every=True) if len(several) > 1 else {}
+    return {**dict.fromkeys(readers, ""), **{key: f" by {text}" for key, text in texts.items()}}
 
 
-def told_by(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
-    """Name each row by those of the columns that differ among all rows; by all where none does."""
+def distinguishing_names(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
+    """Name each row by the columns that differ among all rows; by all columns where none does."""
     named = rows[list(columns)].astype(object)
     named = named.where(named.notna(), "").astype(str)
     differ = named.loc[:, named.nunique() > 1]
@@ -152,7 +154,7 @@ def language(code: str) -> str:
 
 
 def slug(*parts: object) -> str:
-    """Return a file name of small letters, digits and dashes; what that loses is kept apart by a digest."""
+    """Return a file name of lowercase letters, digits and dashes, with a digest where that loses letters."""
     text = "-".join(str(part) for part in parts if str(part))
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     name = _dashed(plain, str.isalnum)
@@ -161,5 +163,5 @@ def slug(*parts: object) -> str:
     return f"{name[:LONGEST_SLUG]}-{sha256(text.encode()).hexdigest()[:6]}".strip("-")
 
 
-def _dashed(text: str, kept: Any) -> str:
-    return "-".join(filter(None, "".join(one if kept(one) else "-" for one in text).split("-")))
+def _dashed(text: str, keep: Callable[[str], bool]) -> str:
+    return "-".join(filter(None, "".join(one if keep(one) else "-" for one in text).split("-")))

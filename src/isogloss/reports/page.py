@@ -1,9 +1,10 @@
-"""One self-contained HTML page, and its sections: readable offline, on a telephone, in the dark, on paper.
+"""One self-contained HTML page and its sections: readable offline, on phones, in dark mode, and printed.
 
-Every text from data is escaped by the template engine, figures are images (an SVG in an image runs
-nothing), and the page forbids scripts altogether.
+Every text from data is escaped by the template engine, figures are images (an SVG in an image runs no
+script), and the page forbids scripts altogether.
 """
 
+import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +22,10 @@ from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, slug
 from isogloss.reports.tables import Table, plain_table
-from isogloss.reports.verdicts import PAPERS, Outcome, Verdict, words_of
+from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
 
 SUBJECTS = {1: "transfer", 2: "x-mixup", 3: "adjustment", 4: "interference"}
-"""How the tables of each paper's claims are called."""
+"""Names of the tables of each paper's claims."""
 
 STATES = {"finished": "finished", "failed": "failed", "damaged": "damaged record", "missing": "not run yet"}
 
@@ -34,7 +35,7 @@ Part = Callable[[Measurements], Sequence[Table | Figure]]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, a sentence on what to look at, and what makes its tables and figures."""
+    """A heading, a sentence on what it shows, and the functions that make its tables and figures."""
 
     id: str
     title: str
@@ -43,18 +44,18 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A section with what there is to see in it."""
+class ShownSection:
+    """A section with its tables and figures."""
 
     section: Section
     tables: Sequence[Table]
     figures: Sequence[Figure]
 
 
-def shown(section: Section, m: Measurements) -> Shown:
+def show_section(section: Section, m: Measurements) -> ShownSection:
     """Make the tables and figures of a section."""
     made = [one for part in section.parts for one in part(m)]
-    return Shown(
+    return ShownSection(
         section,
         [one for one in made if isinstance(one, Table)],
         [one for one in made if isinstance(one, Figure)],
@@ -62,25 +63,25 @@ def shown(section: Section, m: Measurements) -> Shown:
 
 
 def others(m: Measurements) -> list[Table]:
-    """Return the rows of diagnostics that no section is about, as they are."""
+    """Return the rows of diagnostics without a section, as recorded."""
     return [plain_table(slug("other", kind), kind, m.raw(kind)) for kind in m.kinds() if kind not in ROWS]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What a page shows."""
+    """The contents of a page."""
 
     m: Measurements
     found: str
     outcomes: Sequence[Outcome]
-    sections: Sequence[Shown]
+    sections: Sequence[ShownSection]
     runs: Table
     raw: Mapping[str, pd.DataFrame]
-    """Rows as recorded, and the facts of every model, by the name of their CSV."""
+    """Rows as recorded and the facts of every model, by name of the CSV."""
 
     @cached_property
     def claims(self) -> list[tuple[Table, list[Outcome]]]:
-        """The claims of each paper that has some, with their table; the page shows them as a list."""
+        """The judged claims of each paper, with their table; the page shows them as a list."""
         own = {paper: [one for one in self.outcomes if one.claim.paper == paper] for paper in PAPERS}
         return [(claim_table(paper, outcomes), outcomes) for paper, outcomes in own.items() if outcomes]
 
@@ -98,9 +99,9 @@ def render(page: Page) -> str:
     text = template.render(
         page=page,
         first=scores[:1],
-        seen=[_without(part, scores[:1]) for part in seen],
+        seen=[without_tables(part, scores[:1]) for part in seen],
         absent=[part.section.title for part in page.sections if not (part.tables or part.figures)],
-        counted=counted(page.outcomes),
+        counted=verdict_counts(page.outcomes),
         css=Markup((here / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
         # An SVG in an image runs nothing.
         as_image=lambda svg: "data:image/svg+xml;base64," + b64encode(svg.encode()).decode(),
@@ -110,21 +111,21 @@ def render(page: Page) -> str:
     return plain(text)
 
 
-def _without(part: Shown, tables: Sequence[Table]) -> Shown:
-    """Leave out tables that stand elsewhere on the page."""
+def without_tables(part: ShownSection, tables: Sequence[Table]) -> ShownSection:
+    """Return a section without tables that stand elsewhere on the page."""
     names = [table.name for table in tables]
     return replace(part, tables=[one for one in part.tables if one.name not in names])
 
 
 def numbers_of(figure: Figure) -> Table:
-    """Return the first numbers of a figure, without the columns in which all are alike."""
+    """Return the first numbers of a figure, without constant columns."""
     data = figure.data
     differ = [name for name in data if data[name].astype(str).nunique() > 1]
     return plain_table(figure.name, "Its numbers", data[differ] if differ else data)
 
 
-def counted(outcomes: Sequence[Outcome]) -> str:
-    """Write how many claims have which verdict."""
+def verdict_counts(outcomes: Sequence[Outcome]) -> str:
+    """Return the number of claims with each verdict, in words."""
     verdicts = [one.verdict for one in outcomes]
     if not verdicts:
         return "None of the papers' claims is about these runs."
@@ -133,20 +134,20 @@ def counted(outcomes: Sequence[Outcome]) -> str:
 
 
 def claim_table(paper: int, outcomes: Sequence[Outcome]) -> Table:
-    """Return a paper's claims with verdict, what was found, and the rule."""
+    """Return a paper's claims with verdict, findings and rule."""
     rows = [(o.claim.id, o.claim.says, o.claim.where, o.verdict, o.found, o.claim.rule) for o in outcomes]
     data = pd.DataFrame(rows, columns=["claim", "says", "where", "verdict", "found", "rule"])
     table = plain_table(slug("claims", SUBJECTS[paper]), PAPERS[paper], data)
     return replace(table, caption="Each verdict follows from these runs alone, by its rule.")
 
 
-def ended(m: Measurements) -> str:
-    """Write how many runs finished."""
+def finished_runs(m: Measurements) -> str:
+    """Return the number of finished runs, in words."""
     return f"{sum(run.state == 'finished' for run in m.runs)} of {len(m.runs)} finished"
 
 
 def run_table(m: Measurements) -> Table:
-    """Return every run of the plan with how it ended, where, and in what time."""
+    """Return every run of the plan with its state, device and duration."""
     epochs = m.frame("epochs")
     kept = epochs[epochs["chosen"].eq(True)].groupby("run")["epoch"].first()
     data = pd.DataFrame(
@@ -162,7 +163,7 @@ def run_table(m: Measurements) -> Table:
         for run in m.runs
     )
     shown = data.drop(columns=["threads", "precision"], errors="ignore")
-    table = plain_table("runs", f"Every run of the plan ({ended(m)})", shown)
+    table = plain_table("runs", f"Every run of the plan ({finished_runs(m)})", shown)
     pairs = zip(m.runs, table.rows, strict=False)
     rows = tuple((*row[:3], replace(row[3], mark=run.state), *row[4:]) for run, row in pairs)
     about = f"Seconds and device as written beside the record; epoch: the one kept. {table.caption}"
@@ -199,10 +200,12 @@ TABLES: Mapping[str, Part] = {
 def sections() -> tuple[Section, ...]:
     """Return the sections of ``sections.toml``, in their order."""
     found = []
-    for key, said in words_of("sections").items():
-        figures, tables = said.pop("figures", ()), said.pop("tables", ())
-        parts = (*(FIGURES[name] for name in figures), *(TABLES[name] for name in tables))
-        found.append(Section(id=key, **said, parts=parts))
+    text = (files("isogloss.reports") / "sections.toml").read_text(encoding="utf-8")
+    for key, section in tomllib.loads(text).items():
+        figures = (FIGURES[name] for name in section.get("figures", ()))
+        tables = (TABLES[name] for name in section.get("tables", ()))
+        words = " ".join(section["text"].split())
+        found.append(Section(id=key, title=section["title"], text=words, parts=(*figures, *tables)))
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
-"""Write the report of a folder of runs: a page, its figures as PDF, its tables as CSV and LaTeX.
+"""Write the report of a folder of runs: an HTML page, figures as PDF, tables as CSV and LaTeX.
 
-From records alone, without torch. The same records give the same bytes; where nothing has changed since the
-last report, nothing is drawn or written.
+It is made from records alone, without torch. Equal records give equal bytes; where nothing has changed since
+the last report, nothing is drawn or written.
 """
 
 import json
@@ -21,74 +21,82 @@ from isogloss.reports import claims_adjustment, claims_interference, claims_mixu
 from isogloss.reports.comparison import SYSTEM, best_split
 from isogloss.reports.measurements import FAILED, PLAN, Measurements, read_measurements
 from isogloss.reports.names import and_list, count, language, percent, slug
-from isogloss.reports.page import SECTIONS, Page, counted, ended, render, run_table, shown
-from isogloss.reports.scored_sets import ScoredSet, scored_sets
-from isogloss.reports.scores import UNITS, values_of
-from isogloss.reports.tables import to_csv, to_latex
-from isogloss.reports.verdicts import Outcome, claims, judge
-
-CLAIMS = claims(
-    {
-        **claims_transfer.TESTS,
-        **claims_mixup.TESTS,
-        **claims_adjustment.TESTS,
-        **claims_interference.TESTS,
-    }
+from isogloss.reports.page import (
+    SECTIONS,
+    Page,
+    finished_runs,
+    render,
+    run_table,
+    show_section,
+    verdict_counts,
 )
-"""What the four papers claim, paper by paper."""
+from isogloss.reports.scores import UNITS, ScoredSet, scored_sets, values_of
+from isogloss.reports.tables import to_csv, to_latex
+from isogloss.reports.verdicts import Outcome, judge
+
+CLAIMS = (
+    *claims_transfer.CLAIMS,
+    *claims_mixup.CLAIMS,
+    *claims_adjustment.CLAIMS,
+    *claims_interference.CLAIMS,
+)
+"""The claims of the four papers, in their order."""
+
+State = dict[str, Any]
+"""The recorded state of the last report: its inputs, files and findings."""
 
 PAGE, WRITTEN = "report.html", "tables/.written"
-"""The page, and what is known of the last report: what it was made from, its files, what was found."""
+"""The page, and the file of the state of the last report."""
 
 LABELLED = ("target-only", "bilingual", "few-shot")
-"""Methods that are trained on labels of the targets, which transfer does without."""
+"""Methods that are trained on target labels, which zero-shot transfer does without."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Where everything was written, and what a terminal should say about it."""
+    """The files of a report, and its summary for a terminal."""
 
     html: Path
     figures: tuple[Path, ...]
     tables: tuple[Path, ...]
     found: str
-    """What carried over and by how much, in a sentence or two."""
+    """The main result, in a sentence or two."""
     claims: tuple[Outcome, ...]
-    """What became of the papers' claims, without the checks behind."""
+    """The verdicts on the papers' claims, without their checks."""
     runs: str
-    """How many runs finished."""
+    """The number of finished runs, in words."""
     warnings: tuple[str, ...]
 
     @property
     def summary(self) -> tuple[tuple[str, str], ...]:
         """Return (label, text) rows for a terminal."""
         verdicts = [(f"({one.claim.id}) {one.verdict}", one.found) for one in self.claims]
-        return ("found", self.found), ("claims", counted(self.claims)), *verdicts, ("runs", self.runs)
+        return ("found", self.found), ("claims", verdict_counts(self.claims)), *verdicts, ("runs", self.runs)
 
     @cached_property
     def measurements(self) -> Measurements:
-        """Everything the report was made from, read when it is asked for."""
+        """Everything the report was made from, read on first access."""
         return read_measurements(self.html.parent)
 
 
 def write_report(out: Path) -> Report:
-    """Write ``report.html``, ``figures/`` and ``tables/`` into a folder of runs, where they are not there.
+    """Write ``report.html``, ``figures/`` and ``tables/`` into a folder of runs, unless they are up to date.
 
     Raises ConfigError where there is neither a plan nor a record, StorageError where nothing can be written.
-    A run that is missing, failed or damaged is named in the report.
+    Missing, failed and damaged runs are named in the report.
     """
-    known = _known(out)
-    return _report_of(out, known if known["current"] else _written_again(out, known.get("files", ())))
+    known = _last_report(out)
+    return _report_of(out, known if known["current"] else _rewrite(out, known.get("files", ())))
 
 
 def finished_report(out: Path) -> Report | None:
     """Return the report of a folder where the whole plan is finished and nothing changed since; else None."""
-    known = _known(out)
+    known = _last_report(out)
     return _report_of(out, known) if known["current"] and known["whole"] else None
 
 
-def _report_of(out: Path, known: Mapping[str, Any]) -> Report:
-    """Return a report from what is known of it."""
+def _report_of(out: Path, known: State) -> Report:
+    """Return a report from its recorded state."""
     by_id = {claim.id: claim for claim in CLAIMS}
     paths = [out / name for name in known["files"]]
     return Report(
@@ -104,10 +112,10 @@ def _report_of(out: Path, known: Mapping[str, Any]) -> Report:
     )
 
 
-def _known(out: Path) -> dict[str, Any]:
-    """Return what is known of the last report, and whether all that it read and wrote is as it was.
+def _last_report(out: Path) -> State:
+    """Return the state of the last report, with ``current``: whether its inputs and files are unchanged.
 
-    Of an earlier version's, only the files are known.
+    Of a report by an earlier version only the files are known.
     """
     text = ""
     try:
@@ -115,38 +123,38 @@ def _known(out: Path) -> dict[str, Any]:
         known = dict(json.loads(text))
     except (OSError, TypeError, ValueError):
         known = {"files": text.splitlines()}
-    stamps = [*_read(out), stamp(out / name for name in known.get("files", ()))]
+    stamps = [*_input_stamps(out), stamp(out / name for name in known.get("files", ()))]
     return {**known, "current": known.get("stamps") == stamps}
 
 
-def _read(out: Path) -> list[str]:
-    """Return stamps of all that a report is made from: the package, the plan, and records."""
+def _input_stamps(out: Path) -> list[str]:
+    """Return stamps of all inputs of a report: the package, the plan, and records."""
     plan = (out / PLAN).read_bytes() if (out / PLAN).is_file() else b""
     seen = (path for name in (RECORD, FAILED, MADE, PREDICTIONS) for path in out.glob(f"*/{name}"))
     return [package_stamp(), sha256(plan).hexdigest(), stamp(seen)]
 
 
-def _written_again(out: Path, old: Iterable[str]) -> dict[str, Any]:
-    """Make everything, write what is new, and remove what the last report wrote and this one does not."""
-    read, m = _read(out), read_measurements(out)
-    raw: dict[str, Any] = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
+def _rewrite(out: Path, old: Iterable[str]) -> State:
+    """Make the report, write what changed, and remove files of the last report that this one lacks."""
+    stamps, m = _input_stamps(out), read_measurements(out)
+    raw = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
     page = Page(
         m=m,
-        found=what_was_found(m),
+        found=headline(m),
         outcomes=judge(CLAIMS, m),
-        sections=[shown(section, m) for section in SECTIONS],
+        sections=[show_section(section, m) for section in SECTIONS],
         runs=run_table(m),
         raw=raw | {"facts": m.models.rename_axis("id").reset_index()},
     )
-    contents = {**dict(_beside(page)), PAGE: render(page).encode()}
+    contents = {**dict(_files(page)), PAGE: render(page).encode()}
     with writing(out):
         _replace(out, contents, set(old) - set(contents))
     known = {
-        "stamps": [*read, stamp(out / name for name in contents)],
+        "stamps": [*stamps, stamp(out / name for name in contents)],
         "files": list(contents),
         "found": page.found,
         "claims": [(one.claim.id, one.verdict, one.found) for one in page.outcomes],
-        "runs": ended(m),
+        "runs": finished_runs(m),
         "whole": all(run.state == "finished" for run in m.runs),
         "warnings": list(m.warnings),
     }
@@ -155,7 +163,7 @@ def _written_again(out: Path, old: Iterable[str]) -> dict[str, Any]:
 
 
 def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> None:
-    """Write what is not there yet and remove old figures and tables; a name that leads elsewhere is left."""
+    """Write changed files and remove old figures and tables, but no file in any other folder."""
     for name, content in contents.items():
         path = out / name
         if not path.is_file() or path.read_bytes() != content:
@@ -165,8 +173,8 @@ def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> No
             (out / own).unlink(missing_ok=True)
 
 
-def _beside(page: Page) -> Iterator[tuple[str, bytes]]:
-    """Give name and content of every file beside the page."""
+def _files(page: Page) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every file besides the page."""
     tables = [*(table for table, _ in page.claims), *(one for part in page.sections for one in part.tables)]
     figures = [one for part in page.sections for one in part.figures]
     for table in (*tables, page.runs):
@@ -179,17 +187,17 @@ def _beside(page: Page) -> Iterator[tuple[str, bytes]]:
         yield f"tables/{name}.csv", to_csv(rows).encode()
 
 
-def what_was_found(m: Measurements) -> str:
-    """Say how far the source carries on the first test set that tells, and what gains most there."""
+def headline(m: Measurements) -> str:
+    """Return the transfer of source-only models on the first test set with any, and the largest gains."""
     scores = m.frame("scores")
     best = best_split(scores[scores["main"].eq(True)]).index
-    told = (_found(one) for one in scored_sets(m) if one.rows.index.isin(best).all())
+    sentences = (_headline(one) for one in scored_sets(m) if one.rows.index.isin(best).all())
     none = f"These runs hold {count(len(scores), 'score')} and no baseline trained on the source alone."
-    return next(filter(None, told), none)
+    return next(filter(None, sentences), none)
 
 
-def _found(where: ScoredSet) -> str:
-    """Say it of one test set; nothing without a baseline that was scored on source and targets."""
+def _headline(where: ScoredSet) -> str:
+    """Return the headline of one test set; empty without a baseline scored on source and targets."""
     by_system, sides = values_of(where).groupby(SYSTEM), {"high": where.sources, "low": where.targets}
     means = by_system.mean().reindex(columns=[*where.sources, *where.targets])
     systems = pd.DataFrame(where.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
@@ -202,7 +210,7 @@ def _found(where: ScoredSet) -> str:
         return ""
     base, about = known[plain].iloc[0], {name: text for name, text in where.about.items() if text}
     test_set = " ".join(about[name] for name in ("corpus", "treebank", "task", "split") if name in about)
-    carried = (
+    transfer = (
         f"Trained on {and_list(map(language, about['source'].split('+')))} alone, models score "
         f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
         f"a gap of {percent(base['high'] - base['low'])} points ({about['metric']} on {test_set}, mean over "
@@ -211,11 +219,11 @@ def _found(where: ScoredSet) -> str:
     others = systems.drop(base.name).dropna(subset="low")
     carriers = others["method"].where(others["auxiliary"] == "", others["auxiliary.method"])
     gains = others.assign(gain=others["low"] - base["low"]).groupby(carriers.isin(LABELLED))
-    return " ".join([carried, *(_most_gained(own, labels) for labels, own in gains)])
+    return " ".join([transfer, *(_largest_gain(own, labels) for labels, own in gains)])
 
 
-def _most_gained(others: pd.DataFrame, labels: bool) -> str:
-    """Say which of the systems that know labels of the targets, or of those that do not, gains most."""
+def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
+    """Return which of the systems with target labels, or of those without, gains most."""
     which, best = "with" if labels else "without", others.nlargest(1, "gain").iloc[0]
     if best["gain"] <= 0:
         return f"None of the other systems {which} target labels ({len(others)}) does better there."

@@ -1,30 +1,219 @@
-"""The table of scores: systems down, test languages across, what is more than chance marked.
+"""Test sets with the systems scored on them, and the table of scores: systems down, test languages across.
 
-One table serves every use of scores: methods side by side (X-Mixup, Table 1), adjusted encoders beside the
+One table serves every use of scores: methods side by side (X-Mixup, Table 1), adjusted encoders and the
 original ("The Impact of Cross-Lingual Adjustment …", Tables 2 to 4), encoders with and without modules ("On
-Negative Interference …", Table 2).
+Negative Interference …", Table 2). Systems are compared to references, significant differences are marked.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import pandas as pd
 
-from isogloss.reports.comparison import ON_EXAMPLES, SURE, SYSTEM, TESTS, Comparison, best_split, where
+from isogloss.reports.comparison import (
+    ON_EXAMPLES,
+    SURE,
+    SYSTEM,
+    TEST_SET,
+    TESTS,
+    Comparison,
+    best_split,
+    compare,
+    filter_rows,
+    holm_corrected,
+    model_languages,
+    unit_of,
+)
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, count, language, percent, plus_minus, slug
-from isogloss.reports.scored_sets import UNSEEN, ScoredSet, key_of, reference_of, scored_sets, tested
+from isogloss.reports.names import and_list, count, language, name_systems, percent, plus_minus, slug
 from isogloss.reports.tables import POINTS, Cell, Number, Summary, Table, cells, plain_table
 
 GAP = "gap"
 
 UNITS = {"seed": "seed", "encoder.seed": "pretraining seed"}
 
+MEAN, UNSEEN = "mean of targets", "unseen"
+
+IN_TRANSLATION = ("paired", "translated")
+"""Translated inputs are the same test set; other changes of the inputs make another one."""
+
+USE_TRANSLATIONS = ("translate-train", "x-mixup", "consistency")
+"""Methods that train on translations of any origin."""
+
+Facts = Mapping[str, Any]
+"""The facts of a system, by column."""
+
+Key = tuple[str, ...]
+"""A system: the values of the columns SYSTEM."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredSet:
+    """The scores of one table: by one metric, of models of one source, on one test set."""
+
+    about: Mapping[str, str]
+    """The columns TEST_SET, and ``mixed``."""
+    rows: pd.DataFrame
+    """Scores on the models' languages, with names of systems, and whether the split is the ``best``."""
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    """Languages that models or adjusted encoders were made for; if there are none, all but the sources."""
+    unseen: tuple[str, ...]
+    unit: str
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns that can be tested, by name, each with the languages that it averages."""
+        found = {code: (code,) for code in (*self.sources, *self.targets, *self.unseen)}
+        means = {MEAN: self.targets, UNSEEN: self.unseen}
+        return found | {name: codes for name, codes in means.items() if len(codes) > 1}
+
+    @property
+    def systems(self) -> list[Facts]:
+        """The facts of each system, in order: references first, adjusted encoders last, by size."""
+        facts: list[Facts] = self.rows.drop_duplicates(SYSTEM).to_dict("records")
+        joint = _joint(facts)
+        return sorted(facts, key=lambda one: _order(one, joint))
+
+
+def _order(one: Facts, joint: str) -> tuple[bool | float | str | Key, ...]:
+    size = float("inf") if pd.isna(one["encoder.size"]) else float(one["encoder.size"])
+    encoder = one["encoder"] != joint, one["encoder.adjusted"], size, one["encoder.label"]
+    method = one["method"]
+    return (
+        *encoder,
+        method != "source-only",
+        method != "translate-train",
+        method,
+        one["system"],
+        key_of(one),
+    )
+
+
+def key_of(facts: Facts) -> Key:
+    """Return the key of a system from its facts."""
+    return tuple(str(facts[name]) for name in SYSTEM)
+
+
+def scored_sets(m: Measurements) -> list[ScoredSet]:
+    """Return every test set that models were scored on, in order of corpora.
+
+    A model without a source (target-only) belongs to the test sets of every source.
+    """
+    scores = m.frame("scores")
+    if scores.empty:
+        return []
+    mixed = scores["inputs"].mask(scores["inputs"].isin(IN_TRANSLATION), "")
+    scores = scores.assign(mixed=mixed, best=scores.index.isin(best_split(scores).index))
+    scores = scores.sort_values([*SYSTEM, "model", "language"], kind="stable")
+    by = ["mixed", *(name for name in TEST_SET if name != "source")]
+    found = []
+    for key, rows in scores.groupby(by):
+        for source in sorted(set(rows["source"]) - {""}) or [""]:
+            scored = rows["language"].isin(rows.loc[rows["source"] == source, "language"])
+            about = {**dict(zip(by, key, strict=True)), "source": source}
+            found.append(_scored_set(about, rows[scored & rows["source"].isin([source, ""])], m))
+    return sorted(found, key=lambda one: [*one.about.values()])
+
+
+def _scored_set(about: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -> ScoredSet:
+    codes = sorted(rows["language"].unique())
+    sources = tuple(code for code in codes if code in about["source"].split("+"))
+    pairs = [pair.split("-") for pairs in rows["encoder.pairs"].unique() for pair in pairs.split("+")]
+    made_for = {code for parts in (*rows["target"].str.split("+"), *pairs) for code in parts}
+    others = [code for code in codes if code not in sources]
+    targets = tuple(code for code in others if code in made_for) or tuple(others)
+    unseen = tuple(code for code in others if code not in targets)
+    # On languages that no model was made for, all models of a system count.
+    rows = model_languages(rows.assign(target=rows["target"].mask(rows["language"].isin(unseen), "")))
+    return ScoredSet(
+        about={name: about[name] for name in (*TEST_SET, "mixed")},
+        rows=name_systems(rows, m.labels),
+        sources=sources,
+        targets=targets,
+        unseen=unseen,
+        unit=unit_of(rows),
+    )
+
+
+def reference_of(one: Facts, systems: Sequence[Facts]) -> Facts | None:
+    """Return the reference of a system, which differs from it in one thing; None where there is none.
+
+    - on an adjusted encoder: the same way of training on the original one;
+    - on one of several encoders pretrained here: the same way on the joint one (``_joint``);
+    - trained on translations, or reading them: translate-train by the same translator on the same encoder;
+    - with an auxiliary loss, as in continual learning: the same method without it on the same encoder;
+    - else, and where that is missing: source-only on the same encoder.
+    Of several, the one that shares most fields of translator and optimization.
+    """
+    base = str(one["encoder.original"]) if one["encoder.adjusted"] else ""
+    if one["encoder.kind"] == "pretrain" and not base:
+        base = _joint(systems)
+    same_way = [other for other in systems if all(other[name] == one[name] for name in SYSTEM[1:])]
+    on_base = [other for other in same_way if other["encoder"] == base != one["encoder"]]
+    if on_base and not one["auxiliary"]:
+        return on_base[0]
+    in_translation = one["inputs"] in IN_TRANSLATION
+    if one["method"] == "source-only" and not in_translation:
+        return None
+    same = [other for other in systems if other["encoder"] == one["encoder"]]
+    same = [other for other in same if other["inputs"] not in IN_TRANSLATION]
+    own, found = _settings(one), [other for other in same if other["method"] == "source-only"]
+    if one["auxiliary"]:
+        found = [other for other in same if other["method"] == one["auxiliary.method"]] or found
+    by = own.get("translator")
+    if in_translation or (one["method"] != "translate-train" and (by or one["method"] in USE_TRANSLATIONS)):
+        trained = [other for other in same if other["method"] == "translate-train"]
+        found = [other for other in trained if _settings(other).get("translator") == by] or found
+    return max(
+        found, key=lambda other: (len(own.items() & _settings(other).items()), key_of(other)), default=None
+    )
+
+
+def _joint(systems: Sequence[Facts]) -> str:
+    """Return the joint encoder: masked language modelling on several languages without modules; "" if none.
+
+    Of several, the one of most languages, uncut text first.
+    """
+    shared = [
+        (-len(one["encoder.languages"].split("+")), bool(one.get("encoder.lines")), str(one["encoder"]))
+        for one in systems
+        if one["encoder.kind"] == "pretrain" and not one["encoder.adjusted"] and not one["encoder.modules"]
+        if "+" in one["encoder.languages"] and one["encoder.method"] == "masked-language-modelling"
+    ]
+    return min(shared)[-1] if shared else ""
+
+
+def _settings(one: Facts) -> dict[str, object]:
+    """Return the optimization, and the translator of the training data or else of the inputs."""
+    own = {name: one[name] for name in one if name.split(".")[0] in ("translator", "optimization")}
+    own = {name: value for name, value in own.items() if not pd.isna(value) and value != ""}
+    return own if "translator" in own else own | json.loads(one["inputs.translator"] or "{}")
+
+
+COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score", "source", "target"]
+"""Columns that a comparison needs."""
+
+
+def tested(
+    m: Measurements, where: ScoredSet, references: Mapping[Key, Key]
+) -> dict[tuple[Key, str], Comparison]:
+    """Compare every system with its reference in every column, corrected over all of them."""
+    rows = {tuple(map(str, key)): own for key, own in where.rows[COMPARED].groupby(SYSTEM)}
+    found = {}
+    for (system, reference), (column, codes) in product(references.items(), where.columns.items()):
+        ours, theirs = (rows[key][rows[key]["language"].isin(codes)] for key in (system, reference))
+        one = compare(m, ours, theirs, unit=where.unit)
+        if one is not None and {*one.languages} == {*codes}:
+            found[system, column] = one
+    return holm_corrected(found)
+
 
 def score_tables(m: Measurements) -> list[Table]:
-    """Return a table for each test set and measure, and one of all tests; what is no task's own is folded."""
+    """Return a table per test set and metric, and one of all tests; secondary metrics are folded."""
     tables = [_score_table(m, one) for one in scored_sets(m)]
     if not tables:
         return []
@@ -33,7 +222,7 @@ def score_tables(m: Measurements) -> list[Table]:
 
 
 def values_of(one: ScoredSet) -> pd.DataFrame:
-    """Return each system's scores with each unit, by column; the models of one unit are averaged first."""
+    """Return each system's scores per unit and column; the models of one unit are averaged first."""
     by = [*SYSTEM, one.unit, "language"]
     wide = one.rows.groupby(by)["score"].mean().unstack("language")
 
@@ -48,10 +237,10 @@ def values_of(one: ScoredSet) -> pd.DataFrame:
 def _score_table(m: Measurements, one: ScoredSet) -> Table:
     values, about, rows = values_of(one), one.about, one.rows
     data, heads = _data(m, one, values), {"encoder.label": "encoder", "system": "method, inputs"}
-    said = [" ".join(about[name] for name in ("corpus", "treebank", "task", "mixed") if about[name])]
-    said += [f"source {about['source']}"] * bool(one.sources)
+    title = [" ".join(about[name] for name in ("corpus", "treebank", "task", "mixed") if about[name])]
+    title += [f"source {about['source']}"] * bool(one.sources)
     if rows["encoder"].nunique() == 1:
-        said.append(rows["encoder.label"].iloc[0])
+        title.append(rows["encoder.label"].iloc[0])
         del heads["encoder.label"]
     lines = _lines(data, [*heads], [*values])
     majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
@@ -60,7 +249,7 @@ def _score_table(m: Measurements, one: ScoredSet) -> Table:
         lines.append(tuple(Cell(text, "baseline") for text in shown))
     return Table(
         name=slug("scores", *about.values()),
-        title=f"{', '.join(said)}: {about['metric']} on {about['split']}",
+        title=f"{', '.join(title)}: {about['metric']} on {about['split']}",
         caption=_caption(one, data),
         header=(*cells(*heads.values()), *(_head(one, name) for name in values), Cell("against")),
         align="l" * len(heads) + "r" * len(values.columns) + "l",
@@ -71,7 +260,7 @@ def _score_table(m: Measurements, one: ScoredSet) -> Table:
 
 
 def _data(m: Measurements, one: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each system and column: the numbers, and the test against its reference."""
+    """Return a row per system and column: the numbers, and the test against its reference."""
     scores = dict(iter(values.groupby(SYSTEM)))
     systems = [own for own in one.systems if key_of(own) in scores]
     against = {key_of(own): other for own in systems if (other := reference_of(own, systems))}
@@ -84,8 +273,8 @@ def _data(m: Measurements, one: ScoredSet, values: pd.DataFrame) -> pd.DataFrame
         if len(own):
             row = {**one.about, **{name: facts[name] for name in shown}, "column": column}
             test = tests.get((key, column))
-            told = {"against": against[key]["name"], **numbers_of(test)} if test else {}
-            found.append({**row, "mean": own.mean(), "std": own.std(), "units": len(own), **told})
+            tested_by = {"against": against[key]["name"], **numbers_of(test)} if test else {}
+            found.append({**row, "mean": own.mean(), "std": own.std(), "units": len(own), **tested_by})
     return pd.DataFrame(found).reindex(columns=list(dict.fromkeys([*found[0], "against", *NUMBERS])))
 
 
@@ -104,14 +293,14 @@ def numbers_of(one: Comparison) -> dict[str, Any]:
 
 
 def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """Write a line for each system; the best of a column stands out where there are several."""
+    """Return a line per system; the best of a column is highlighted where there are several."""
     rounded, column = data["mean"].round(3), data["column"]
     by = rounded.groupby(column)
     best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (column != GAP)
-    told = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
+    cells_of = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
     shown = [
         Cell(f"{plus_minus(mean, std)} {mark}".strip(), "best" if first else "")
-        for mean, std, mark, first in told
+        for mean, std, mark, first in cells_of
     ]
     found = []
     for _, own in data.assign(cell=shown).groupby(SYSTEM, sort=False):
@@ -153,7 +342,7 @@ def _caption(one: ScoredSet, data: pd.DataFrame) -> str:
 
 
 def _significance(tests: pd.DataFrame) -> list[Table]:
-    """Return all tests of all tables in one."""
+    """Return a table of all tests of all tables."""
     if tests.empty:
         return []
     caption = (
@@ -169,7 +358,7 @@ def _significance(tests: pd.DataFrame) -> list[Table]:
 
 
 def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
-    """Keep models trained in one language, on encoders made here that have read it and the one tested."""
+    """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
     rows = best_split(
         scores[scores["main"] & scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")]
     )
@@ -180,7 +369,7 @@ def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(within=~within, cell=rows["task"] + " " + arrow)
     rows = rows[across | (within & rows["method"].eq("target-only"))]
     read = ("encoder.languages", "trained", "language")
-    rows = where(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
+    rows = filter_rows(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
     if rows["encoder"].nunique() < 2:
         return rows.head(0)
     one = ["encoder", "encoder.seed", "corpus", "cell"]

@@ -1,9 +1,8 @@
-"""How alike two languages are in each part of a model: gradients, gates and sentence states (CKA).
+"""Similarity of two languages in each part of a model: gradients, gates and sentence states (CKA).
 
 "On Negative Interference in Multilingual Models", Section 3.4, Figs 3 and 4; X-Mixup, Tables 2 and 7. Noise
-lowers the similarity of two languages as it lowers that of two measurements of one language; divided by the
-geometric mean of the two languages' own it is corrected for that (Spearman 1904). Each seed is measured by
-itself, then seeds are averaged.
+lowers the similarity of two languages as it lowers that of two measurements of one language; dividing by the
+geometric mean of the latter corrects for it (Spearman 1904), for each seed before seeds are averaged.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.metrics.correlation import bootstrap_interval, spearman
-from isogloss.reports.comparison import PLACE, SYSTEM, best_split, spoken_for
+from isogloss.reports.comparison import SYSTEM, TEST_SET, best_split, model_languages
 from isogloss.reports.drawing import Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
@@ -22,13 +21,13 @@ from isogloss.reports.summaries import with_role
 from isogloss.reports.tables import Summary, heads, numbers, percents
 
 NOISE = 0.05
-"""Nothing is divided by the similarity of a language with itself where it is below this."""
+"""Similarities within languages below this are too noisy to divide by."""
 
 FEWEST = 3
-"""Languages a correlation is computed from; fewer always give 1 or -1."""
+"""Minimum languages of a correlation; fewer always give 1 or -1."""
 
 WINDOWS = 25
-"""A curve is smoothed over this part of its points: single batches are noisy."""
+"""Curves are smoothed over one part in so many of their points: single batches are noisy."""
 
 WHOLE, MODULES = "all", ("attention", "feed-forward")
 UNIT, PART = ["run", "model"], ["layer", "module"]
@@ -37,7 +36,7 @@ ABOUT = ("corpus", "treebank", "inputs", "task", "source", "target", "batch")
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A similarity of languages in a part of a model: where it stands and what it is called."""
+    """A similarity of languages in a part of a model: its frame and column, and its names."""
 
     frame: str
     column: str
@@ -52,11 +51,11 @@ MEASURES = (
 )
 
 
-def corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Return each measured model's similarity over draws, by pair of languages and part, corrected for noise.
+def noise_corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Return each model's mean similarity over draws, by pair of languages and part, corrected for noise.
 
-    ``own`` is the arithmetic mean of the two languages' own similarities, ``within`` the geometric one: nan
-    where one is not positive, or for one language. Nothing is corrected by what is noise itself.
+    ``own`` is the arithmetic mean of the similarities within the two languages, ``within`` the geometric one:
+    nan where one is not positive, or for one language. ``corrected`` is nan where ``within`` is noise.
     """
     rows = rows.dropna(subset=[value])
     place = [*UNIT, *PART]
@@ -77,11 +76,11 @@ def corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def similarities(measure: Measure, m: Measurements) -> pd.DataFrame:
-    """Return a measure of all systems, corrected; ``about`` names the system, the same for its seeds."""
+    """Return a measure of all systems, corrected; ``about`` names the system over its seeds."""
     rows = m.frame(measure.frame).dropna(subset=[measure.column])
     if rows.empty:
         return rows
-    rows = corrected(name_systems(rows, m.labels), measure.column)
+    rows = noise_corrected(name_systems(rows, m.labels), measure.column)
     differ = [one for one in ABOUT if one in rows and rows[one].nunique(dropna=False) > 1]
     parts = rows[["name", *differ]].astype(object).fillna("").astype(str).itertuples(index=False, name=None)
     rows = rows.assign(about=[" ".join(filter(None, one)) for one in parts])
@@ -99,7 +98,7 @@ SIMILARITY_TABLES = tuple(
         ),
         by=heads("about", "layer", "module", "pair"),
         keep=("layer", "module", "pair"),
-        values=numbers(**{one.column: one.column, "of one language": "own", "corrected": "corrected"}),
+        values=numbers({one.column: one.column, "of one language": "own", "corrected": "corrected"}),
         over="models",
     )
     for one in MEASURES
@@ -107,7 +106,7 @@ SIMILARITY_TABLES = tuple(
 
 
 def _layers(measure: Measure, m: Measurements, _: pd.DataFrame) -> pd.DataFrame:
-    """Return attention and feed-forward by layer, beside the mean of the two languages' own."""
+    """Return attention and feed-forward by layer, and the mean similarity within the two languages."""
     rows = similarities(measure, m)
     if rows.empty:
         return rows
@@ -118,7 +117,7 @@ def _layers(measure: Measure, m: Measurements, _: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_training(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the cosine of whole gradients by step of pretrainings and of fine-tunings."""
+    """Return the cosine of whole gradients by step of pretraining and fine-tuning."""
     rows = rows[(rows["module"] == WHOLE) & rows["layer"].isna()].dropna(subset=["cosine"])
     rows = rows.sort_values("step", kind="stable")
     return rows.assign(
@@ -130,7 +129,7 @@ def _in_training(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return CKA of models, and of their bare encoder beside those of every task; nothing for one layer."""
+    """Return CKA of models, and of their bare encoders with those of every task; empty for one layer."""
     rows = rows.dropna(subset=["cka"])
     rows = rows.assign(pair=rows["first"] + "–" + rows["second"])
     bare, models = (rows[(rows["way"] == "") == one] for one in (True, False))
@@ -141,7 +140,7 @@ def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     return rows if rows["layer"].nunique() > 1 else rows[:0]
 
 
-BY_LAYER = Lines(x="layer", y="cka", color="system", dash="stage", band=True, whole=True, marker="o")
+BY_LAYER = Lines(x="layer", y="cka", color="system", dash="stage", band=True, integer_x=True, marker="o")
 
 CKA_FIGURE = LineFigure(
     frame="cka",
@@ -151,7 +150,7 @@ CKA_FIGURE = LineFigure(
     panels=("pair",),
     lines=replace(BY_LAYER, labels=("layer", "CKA")),
     choose=_cka,
-    apart=("corpus", "encoder.label", "task"),
+    group_by=("corpus", "encoder.label", "task"),
 )
 
 SIMILARITY_FIGURES = (
@@ -164,16 +163,9 @@ SIMILARITY_FIGURES = (
             f"over a {WINDOWS}th of the points, mean over seeds, band: one standard deviation."
         ),
         panels=("name", "corpus", "task", "source", "target"),
-        lines=Lines(
-            x="step",
-            y="smooth",
-            color="pair",
-            dash="line",
-            band=True,
-            labels=("step", "cosine"),
-        ),
+        lines=Lines(x="step", y="smooth", color="pair", dash="line", band=True, labels=("step", "cosine")),
         choose=_in_training,
-        apart=("stage",),
+        group_by=("stage",),
     ),
     *(
         LineFigure(
@@ -184,7 +176,7 @@ SIMILARITY_FIGURES = (
             panels=("pair",),
             lines=replace(BY_LAYER, y="y", color="module", dash="line", labels=("layer", one.column)),
             choose=partial(_layers, one),
-            apart=("about",),
+            group_by=("about",),
         )
         for one in MEASURES
     ),
@@ -192,7 +184,7 @@ SIMILARITY_FIGURES = (
 
 
 def smoothed(values: pd.Series) -> pd.Series:
-    """Return each value's mean with its neighbours on both sides, as many on either as there are on both."""
+    """Return each value's mean with its neighbours, equally many on both sides."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     places, last = np.arange(len(values)), len(values) - 1
     reach = np.minimum(len(values) // WINDOWS // 2, np.minimum(places, last - places))
@@ -200,7 +192,7 @@ def smoothed(values: pd.Series) -> pd.Series:
 
 
 def over_draws(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average the perplexities under a language's masks, so that the spread is one over seeds."""
+    """Average the perplexities over the draws of masks, so that deviations are over seeds."""
     keys = [*UNIT, "language", "mask"]
     return rows.assign(perplexity=rows.groupby(keys)["perplexity"].transform("mean")).drop_duplicates(keys)
 
@@ -213,9 +205,9 @@ GATE_TABLES = (
         by=heads("encoder.label", "corpus", "mask"),
         keep=("mask",),
         pivot="language",
-        values=numbers(1, perplexity="perplexity"),
+        values=numbers({"perplexity": "perplexity"}, 1),
         choose=over_draws,
-        apart=("encoder",),
+        group_by=("encoder",),
     ),
     Summary(
         frame="language-gates-kept",
@@ -223,10 +215,10 @@ GATE_TABLES = (
         caption="Percent of the parameters with gates that a mask keeps, and that its π keep on average.",
         by=heads("encoder.label", "corpus", "mask"),
         keep=("mask",),
-        values=percents(kept="kept", expected="expected"),
+        values=percents({"kept": "kept", "expected": "expected"}),
         over="masks",
         choose=lambda rows: rows[rows["layer"].isna() & (rows["module"] == WHOLE)],
-        apart=("encoder",),
+        group_by=("encoder",),
     ),
     Summary(
         frame="language-gates-specific",
@@ -234,15 +226,18 @@ GATE_TABLES = (
         caption="Gates that all masks of one language keep and all of the other prune, and their parameters.",
         by=heads("encoder.label", "corpus", "keeps", "prunes", "module"),
         keep=("keeps", "prunes", "module"),
-        values={**numbers(0, gates="gates", parameters="parameters"), **percents(percent="share")},
+        values={
+            **numbers({"gates": "gates", "parameters": "parameters"}, 0),
+            **percents({"percent": "share"}),
+        },
         choose=lambda rows: rows[rows["layer"].isna()].assign(share=rows["gates"] / rows["of"]),
-        apart=("encoder",),
+        group_by=("encoder",),
     ),
 )
 
 
 def with_mean(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the mean over the other languages, where each has a CKA."""
+    """Add the mean over the other languages where all have a CKA."""
     keys = [*UNIT, "first", "layer"]
     means = rows.groupby(keys)["cka"].transform(lambda values: values.mean(skipna=False))
     mean = rows.assign(second="mean", cka=means, debiased=np.nan).drop_duplicates(keys)
@@ -256,32 +251,33 @@ CKA_TABLE = Summary(
     by=heads("corpus", "first", "task", "name", "target", "layer", "sentences"),
     keep=("first", "name", "layer"),
     pivot="second",
-    values=numbers(cka="cka"),
+    values=numbers({"cka": "cka"}),
     choose=with_mean,
-    apart=("encoder", "way", "source", "inputs", "treebank"),
+    group_by=("encoder", "way", "source", "inputs", "treebank"),
 )
 
 
 def transfer_correlations(m: Measurements) -> pd.DataFrame:
     """Return Spearman's ρ of CKA with the source and score over target languages, for each layer (Table 7).
 
-    CKA of a bare encoder is set against the scores of every method trained on it; CKA within models against
-    those models' own: on the corpus that was scored or, where there is none, on any, since labelled text is
-    seldom parallel.
+    CKA of a bare encoder is correlated with the scores of every method trained on it, CKA of models with
+    their own scores: on the corpus that was scored or else on any, since labelled text is seldom parallel.
     """
     cka, scores = m.frame("cka").dropna(subset=["cka"]), m.frame("scores")
     if cka.empty or scores.empty:
         return pd.DataFrame()
-    cka = spoken_for(cka.assign(language=cka["second"]))
-    scores = with_role(name_systems(spoken_for(best_split(scores[scores["main"].astype(bool)])), m.labels))
-    trained, keys = ["encoder", "way", "task", "source"], [*PLACE, *SYSTEM, "encoder.label", "system"]
+    cka = model_languages(cka.assign(language=cka["second"]))
+    scores = with_role(
+        name_systems(model_languages(best_split(scores[scores["main"].astype(bool)])), m.labels)
+    )
+    trained, keys = ["encoder", "way", "task", "source"], [*TEST_SET, *SYSTEM, "encoder.label", "system"]
     found = []
     for key, own in scores[scores["role"] == "target"].groupby(keys, sort=False, dropna=False):
         about = dict(zip(keys, key, strict=True))
-        alike = cka[(cka["encoder"] == about["encoder"]) & cka["first"].isin(about["source"].split("+"))]
-        models = alike[(alike[trained] == [about[name] for name in trained]).all(axis=1)]
+        similar = cka[(cka["encoder"] == about["encoder"]) & cka["first"].isin(about["source"].split("+"))]
+        models = similar[(similar[trained] == [about[name] for name in trained]).all(axis=1)]
         here = models[models["corpus"] == about["corpus"]]
-        states = {"encoder": alike[alike["way"] == ""], "model": here if len(here) else models}
+        states = {"encoder": similar[similar["way"] == ""], "model": here if len(here) else models}
         reached = own.groupby("language", sort=False)["score"].mean()
         for (of, layer), rows in pd.concat(states, names=["states"]).groupby(["states", "layer"]):
             means = rows.groupby("second")["cka"].mean().reindex(reached.index).dropna()
@@ -307,7 +303,7 @@ CORRELATION_TABLE = Summary(
     ),
     by=heads("corpus", "inputs", "task", "encoder.label", "system", "states", "layer", "points"),
     keep=("states", "layer", "points"),
-    values={**numbers(**{"ρ": "rho", "from": "low", "to": "high"}), **numbers(3, p="p_value")},
+    values={**numbers({"ρ": "rho", "from": "low", "to": "high"}), **numbers({"p": "p_value"}, 3)},
     over="tests",
-    apart=("encoder", "way", "source", "treebank", "inputs.translator", "metric"),
+    group_by=("encoder", "way", "source", "treebank", "inputs.translator", "metric"),
 )

@@ -1,4 +1,4 @@
-"""Where words and sentences of two languages lie: distances of words, stage by stage, and maps of sentences.
+"""Word distances by stage of training, and maps of sentence states.
 
 "… Cross-Lingual Adjustment …", Figs 1 and 2: original, adjusted, fine-tuned, adjusted and fine-tuned, and
 fine-tuned in continual mode. X-Mixup, Figs 1 and 4.
@@ -7,12 +7,13 @@ fine-tuned in continual mode. X-Mixup, Figs 1 and 4.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from isogloss.reports import drawing
 from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Figure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, encoder_names, name_systems, percent, slug, told_by
+from isogloss.reports.names import and_list, distinguishing_names, encoder_names, name_systems, percent, slug
 from isogloss.reports.tables import Summary, heads, numbers, percents
 
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ STYLES: dict[str, Any] = {"related": (PALETTE[2], "solid"), "unrelated": (PALETT
 KIND = {"l2": "L2 distance", "cosine": "cosine distance"}
 AUC = "AUC: how often a related pair lies nearer together than an unrelated one"
 LAYER = {-1: "last layer", 0: "embeddings"}
-ONE = ["base", "layer", "distance"]
+GROUP = ["base", "layer", "distance"]
 
 
-def staged(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add ``base`` (the encoder as it was), ``stage`` and ``pair``, stages in order.
+def with_stages(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add ``base`` (the original encoder), ``stage`` and ``pair``, with stages in order.
 
-    An adjusted encoder counts for the pairs it was adjusted to: what that does to others is left out.
+    Adjusted encoders are shown on the pairs that they were adjusted to.
     """
     both = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
     own = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in both]
@@ -47,34 +48,38 @@ def staged(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
         tuned=rows["system"].mask(rows["method"] == PLAIN, "fine-tuned"),
         last=rows["method"] == CONTINUAL,
     )
-    alike = rows.groupby([*ONE, "pair", "task", "way", "encoder.adjusted", "size"], dropna=False)["encoder"]
-    number = (alike.transform(lambda same: pd.factorize(same)[0]) + 1).astype(str)
+    same_stage = rows.groupby([*GROUP, "pair", "task", "way", "encoder.adjusted", "size"], dropna=False)[
+        "encoder"
+    ]
+    number = (same_stage.transform(lambda same: pd.factorize(same)[0]) + 1).astype(str)
     order = ["task", "last", "tuned", "encoder.adjusted", "encoder.size", "number"]
     rows = rows.assign(number=number.where(number != "1", "")).sort_values(order, kind="stable")
     return rows.assign(stage=_stages(rows))
 
 
 def _stages(rows: pd.DataFrame) -> list[str]:
-    """Say each stage in words, adjusted or not and tuned or not, as in "nli: adjusted + fine-tuned"."""
+    """Return a name for each stage, such as "nli: adjusted + fine-tuned"."""
     adjusted = pd.Series("adjusted", rows.index).where(rows["encoder.adjusted"] != "", "")
     made = rows[adjusted != ""]
-    how = pd.Series(told_by(made, ["encoder.adjusted", "size", "number"]) if len(made) else [], made.index)
+    how = pd.Series(
+        distinguishing_names(made, ["encoder.adjusted", "size", "number"]) if len(made) else [], made.index
+    )
     if how.nunique() > 1:
         adjusted[made.index] = "adjusted (" + how + ")"
-    said = [" + ".join(filter(None, one)) for one in zip(adjusted, rows["tuned"], strict=True)]
-    tasks = zip(rows["task"], said, strict=True)
+    words = [" + ".join(filter(None, one)) for one in zip(adjusted, rows["tuned"], strict=True)]
+    tasks = zip(rows["task"], words, strict=True)
     return [f"{task}: {stage}" if task else stage or "original" for task, stage in tasks]
 
 
 def distance_figures(m: Measurements) -> list[Figure]:
-    """Draw histograms for each encoder, layer, distance and three pairs, a panel for each stage."""
+    """Return histograms for each encoder, layer, distance and three pairs, a panel per stage."""
     bins, means = m.frame("word-distance-bins"), m.frame("word-distance")
     if bins.empty:
         return []
-    keys = [*ONE, "stage", "pair"]
-    bins = staged(m, bins).join(staged(m, means).groupby(keys)["auc"].mean(), on=keys)
+    keys = [*GROUP, "stage", "pair"]
+    bins = with_stages(m, bins).join(with_stages(m, means).groupby(keys)["auc"].mean(), on=keys)
     part = pd.Series(pd.factorize(bins["pair"])[0] // PAIRS + 1, bins.index, name="part")
-    return [_histograms(key, rows) for key, rows in bins.groupby([*ONE, part], sort=False)]
+    return [_histograms(key, rows) for key, rows in bins.groupby([*GROUP, part], sort=False)]
 
 
 def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
@@ -82,7 +87,7 @@ def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
     edges = np.linspace(rows["low"].min(), rows["high"].max(), BINS + 1)
     rows = rows.assign(panel=rows["stage"] + " " + rows["pair"])
     aucs = rows.dropna(subset=["auc"]).drop_duplicates("panel")
-    told = [f"{panel} AUC {auc:.3f}" for panel, auc in zip(aucs["panel"], aucs["auc"], strict=True)]
+    texts = [f"{panel} AUC {auc:.3f}" for panel, auc in zip(aucs["panel"], aucs["auc"], strict=True)]
 
     def draw(axis: "Axes", own: pd.DataFrame) -> None:
         found = {name: pooled(own, name, edges) for name in STYLES}
@@ -92,27 +97,27 @@ def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
             axis.stairs(found[name] / highest, edges, color=colour, ls=dashes, lw=1.0, label=f"{name} words")
         axis.set(ylim=(0, 1.05), yticks=[])
         stage, pair, auc = own[["stage", "pair", "auc"]].iloc[0]
-        drawing.head(axis, stage)
+        drawing.panel_title(axis, stage)
         text = pair if pd.isna(auc) else f"{pair}\nAUC {auc:.3f}"
         axis.text(0.97, 0.93, text, transform=axis.transAxes, ha="right", va="top")
 
-    said = {
+    words = {
         "name": slug("word-distance", *key),
         "title": f"{KIND.get(kind, kind)} of words, {base}, {LAYER.get(layer, f'layer {layer}')}",
         "caption": (
             "Related words translate each other; unrelated ones are the same words, paired at random between "
-            f"sentences that are no translations. {AUC} (0.5: not told apart), mean over seeds."
+            f"sentences that are no translations. {AUC} (0.5: not separated), mean over seeds."
         ),
-        "alt": f"Histograms: {'; '.join(told) or 'no AUC was recorded'}.",
+        "alt": f"Histograms: {'; '.join(texts) or 'no AUC was recorded'}.",
     }
     labels = (f"{KIND.get(kind, kind)} of two words", "share of pairs (highest bin: 1)")
-    return drawing.panel_figure(said, rows, draw, labels=labels, height=HEIGHT)
+    return drawing.panel_figure(words, rows, draw, labels=labels, height=HEIGHT)
 
 
-def pooled(rows: pd.DataFrame, name: str, edges: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+def pooled(rows: pd.DataFrame, name: str, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the share of "related" or "unrelated" pairs between edges, as the mean over models.
 
-    Each model's own bins are taken to be evenly filled.
+    Each model's own bins are assumed to be evenly filled.
     """
     shares = []
     for _, own in rows.groupby(["run", "model"], sort=False):
@@ -124,12 +129,12 @@ def pooled(rows: pd.DataFrame, name: str, edges: "np.ndarray[Any, Any]") -> "np.
 
 
 def _distances(m: Measurements) -> pd.DataFrame:
-    """Return distances by stage, with the change of the AUC against the original encoder's."""
+    """Return distances by stage, with the change of AUC relative to the original encoder."""
     rows = m.frame("word-distance")
     if rows.empty:
         return rows
-    rows = staged(m, rows)
-    keys = [*ONE, "pair"]
+    rows = with_stages(m, rows)
+    keys = [*GROUP, "pair"]
     original = rows[rows["stage"] == "original"].groupby(keys)["auc"].mean().rename("before")
     return rows.join(original, on=keys).assign(change=lambda both: both["auc"] - both["before"])
 
@@ -145,8 +150,8 @@ AUC_TABLE = Summary(
     by=heads("base", "distance", "layer", "pair", "stage"),
     keep=("distance", "pair", "stage"),
     values={
-        **numbers(3, AUC="auc", change="change"),
-        **numbers(related="related_mean", unrelated="unrelated_mean"),
+        **numbers({"AUC": "auc", "change": "change"}, 3),
+        **numbers({"related": "related_mean", "unrelated": "unrelated_mean"}),
     },
     over="models",
 )
@@ -160,14 +165,14 @@ MAP_TABLE = Summary(
     ),
     by=heads("corpus", "task", "name", "target", "layer", "sentences"),
     keep=("name", "layer"),
-    values=percents(between="between", first="explained_x", second="explained_y"),
+    values=percents({"between": "between", "first": "explained_x", "second": "explained_y"}),
     choose=lambda rows: rows.dropna(subset=["between"]).drop_duplicates(["run", "model", "layer"]),
-    apart=("encoder", "way", "source"),
+    group_by=("encoder", "way", "source"),
 )
 
 
 def map_figures(m: Measurements) -> list[Figure]:
-    """Draw, for each encoder and task, a map of the encoder and one of each method's first model."""
+    """Return for each encoder and task maps of the encoder and of each method's first model."""
     rows = m.frame("representation-map")
     if rows.empty:
         return []
@@ -185,7 +190,7 @@ def map_figures(m: Measurements) -> list[Figure]:
 
 def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
     system = rows["system"].mask(rows["way"] == "", "before fine-tuning")
-    rows = rows.assign(panel=told_by(rows.assign(system=system), ["system", "target", "layer"]))
+    rows = rows.assign(panel=distinguishing_names(rows.assign(system=system), ["system", "target", "layer"]))
     codes = list(rows["language"].drop_duplicates())
     colour, far = drawing.colours(codes), 1.05 * rows[["x", "y"]].abs().max().max()
 
@@ -199,7 +204,7 @@ def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
 
     between = rows.groupby("panel", sort=False)["between"].first()
     shares = [f"{name} {percent(value)}" for name, value in between.dropna().items()]
-    said = {
+    words = {
         "name": slug("map", *about),
         "title": f"Map of sentences: {' '.join(filter(None, about))}",
         "caption": (
@@ -208,4 +213,4 @@ def _maps(about: list[str], rows: pd.DataFrame) -> Figure:
         ),
         "alt": f"Dots; percent of the variance between languages: {and_list(shares) or 'not recorded'}.",
     }
-    return drawing.panel_figure(said, rows, draw, labels=("first principal component", "second"), height=2.1)
+    return drawing.panel_figure(words, rows, draw, labels=("first principal component", "second"), height=2.1)

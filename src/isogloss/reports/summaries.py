@@ -1,18 +1,18 @@
-"""Tables of one frame each, as values: what is not compared, only averaged over seeds."""
+"""Summary tables: one frame each, averaged over seeds."""
 
 from functools import partial
 
 import pandas as pd
 
-from isogloss.reports.comparison import PLACE, SYSTEM, best_split, spoken_for
+from isogloss.reports.comparison import SYSTEM, TEST_SET, best_split, model_languages
 from isogloss.reports.measurements import Measurements, fields_of
-from isogloss.reports.names import told_by
+from isogloss.reports.names import distinguishing_names
 from isogloss.reports.tables import Summary, heads, numbers, percents
 
 TEST = ("corpus", "treebank", "inputs", "task")
 MODEL = ("name", "source", "target")
 WHERE = ("inputs.translator", "split", "metric", *SYSTEM)
-ONE_MODEL = ["model", *PLACE, "inputs", "inputs.translator"]
+ONE_MODEL = ["model", *TEST_SET, "inputs", "inputs.translator"]
 COMPARABLE = "It is per subword: only encoders with one vocabulary can be compared."
 
 
@@ -26,7 +26,7 @@ def spreads(m: Measurements) -> pd.DataFrame:
     """Return mean and standard deviation over seeds of each system's main score, by language."""
     scores = m.frame("scores")
     scores = with_role(best_split(scores[scores["main"].astype(bool)]))
-    keys = [*PLACE, *SYSTEM, "target", "language"]
+    keys = [*TEST_SET, *SYSTEM, "target", "language"]
     over = scores.groupby(keys, sort=False, dropna=False)["score"].agg(seeds="count", mean="mean", std="std")
     found = scores.drop_duplicates(keys).drop(columns=["score", "run", "model", "seed", "encoder.seed"])
     found = found.join(over, on=keys)
@@ -34,20 +34,20 @@ def spreads(m: Measurements) -> pd.DataFrame:
 
 
 def gaps(m: Measurements) -> pd.DataFrame:
-    """Return source score, mean target score and their difference of each model that was scored on both."""
+    """Return source score, mean target score and their difference for each model scored on both."""
     scores = m.frame("scores")
-    scores = with_role(spoken_for(best_split(scores[scores["main"].astype(bool)])))
+    scores = with_role(model_languages(best_split(scores[scores["main"].astype(bool)])))
     found = []
     for _, rows in scores.groupby(ONE_MODEL, sort=False):
         own, others = (rows.loc[rows["role"] == role, "score"] for role in ("source", "target"))
         if len(own) and len(others):
-            told = {"source_score": own.mean(), "target_mean": others.mean()}
-            found.append({**rows.iloc[0], **told, "gap": own.mean() - others.mean()})
+            means = {"source_score": own.mean(), "target_mean": others.mean()}
+            found.append({**rows.iloc[0], **means, "gap": own.mean() - others.mean()})
     return pd.DataFrame(found)
 
 
 def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the perplexity after the last epoch, with the lowest and its epoch, of each run and language."""
+    """Return for each run and language the final perplexity, and the lowest with its epoch."""
     rows = rows.sort_values("epoch", kind="stable")
     keys = ["run", "language"]
     lowest = rows.loc[rows.groupby(keys)["score"].idxmin()].set_index(keys)[["score", "epoch"]]
@@ -56,7 +56,7 @@ def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return what all languages of an encoder share, what one has for itself, what reads a text, and all."""
+    """Return parameter counts of each encoder: shared, of one language, used per text, and total."""
     own = rows["language"] != ""
     each = {"shared": rows["parameters"].mask(own, 0), "own": rows["parameters"].where(own, 0)}
     of = rows.assign(**each).groupby("run")
@@ -66,8 +66,8 @@ def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each model's score with nothing mixed, as trained, and at the λ₀ best over seeds."""
-    keys = [*PLACE, *SYSTEM, "target", "language", "layer"]
+    """Return each model's score without mixing, as trained, and at the λ₀ that is best over seeds."""
+    keys = [*TEST_SET, *SYSTEM, "target", "language", "layer"]
     means = rows.groupby([*keys, "ratio"])["score"].mean()
     best = means.groupby(level=keys).idxmax().map(lambda key: key[-1]).rename("at")
     rows = rows.join(best, on=keys)
@@ -80,8 +80,8 @@ def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**rows.groupby(one)[names].transform("first")).drop_duplicates(one)
 
 
-def made(m: Measurements, kind: str, part: str) -> pd.DataFrame:
-    """Return the rows of runs that make data, with the fields of the run and of the part that made it."""
+def data_runs(m: Measurements, kind: str, part: str) -> pd.DataFrame:
+    """Return the rows of runs that make data, with the fields of the run and of its aligner or translator."""
     rows = m.raw(kind)
     if rows.empty:
         return rows
@@ -93,8 +93,10 @@ def made(m: Measurements, kind: str, part: str) -> pd.DataFrame:
         settings = {f"{part}.{name}": value for name, value in maker.items() if name != "kind"}
         facts.append({"run": run.id, **plain, part: (own.get(part) or {}).get("kind", ""), **settings})
     about = pd.DataFrame(facts)
-    about["settings"] = told_by(about, [name for name in about if name.startswith(f"{part}.")] or [part])
-    about = about.rename(columns={"examples": "asked"}).sort_values("languages", kind="stable")
+    about["settings"] = distinguishing_names(
+        about, [name for name in about if name.startswith(f"{part}.")] or [part]
+    )
+    about = about.rename(columns={"examples": "requested"}).sort_values("languages", kind="stable")
     return about.merge(rows[["run", *rows.columns.difference(about.columns, sort=False)]], on="run")
 
 
@@ -106,8 +108,8 @@ SUMMARIES = (
         caption="Source score minus mean over targets (its own, if made for some) in points; 0: no loss.",
         by=heads(*TEST, *MODEL, "split", "metric"),
         keep=("name",),
-        values=percents(**{"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
-        apart=WHERE,
+        values=percents({"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
+        group_by=WHERE,
     ),
     Summary(
         frame="retrieval",
@@ -116,8 +118,8 @@ SUMMARIES = (
         caption="Percent of translations found. Centred: each language's mean is taken off first.",
         by=heads("corpus", "task", *MODEL, "first", "second", "layer", "similarity", "centred", "candidates"),
         keep=("name", "first", "second", "layer", "similarity", "centred"),
-        values=percents(forward="accuracy_forward", backward="accuracy_backward", chance="chance"),
-        apart=("encoder", "way", "treebank"),
+        values=percents({"forward": "accuracy_forward", "backward": "accuracy_backward", "chance": "chance"}),
+        group_by=("encoder", "way", "treebank"),
     ),
     Summary(
         frame="mixup-ratio",
@@ -126,9 +128,9 @@ SUMMARIES = (
         by=heads(*TEST, *MODEL, "language", "split"),
         keep=("name", "language"),
         values=numbers(
-            3, **{"mean λ": "mean", "spread": "std", "5 %": "q05", "median": "median", "95 %": "q95"}
+            {"mean λ": "mean", "spread": "std", "5 %": "q05", "median": "median", "95 %": "q95"}, 3
         ),
-        apart=("encoder", "way", "inputs.translator"),
+        group_by=("encoder", "way", "inputs.translator"),
     ),
     Summary(
         frame="mixup-sweep",
@@ -137,11 +139,11 @@ SUMMARIES = (
         by=heads(*TEST, *MODEL, "language", "split", "layer"),
         keep=("name", "language", "layer"),
         values={
-            **percents(unmixed="unmixed", **{"as trained": "as_trained"}, best="best"),
-            **numbers(**{"at λ₀": "at"}),
+            **percents({"unmixed": "unmixed", "as trained": "as_trained", "best": "best"}),
+            **numbers({"at λ₀": "at"}),
         },
         choose=sweep_ends,
-        apart=("encoder", "way", "inputs.translator", "metric"),
+        group_by=("encoder", "way", "inputs.translator", "metric"),
     ),
     Summary(
         frame="perplexity",
@@ -151,11 +153,11 @@ SUMMARIES = (
         by=heads("language", "encoder.label"),
         keep=("language", "encoder.label"),
         values={
-            **numbers(last="score", lowest="lowest"),
-            **numbers(0, **{"last epoch": "epoch", "lowest at epoch": "lowest_epoch"}),
+            **numbers({"last": "score", "lowest": "lowest"}),
+            **numbers({"last epoch": "epoch", "lowest at epoch": "lowest_epoch"}, 0),
         },
         choose=last_and_lowest,
-        apart=("encoder", "split"),
+        group_by=("encoder", "split"),
     ),
     Summary(
         frame="parameters",
@@ -163,34 +165,37 @@ SUMMARIES = (
         caption="With masked-LM heads; a text is read by what is shared and what its own language has.",
         by=heads("encoder.label"),
         values=numbers(
-            0, **{"shared": "shared", "of a language": "own", "that read a text": "read", "in all": "total"}
+            {"shared": "shared", "of a language": "own", "that read a text": "read", "in all": "total"}, 0
         ),
         choose=parameter_counts,
         over="encoders",
-        apart=("encoder",),
+        group_by=("encoder",),
     ),
     Summary(
-        frame=partial(made, kind="align", part="aligner"),
+        frame=partial(data_runs, kind="align", part="aligner"),
         name="word-alignment",
         title="Word alignments against gold links",
         caption="Percent, on the pairs that have gold links. AER: alignment error rate, 0 is best.",
         by=heads("bitext", "languages", "split", "aligner", "settings", "pairs"),
         keep=("languages", "split", "pairs"),
         values={
-            **numbers(0, **{"links": "links", "gold pairs": "gold_pairs"}),
-            **percents(precision="precision", recall="recall", F1="f1", AER="aer"),
+            **numbers({"links": "links", "gold pairs": "gold_pairs"}, 0),
+            **percents({"precision": "precision", "recall": "recall", "F1": "f1", "AER": "aer"}),
         },
         choose=lambda rows: rows if rows["gold_pairs"].any() else rows[:0],
         over="alignments",
     ),
     Summary(
-        frame=partial(made, kind="translate", part="translator"),
+        frame=partial(data_runs, kind="translate", part="translator"),
         name="translations",
         title="Translations",
         caption="Lost: answer not found again, left out. Cuts: text too long. chrF against the corpus's own.",
         by=heads("corpus", "languages", "split", "translator", "settings"),
         keep=("languages", "split"),
-        values={**numbers(0, examples="examples", lost="lost", cuts="cuts"), **percents(chrF="score")},
+        values={
+            **numbers({"examples": "examples", "lost": "lost", "cuts": "cuts"}, 0),
+            **percents({"chrF": "score"}),
+        },
         over="translations",
     ),
 )

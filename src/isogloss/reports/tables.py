@@ -12,7 +12,7 @@ from isogloss.reports.names import name_systems, plus_minus, slug
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text and what it stands out as: "best", "source", a verdict, or nothing."""
+    """A text and its highlight: "best", "source", a state, or none."""
 
     text: str
     mark: str = ""
@@ -44,7 +44,7 @@ class Number:
     digits: int = 2
 
     def of(self, rows: pd.DataFrame) -> str:
-        """Write it; a dash where there is no number."""
+        """Format it; a dash where there is no number."""
         values = pd.Series(rows[self.column].to_numpy(dtype=float, na_value=math.nan))
         return plus_minus(values.mean(), values.std(), scale=self.scale, digits=self.digits)
 
@@ -56,7 +56,7 @@ HEADS = {
     **{"origin.name": "origin", "first.name": "to", "second.name": "and to", "about": "model"},
     **{"encoder.name": "encoder", "encoder.pairs": "bitext", "line": "adjusted", "how": "adjustment"},
 }
-"""What stands above columns that are called otherwise."""
+"""Heads of columns that differ from their names."""
 
 
 def heads(*columns: str) -> dict[str, str]:
@@ -64,37 +64,37 @@ def heads(*columns: str) -> dict[str, str]:
     return {name: HEADS.get(name, name) for name in columns}
 
 
-def percents(**columns: str) -> dict[str, Number]:
-    """Return columns that are shown in percent, by their heads."""
+def percents(columns: Mapping[str, str]) -> dict[str, Number]:
+    """Return columns shown in percent, by head; ``columns`` maps heads to columns of the frame."""
     return {head: Number(column=name, scale=100, digits=1) for head, name in columns.items()}
 
 
-def numbers(digits: int = 2, /, **columns: str) -> dict[str, Number]:
-    """Return columns with so many digits, by their heads."""
+def numbers(columns: Mapping[str, str], digits: int = 2) -> dict[str, Number]:
+    """Return columns with so many digits, by head; ``columns`` maps heads to columns of the frame."""
     return {head: Number(column=name, digits=digits) for head, name in columns.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A table of one frame: a line for each group of rows, numbers as mean ± standard deviation over it."""
+    """A table of one frame: a line per group of rows, numbers as mean ± standard deviation over the group."""
 
     frame: str | Callable[[Measurements], pd.DataFrame]
-    """The name of a frame, or what makes one."""
+    """The name of a frame, or a function that returns one."""
     title: str
     caption: str
     by: Mapping[str, str]
-    """Columns and their heads; of those that are the same in all lines only ``keep`` are shown."""
+    """Columns and their heads; constant columns are shown only if in ``keep``."""
     values: Mapping[str, Number]
     over: str = "seeds"
-    """What the rows of a line are."""
+    """Head of the column that counts the rows of a line."""
     name: str = ""
     choose: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    """Gives the rows that are shown, with columns added; all of them without it."""
+    """Selects the rows and adds columns; by default all rows."""
     keep: tuple[str, ...] = ()
     pivot: str = ""
-    """A column whose values become columns, instead of ``values``, which then has one entry."""
-    apart: tuple[str, ...] = ()
-    """Columns that keep lines apart unseen, as ids."""
+    """A column whose values become columns of the table; ``values`` then has one entry."""
+    group_by: tuple[str, ...] = ()
+    """Further columns that separate lines without being shown, such as ids."""
 
     def tables(self, m: Measurements) -> list[Table]:
         """Return the table; none where nothing was measured."""
@@ -105,19 +105,19 @@ class Summary:
         rows = name_systems(rows, m.labels) if "method" in rows and "name" not in rows else rows
         by = [one for one in self.by if one in self.keep or rows[one].nunique(dropna=False) > 1]
         by = by or list(self.by)[:1]
-        keys = list(dict.fromkeys([*by, *self.apart]))
-        shown, values = self._turned(rows) if self.pivot else (rows, self.values)
+        keys = list(dict.fromkeys([*by, *self.group_by]))
+        shown, values = self._pivoted(rows) if self.pivot else (rows, self.values)
         used = dict.fromkeys([*keys, *filter(None, [self.pivot]), *(one.column for one in values.values())])
         texts = []
         for key, own in shown[list(used)].groupby(keys, sort=False, dropna=False):
             most = own[self.pivot].value_counts().max() if self.pivot else len(own)
             texts.append([*map(_plain, key[: len(by)]), *(one.of(own) for one in values.values()), f"{most}"])
         head = [*(self.by[one] for one in by), *values, self.over]
-        said = {"name": slug(self.name or str(self.frame)), "title": self.title, "caption": self.caption}
-        return [written(said, len(by), pd.DataFrame(texts, columns=head), rows)]
+        words = {"name": slug(self.name or str(self.frame)), "title": self.title, "caption": self.caption}
+        return [text_table(words, len(by), pd.DataFrame(texts, columns=head), rows)]
 
-    def _turned(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Mapping[str, Number]]:
-        """Give each value of ``pivot`` a column of its own."""
+    def _pivoted(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Mapping[str, Number]]:
+        """Return rows with a column for each value of ``pivot``."""
         (number,) = self.values.values()
         columns = {one: f"{self.pivot} {one}" for one in rows[self.pivot].drop_duplicates()}
         sides = {name: rows[number.column].where(rows[self.pivot] == one) for one, name in columns.items()}
@@ -129,10 +129,10 @@ def cells(*texts: str) -> tuple[Cell, ...]:
     return tuple(map(Cell, texts))
 
 
-def written(said: Mapping[str, str], left: int, texts: pd.DataFrame, data: pd.DataFrame) -> Table:
-    """Return texts as a table; ``said`` is name, title and caption, so many columns stand on the left."""
+def text_table(words: Mapping[str, str], left: int, texts: pd.DataFrame, data: pd.DataFrame) -> Table:
+    """Return a table of texts; ``words`` are name, title and caption; ``left`` columns are left-aligned."""
     return Table(
-        **said,
+        **words,
         header=cells(*map(str, texts.columns)),
         align="l" * left + "r" * (len(texts.columns) - left),
         rows=tuple(cells(*row) for row in texts.itertuples(index=False, name=None)),
@@ -142,20 +142,20 @@ def written(said: Mapping[str, str], left: int, texts: pd.DataFrame, data: pd.Da
 
 
 def plain_table(name: str, title: str, rows: pd.DataFrame, *, shown: int = 200) -> Table:
-    """Return rows nobody gave a form to, as they are; the page shows the first, the CSV has all."""
+    """Return rows as recorded; the page shows the first, the CSV has all."""
     more = f" The first {shown} of {len(rows)} rows; the CSV has all." if len(rows) > shown else ""
-    said = {"name": name, "title": title, "caption": f"Rows as recorded.{more}"}
-    return written(said, len(rows.columns), rows.head(shown).astype(object).map(_plain), rows)
+    words = {"name": name, "title": title, "caption": f"Rows as recorded.{more}"}
+    return text_table(words, len(rows.columns), rows.head(shown).astype(object).map(_plain), rows)
 
 
 def to_csv(frame: pd.DataFrame) -> str:
-    """Write a frame as CSV, without the columns that say nothing; what is not there is an empty field."""
-    said = frame.loc[:, [bool(frame[name].notna().any() and (frame[name] != "").any()) for name in frame]]
-    return str(said.to_csv(index=False, lineterminator="\n"))
+    """Return a frame as CSV without empty columns; missing values are empty fields."""
+    filled = frame.loc[:, [bool(frame[name].notna().any() and (frame[name] != "").any()) for name in frame]]
+    return str(filled.to_csv(index=False, lineterminator="\n"))
 
 
 def to_latex(table: Table) -> str:
-    """Write a table for LaTeX with the booktabs package; the best numbers are bold."""
+    """Return a table as LaTeX with the booktabs package; the best numbers are bold."""
     lines = [
         f"% {' '.join(table.title.split())}: needs \\usepackage{{booktabs}}",
         f"\\begin{{tabular}}{{{table.align}}}\n\\toprule",
@@ -167,7 +167,7 @@ def to_latex(table: Table) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Return a text that LaTeX prints as it is."""
+    """Return a text that LaTeX prints verbatim."""
     return text.translate(_LATEX)
 
 

@@ -1,0 +1,172 @@
+"""Checks: the numbers of a claim, each with its interval, units and the range that it must lie in."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from isogloss.metrics.correlation import bootstrap_interval, spearman
+from isogloss.metrics.estimates import LEVEL, POWER, Estimate, crossed_estimate
+from isogloss.reports.comparison import Comparison
+
+FEWEST_SEEDS = 3
+"""Fewer do not estimate a standard deviation."""
+
+FEWEST_LANGUAGES = 8
+"""With fewer, rank correlations are hardly ever significant: with five languages only ρ = 1."""
+
+BOTH_QUANTILES, ALMOST_ONE = 2.80, 1 - 1e-9
+"""Sum of the normal quantiles of the 5 % level and of 80 % power; the largest ρ that has a Fisher's z."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistic:
+    """A number that is not a mean over units, such as a correlation, with its own interval and test."""
+
+    mean: float
+    low: float
+    high: float
+    p_value: Callable[[float], float]
+    """Gives the two-sided p of the true number being a bound."""
+    smallest_seen: float
+
+
+Bounds = Mapping[str, Any]
+"""Fields of a check: the range that a claim gives (above, below), and scale and digits of the text."""
+
+HELPS: Bounds = {"above": 0.0}
+HURTS: Bounds = {"below": 0.0}
+AS_BEFORE: Bounds = {"above": -0.01, "below": 0.01}
+"""Within one point: an insignificant difference may yet be large, so equality needs bounds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One statement of a claim: a mean over units of replication lies in a range."""
+
+    about: str
+    """What the number is: "upos qad: x-mixup − translate-train"."""
+    values: Sequence[float] = ()
+    """One per unit; empty where nothing was measured, and then ``about`` says what is missing."""
+    above: float = -math.inf
+    below: float = math.inf
+    unit: str = "seed"
+    scale: float = 100
+    """Factor of numbers in text: 100 for points."""
+    digits: int = 1
+    comparison: Comparison | None = None
+    """Set where the values are differences of scores; it has the error over examples too."""
+    statistic: Statistic | None = None
+    """Set where the number is not the mean of the values, which then only count the units."""
+    note: str = ""
+    """Additional findings that do not affect the verdict."""
+
+    @property
+    def estimate(self) -> Estimate | Statistic:
+        """The number with its error."""
+        return self.statistic or (
+            self.comparison.estimate if self.comparison else crossed_estimate(self.values)
+        )
+
+    @property
+    def p_value(self) -> float:
+        """P of the bound that decides: the least significant bound kept, or the worst one violated."""
+        one = self.estimate
+        ends = [(self.above, one.mean > self.above), (self.below, one.mean < self.below)]
+        found = [(one.p_value(end), kept) for end, kept in ends if math.isfinite(end)]
+        return max([p for p, kept in found if not kept] or [p for p, _ in found])
+
+    @property
+    def text(self) -> str:
+        """What the number is, and the number."""
+        return f"{self.about} {self.written(self.estimate.mean)}"
+
+    def written(self, value: float) -> str:
+        """Format a number of this check."""
+        return f"{self.scale * value:.{self.digits}f}".replace("-", "−")
+
+
+def check_of(
+    found: Comparison | Iterable[float] | None, about: str, bounds: Bounds, unit: str = "seed"
+) -> Check:
+    """Return the check of a comparison, of one number per unit, or of a missing measurement."""
+    if isinstance(found, Comparison):
+        return Check(about=about, values=found.values, comparison=found, unit=unit, **bounds)
+    if not (values := [float(one) for one in (() if found is None else found)]):
+        return not_measured(about)
+    return Check(about=about, values=values, unit=unit, **{"scale": 1, "digits": 2, **bounds})
+
+
+def not_measured(about: str) -> Check:
+    """Return the check of a missing measurement."""
+    return Check(about=f"{about}: not measured")
+
+
+def with_note(checks: Sequence[Check], notes: Sequence[str]) -> list[Check]:
+    """Add to the last check findings that do not affect the verdict."""
+    return [*checks[:-1], replace(checks[-1], note="; ".join(notes))]
+
+
+def check_correlation(
+    about: str, x: "pd.Series[float]", y: "pd.Series[float]", bounds: Bounds, *, least: int = 1
+) -> list[Check]:
+    """Check Spearman's ρ over languages, by its exact p against 0 and by Fisher's z against other bounds.
+
+    Empty for fewer than ``least`` languages.
+    """
+    both = pd.concat([x, y], axis=1).dropna()
+    sides = [*both.iloc[:, 0]], [*both.iloc[:, 1]]
+    if (n := len(both)) < least:
+        return []
+    if n < FEWEST_LANGUAGES:
+        return [
+            Check(about=f"{about}: {n} languages, and fewer than {FEWEST_LANGUAGES} cannot tell, not tested")
+        ]
+    over = spearman(*sides)
+    if math.isnan(over.rho):
+        return [Check(about=f"{about}: the same for every language, not tested")]
+    error = 1 / math.sqrt(n - 3)
+    z = math.atanh(max(-ALMOST_ONE, min(ALMOST_ONE, over.rho)))
+
+    def p_value(bound: float) -> float:
+        return over.p_value if bound == 0 else math.erfc(abs(z - math.atanh(bound)) / error / math.sqrt(2))
+
+    low, high = bootstrap_interval(*sides)
+    seen = math.tanh(BOTH_QUANTILES * error)
+    rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=seen)
+    own = Check(about=about, values=sides[1], statistic=rho, unit="language", scale=1, digits=2)
+    return [replace(own, **bounds)]
+
+
+def check_std_ratio(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) -> Check:
+    """Check the ratio of the standard deviations over seeds of two tables [seed column], by an F-test.
+
+    Variances are averaged over columns. As columns share their models, the degrees of freedom are those of
+    one column, which makes the test conservative.
+    """
+    from scipy.special import fdtr, fdtri
+
+    if len(seeds := above.dropna().index.intersection(below.dropna().index)) < FEWEST_SEEDS:
+        return Check(about=f"{about}: fewer than {FEWEST_SEEDS} seeds, not measured")
+    large, small = (float(one.loc[seeds].var().mean()) for one in (above, below))
+    stds = f"{100 * math.sqrt(large):.1f} / {100 * math.sqrt(small):.1f}"
+    if small == 0:
+        return Check(about=f"{about} ({stds}): every seed scores the same, there is no ratio, not tested")
+    n, ratio = len(seeds) - 1, large / small
+    low, high, usual = (float(fdtri(n, n, share)) for share in (LEVEL / 2, 1 - LEVEL / 2, 1 - POWER))
+
+    def p_value(bound: float) -> float:
+        share = float(fdtr(n, n, ratio / bound**2)) if bound else 1.0
+        return 2 * min(share, 1 - share)
+
+    statistic = Statistic(
+        mean=math.sqrt(ratio),
+        low=math.sqrt(ratio / high),
+        high=math.sqrt(ratio / low),
+        p_value=p_value,
+        smallest_seen=least * math.sqrt(high / usual),
+    )
+    words = f"{about} ({stds}, F-test with {n} and {n} degrees of freedom)"
+    return Check(about=words, values=(ratio,) * len(seeds), statistic=statistic, above=least, scale=1)

@@ -1,0 +1,186 @@
+"""X-Mixup systems with what they are compared to: baselines, ablations, and other systems on one test set.
+
+Paper: Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup". The full X-Mixup reads inputs
+paired with their translations; its baseline is translate-train by the same translator with the most similar
+optimization. Only systems that the paper has count: no adjusted encoder, modules, start or option of our own.
+Targets are the languages that models were made for; a score of them is their mean.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from isogloss.reports.checks import HELPS, Bounds, Check, check_of
+from isogloss.reports.comparison import TEST_SET, best_split, compare, filter_rows, labelled_groups, unit_of
+from isogloss.reports.measurements import Measurements, cached
+
+CLASSIFICATION = ("nli", "paraphrase")
+"""Tasks with one answer per input: predictions are kept consistent by KL in these alone."""
+
+ABLATIONS = {
+    "ratio": ("without mixup", {"method.ratio", "method.learned_ratio", "method.layer"}),
+    "learned_ratio": ("constant λ", {"method.learned_ratio"}),
+    "schedule": ("without scheduled sampling", {"method.schedule", "method.decay"}),
+    "mse": ("without MSE", {"method.mse"}),
+    "kl": ("without KL", {"method.kl"}),
+    "mse kl": ("without both", {"method.mse", "method.kl"}),
+}
+"""Parts that can be left out (Tables 5 and 9): a name, and the fields that may then differ from the full."""
+
+OURS = {"method.residual": "summed", "method.sampling": "example", "method.with_source": False}
+"""Options that the paper does not have: systems trained with one are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixupComparison:
+    """A full X-Mixup, its baselines, and all else that was measured on the same test set."""
+
+    m: Measurements
+    group: str
+    """Words for the test set and encoder."""
+    about: str
+    """The group, and which X-Mixup where it has several."""
+    rows: pd.DataFrame
+    """Everything on this encoder; ``role`` of a language is "source", "target" or "unseen"."""
+    full: pd.DataFrame
+    trained: pd.DataFrame
+    """Translate-train by the same translator."""
+    plain: pd.DataFrame
+    """Source-only."""
+
+    @property
+    def unmixed(self) -> pd.DataFrame:
+        """The full X-Mixup without translations at inference."""
+        return self.rows[(self.rows["way"] == self.full["way"].iloc[0]) & (self.rows["inputs"] == "")]
+
+    def check(
+        self,
+        ours: pd.DataFrame,
+        theirs: pd.DataFrame,
+        about: str = "",
+        role: str = "target",
+        bounds: Bounds = HELPS,
+    ) -> Check:
+        """Check a difference on languages of one role, by default above 0."""
+        both = [self.on(rows, role) for rows in (ours, theirs)]
+        return check_of(compare(self.m, *both, unit=unit_of(*both)), f"{self.about}: {about}", bounds)
+
+    def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
+        """Return the rows of languages of one role; on unseen ones, all models count."""
+        own = rows[rows["role"] == role]
+        return own.assign(target="") if role == "unseen" else own
+
+
+def mixup_comparisons(
+    m: Measurements, rows: pd.DataFrame, *, inputs: Sequence[str] = ("paired",), layers: bool = False
+) -> Iterator[MixupComparison]:
+    """Yield every full X-Mixup: with ``layers`` those that name a layer, else those with the paper's."""
+    for group, frame in labelled_groups(m, rows, [*TEST_SET, "encoder"]):
+        targets, sources = ({*"+".join(frame[name]).split("+")} for name in ("target", "source"))
+        roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
+        own = frame.assign(role=frame["language"].map(roles).fillna("unseen"))
+        mixes = own[(own["method"] == "x-mixup") & (own["without"] == "") & own["inputs"].isin(inputs)]
+        usual = mixes["method.layer"] == 0 if len(mixes) else mixes["inputs"] == 0
+        mixes = mixes[~usual if layers else usual | (not usual.any())]
+        systems = [full for _, full in mixes.groupby(["way", "inputs", "inputs.translator"])]
+        for full in systems:
+            yield MixupComparison(
+                m=m,
+                group=group,
+                about=group if len(systems) == 1 else f"{group} {full['system'].iloc[0]}",
+                rows=own,
+                full=full,
+                trained=_most_similar(own, full, "translate-train", "translator"),
+                plain=_most_similar(own, full, "source-only"),
+            )
+
+
+@cached
+def scored_mixups(m: Measurements) -> list[MixupComparison]:
+    """Return the comparisons of main scores."""
+    return [*mixup_comparisons(m, main_scores(m))]
+
+
+def ablations(one: MixupComparison) -> dict[str, pd.DataFrame]:
+    """Return by name the systems that are the full one in all but one part."""
+    full, found = one.full.iloc[0], {}
+    rows = one.rows[one.rows["without"].isin(ABLATIONS)]
+    for (without, *_), own in rows.groupby(["without", "way", "inputs", "inputs.translator"]):
+        name, free = ABLATIONS[without]
+        if _differing(own.iloc[0], full, ("method", "optimization", "translator", "inputs")) <= free:
+            found[name] = own
+    return found
+
+
+@cached
+def main_scores(m: Measurements) -> pd.DataFrame:
+    """Return the main scores of the paper's systems."""
+    rows = m.frame("scores")
+    return best_split(paper_systems(rows[rows["main"].eq(True)]))
+
+
+@cached
+def source_cka(m: Measurements) -> pd.DataFrame:
+    """Return CKA with the source in the deepest layer measured, with the columns of scores."""
+    rows = paper_systems(m.frame("cka"))
+    rows = filter_rows(rows, lambda code, source: code in source.split("+"), "first", "source")
+    rows = rows.dropna(subset="cka")
+    return deepest_layer(
+        rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
+    )
+
+
+def cka_of(m: Measurements, own: pd.DataFrame) -> pd.DataFrame:
+    """Return the CKA of a system's models: on the corpus that was scored, or else on any."""
+    rows, one = source_cka(m), own.iloc[0]
+    for name in ("task", "source", "encoder", "way"):
+        rows = rows[rows[name] == one[name]]
+    same = rows["corpus"] == one["corpus"]
+    return rows[same] if same.any() else rows
+
+
+def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the fine-tuned models that the paper has; ``without`` names the parts that X-Mixup lacks."""
+    added = ["encoder.adjusted", "encoder.modules", "after.method"]
+    rows = rows[(rows[added] == "").all(axis=1) & (rows["source"] != "")]
+    for name, option in OURS.items():
+        rows = rows[rows[name].ne(option)] if name in rows else rows
+    if "method.ratio_rate" in rows:
+        rows = rows[rows["method.ratio_rate"].fillna(1) == 1]
+    about = rows[[name for name in rows if name in ("task", "method") or name.startswith("method.")]]
+    return rows.assign(without=[_without(row) for row in about.to_dict("records")])
+
+
+def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the deepest layer measured of each corpus, task and encoder."""
+    return rows[rows["layer"] == rows.groupby(["corpus", "task", "encoder"])["layer"].transform("max")]
+
+
+def _without(row: Mapping[object, object]) -> str:
+    """Name the parts of X-Mixup that are off; without mixing λ does not matter, KL only where it is used."""
+    parts = ["ratio", "learned_ratio", "schedule", "mse", *(["kl"] if row["task"] in CLASSIFICATION else [])]
+    off = [one for one in parts if row["method"] == "x-mixup" and row.get(f"method.{one}", 1) == 0]
+    return " ".join(one for one in off if one != "learned_ratio" or "ratio" not in off)
+
+
+def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *same: str) -> pd.DataFrame:
+    """Return the system of a method with equal ``same`` facts and the most similar optimization."""
+    rows, own = rows[(rows["method"] == method) & (rows["inputs"] == "")], full.iloc[0]
+    distance = {
+        way["way"]: len(_differing(way, own, ["optimization"]))
+        for _, way in rows.drop_duplicates("way").sort_values("way").iterrows()
+        if not _differing(way, own, same)
+    }
+    return rows[rows["way"] == min(distance, key=distance.__getitem__, default=None)]
+
+
+def _differing(one: pd.Series, other: pd.Series, groups: Iterable[str]) -> set[str]:
+    """Return the columns of groups of facts ("method.mse" is one of "method") in which two rows differ."""
+    return {
+        name
+        for name in one.index
+        if name.split(".")[0] in groups
+        and one[name] != other[name]
+        and not (pd.isna(one[name]) and pd.isna(other[name]))
+    }
