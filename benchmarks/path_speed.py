@@ -11,10 +11,11 @@ from foreign import trainer
 from isogloss.encoders.attention import fastest_attention
 from isogloss.core.runs import Pretrained
 from isogloss.diagnostics.interpolation import COARSE, Interpolation
-from isogloss.diagnostics.setting import Look, Subject
+from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
+from isogloss.training.parallel_text import BitextSentences
 from material import Material
 
 WEIGHTS = "model.safetensors"
@@ -80,7 +81,7 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         Subject(run=Pretrained(source=str(folder)), rows=(), folder=folder)
         for folder in (material.folder, other)
     )
-    look = Look(
+    setting = MeasureSetting(
         subjects=subjects,
         languages=("qaa",),
         split="dev",
@@ -91,7 +92,7 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         ),
         encoder=lambda subject: (load_model(subject.folder), material.tokenizer),
         bitext=lambda _: [],
-        parallel=lambda _: {},
+        parallel=BitextSentences(lambda _: []),
     )
-    rows = Interpolation(alphas=alphas).measure(look)
+    rows = Interpolation(alphas=alphas).measure(setting)
     return Walk(name, precision, time.process_time() - start, [row.score for row in rows])
