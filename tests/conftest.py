@@ -1,6 +1,6 @@
 """What all tests share: where the real corpora are, and tiny random encoders of every kind of family."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from zipfile import ZipFile
@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from isogloss.core.runs import Optimization
 from isogloss.data.files import DiskFolder
+from isogloss.data.languages import SIZES
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
@@ -228,6 +229,15 @@ def _saved(factory: pytest.TempPathFactory, name: str, make: Callable[[], object
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def few_sentences() -> Iterator[None]:
+    """Let raw text and bitext of the built-in languages be short, for runs of this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for corpus in ("text", "bitext"):
+            patch.setitem(SIZES[corpus], "train", 400)
+        yield
 
 
 @pytest.fixture(scope="session")
