@@ -12,9 +12,8 @@ from in_translation import pairs, questions, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
 from isogloss.data.translated_text import Translated
-from isogloss.using.model import TOGETHER
-from isogloss.using.predicting import PredictOptions, check_translations, predict_file
-from isogloss.using.translations import translation_for
+from isogloss.using.model import GROUP_SIZE
+from isogloss.using.predicting import PredictOptions, check_translations, input_translator, predict_file
 
 VALUES = {
     "upos": lambda code: [one.words for one in sentences(code, 12)],
@@ -111,7 +110,7 @@ def test_a_stream_reads_both_sides_no_further_than_it_answers(make_mixing):
 
     answers = make_mixing().predict_stream(endless("inputs"), translations=endless("translations"))
     assert len(next(answers)) == 2
-    assert read == {"inputs": TOGETHER, "translations": TOGETHER}
+    assert read == {"inputs": GROUP_SIZE, "translations": GROUP_SIZE}
 
 
 @pytest.mark.parametrize(
@@ -286,18 +285,18 @@ def test_a_translator_is_asked_no_further_than_it_is_needed(make_mixing):
 
     endless = File("stdin", lambda: (f"Anna saw {number}\n" for number in count()), lambda: "")
     next(predict_file(make_mixing(), endless, PredictOptions(translate=noting)))
-    assert len(asked) == TOGETHER
+    assert len(asked) == GROUP_SIZE
 
 
 def test_a_translator_needs_to_know_its_languages_and_its_model(make_mixing, make_model, tmp_path):
     def refused(name="seq2seq", model=None, **more):
         with pytest.raises(ConfigError) as error:
-            translation_for(model or make_mixing(), name, **({"language": "sw", "folder": tmp_path} | more))
+            input_translator(model or make_mixing(), name, **({"language": "sw", "folder": tmp_path} | more))
         return str(error.value)
 
     assert "--translator: no translator 'seqseq'. Did you mean 'seq2seq'" in refused("seqseq")
     assert "--translator seq2seq needs a model: --model FOLDER" in refused()
-    assert "--model: translator built-in takes none" in refused("built-in", translating="x")
+    assert "--model: translator built-in takes none" in refused("built-in", translator_model="x")
     assert "--translator: from which language?" in refused(language="")
     assert "en is the language the model was trained on" in refused(language="en")
     assert "this model (source-only) does not mix" in refused(model=make_model())
@@ -306,7 +305,7 @@ def test_a_translator_needs_to_know_its_languages_and_its_model(make_mixing, mak
 
 def test_built_in_languages_are_translated_on_the_way(make_mixing, tmp_path):
     model = make_mixing(source=("qaa",))
-    translate = translation_for(model, "built-in", language="qab", folder=tmp_path)
+    translate = input_translator(model, "built-in", language="qab", folder=tmp_path)
     (found,) = translate(["gar zinormunil bimajen botonbon."])
     assert found.text.startswith("jado ")
     assert list(tmp_path.iterdir()) == []

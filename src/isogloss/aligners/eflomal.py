@@ -2,12 +2,14 @@
 
 It is under the GNU GPL, so it is only ever run as a program, which the user installs; nothing of it is
 imported. The program draws its random numbers from the system: two runs differ in a few links, whatever the
-seed.
+seed. It reads sentences as numbers, and priors, which are counts of earlier links, as its own tools write
+them: LEX first second count; FERF, FERR word fertility count; HMMF, HMMR jump count (forward, backward).
 """
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import sqrt
@@ -15,21 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, Literal
 
-from isogloss.aligners.eflomal_files import (
-    Priors,
-    count_priors,
-    priors_lines,
-    read_priors,
-    write_priors,
-    write_sentences,
-)
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError, DataError, RunError
 from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data.examples import Translation
-from isogloss.data.files import disk_file
-from isogloss.data.symmetrization import Symmetrization, symmetrized
+from isogloss.data.files import File, disk_file
+from isogloss.data.symmetrization import Link, Symmetrization, symmetrized
 from isogloss.data.word_links import Aligned, linked_words, read_pharaoh
 
 PROGRAM = "eflomal"
@@ -37,6 +31,16 @@ KEPT = "eflomal.priors"
 
 ROUNDS = 5000
 """Sampling rounds at one pair; at n pairs there are so many by √n, as in the program's own front end."""
+
+TOO_LONG = 1024
+"""Words of a sentence that the program leaves out, as its own front end does."""
+
+Vocabulary = dict[str, int]
+Words = Sequence[str]
+Priors = Counter[tuple[str, ...]]
+"""Counts by kind and what is counted: ("LEX", "house", "maison"), ("HMMF", "1"), ("FERR", "maison", "2")."""
+
+_KINDS = ("LEX", "HMMF", "HMMR", "FERF", "FERR")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,3 +161,84 @@ def _program() -> str:
             "and needs a C compiler), or choose the aligner fast-align or encoder."
         )
     return found
+
+
+def write_sentences(path: Path, sentences: Sequence[Words]) -> Vocabulary:
+    """Write sentences as numbers, and return the number of each word; too long ones become empty."""
+    known: Vocabulary = {}
+    rows = [
+        [known.setdefault(word, len(known)) for word in words] if len(words) < TOO_LONG else []
+        for words in sentences
+    ]
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        file.write(f"{len(rows)} {len(known)}\n")
+        file.writelines(" ".join(map(str, (len(row), *row))) + "\n" for row in rows)
+    return known
+
+
+def count_priors(
+    pairs: Iterable[tuple[Words, Words]],
+    forward: Iterable[Iterable[Link]],
+    backward: Iterable[Iterable[Link]],
+) -> Priors:
+    """Count what the links of both directions say about words, their fertilities and jumps."""
+    counts: Priors = Counter()
+    for (first, second), one, other in zip(pairs, forward, backward, strict=True):
+        given = [i for i, _ in sorted(one, key=lambda link: link[1])]
+        made = [j for _, j in sorted(other)]
+        counts.update(("LEX", first[i], second[j]) for i, j in one)
+        counts.update(("HMMF", str(jump)) for jump in _jumps(given, len(first)))
+        counts.update(("HMMR", str(jump)) for jump in _jumps(made, len(second)))
+        for kind, words, places in (("FERF", first, given), ("FERR", second, made)):
+            counts.update((kind, words[place], str(times)) for place, times in Counter(places).items())
+    return counts
+
+
+def priors_lines(priors: Priors) -> Iterator[str]:
+    """Give the lines of a table of priors."""
+    for entry, count in sorted(priors.items()):
+        yield "\t".join((*entry, str(count)))
+
+
+def read_priors(file: File) -> Priors:
+    """Read a table of priors; DataError at a line that is none."""
+    priors: Priors = Counter()
+    for number, line in file.lines():
+        *entry, count = line.split("\t")
+        width = 2 if entry[:1] in (["HMMF"], ["HMMR"]) else 3
+        if len(entry) != width or entry[0] not in _KINDS or not count.isdecimal():
+            raise file.broken(number, f"{line[:80]!r}", "kind, word or words or jump, and count")
+        priors[tuple(entry)] += int(count)
+    return priors
+
+
+def write_priors(path: Path, priors: Priors, first: Vocabulary, second: Vocabulary) -> None:
+    """Write the priors that concern words of these vocabularies as the program reads them."""
+    one, other = _number(first), _number(second)
+    columns: dict[str, Callable[[tuple[str, ...]], list[int | None]]] = {
+        "LEX": lambda entry: [one(entry[1]), other(entry[2])],
+        "HMMF": lambda entry: [int(entry[1])],
+        "HMMR": lambda entry: [int(entry[1])],
+        "FERF": lambda entry: [one(entry[1]), int(entry[2])],
+        "FERR": lambda entry: [other(entry[1]), int(entry[2])],
+    }
+    rows: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    for entry, count in sorted(priors.items()):
+        numbers = columns[entry[0]](entry)
+        if None not in numbers:
+            rows[entry[0]].append(" ".join(map(str, (*numbers, count))))
+    sizes = (len(first) + 1, len(second) + 1, *(len(rows[kind]) for kind in _KINDS))
+    with path.open("w", encoding="ascii", newline="\n") as file:
+        file.write(" ".join(map(str, sizes)) + "\n")
+        file.writelines(f"{row}\n" for kind in _KINDS for row in rows[kind])
+
+
+def _number(known: Vocabulary) -> Callable[[str], int | None]:
+    """Return what numbers words as priors do, where 0 is no word."""
+    return lambda word: known[word] + 1 if word in known else None
+
+
+def _jumps(places: Sequence[int], length: int) -> Iterator[int]:
+    """Give the distances between places that follow one another, from before the first to after the last."""
+    for before, after in zip((-1, *places), (*places, length), strict=True):
+        yield after - before

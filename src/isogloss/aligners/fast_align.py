@@ -14,8 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.aligners.diagonal_learning import Training, learned
-from isogloss.aligners.diagonal_model import Lexicon, Words, best_links, joint
+from isogloss.aligners.diagonal_model import (
+    EMSettings,
+    Lexicon,
+    Words,
+    best_links,
+    joint,
+    learn_lexicons,
+)
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
@@ -99,8 +105,8 @@ class FastAlign:
         pairs = [pair for pair in zip(*numbered, strict=True) if len(pair[0]) and len(pair[1])]
         if not pairs:
             return NOTHING, NOTHING
-        training = Training(rounds=rounds, tension=self.tension, prior=self.prior, none=self.none)
-        return learned(pairs, training, on_progress)
+        training = EMSettings(rounds=rounds, tension=self.tension, prior=self.prior, none=self.none)
+        return learn_lexicons(pairs, training, on_progress)
 
     def _linked(
         self, numbered: Sentences, lexicons: tuple[Lexicon, Lexicon], setting: AlignSetting

@@ -16,9 +16,8 @@ from isogloss.data.sources import Sources
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
-from isogloss.using.predicting import check_translations
+from isogloss.using.predicting import Warn, check_translations, input_translator
 from isogloss.using.scoring import check_evaluation
-from isogloss.using.translations import Warn, translation_for
 
 STANDARD_INPUT = "-"
 
@@ -132,11 +131,11 @@ def _with_translations(
     if translating.translations:
         options = replace(options, translations=opened(translating.translations))
     if translating.translator:
-        translate = translation_for(
+        translate = input_translator(
             model,
             translating.translator,
             language=options.language,
-            translating=translating.model,
+            translator_model=translating.model,
             folder=folder,
         )
         options = replace(options, translate=translate)
