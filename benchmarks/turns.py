@@ -12,7 +12,7 @@ from pathlib import Path
 def in_turns(
     file: str, ways: Iterable[str], rounds: int, options: Sequence[str]
 ) -> dict[str, list[dict[str, float]]]:
-    """Run a benchmark's file with ``--way`` for each way, round by round; return the JSON of its last lines."""
+    """Run a benchmark's file with ``--way`` for each way, round by round; return what it prints as JSON."""
     found: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     for _ in range(rounds):
         for way, measured in found.items():

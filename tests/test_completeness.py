@@ -45,13 +45,13 @@ TABLES = {
     "encoders": (FAMILIES, {"sites", "embeddings"}),
     "tasks": (TASKS, {"encode", "decode", "score"}),
     "methods": ({**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}, {"name", "train"}),
-    "diagnostics": (DIAGNOSTICS, {"name", "over", "measure"}),
+    "diagnostics": (DIAGNOSTICS, {"name", "subject", "measure"}),
     "aligners": (ALIGNERS, {"name", "needs_encoder", "align"}),
     "translators": (TRANSLATORS, {"name", "translate"}),
 }
 """A package's table, and what only its plug-ins have."""
 
-MADE_OF_OTHERS = {"Joined"}
+MADE_OF_OTHERS = {"Concatenated"}
 """What is put together from entries of a table is no entry itself."""
 
 KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

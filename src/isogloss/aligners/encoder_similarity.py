@@ -1,7 +1,8 @@
-"""Alignment by an encoder: words whose subwords have similar states (SimAlign, Jalili Sabet et al. 2020).
+"""Alignment by similar encoder states (SimAlign, Jalili Sabet, Dufter, Yvon & Schütze 2020).
 
-No statistics of the bitext are needed, so a single pair can be aligned. Subwords are matched, and two words
-are linked when any of their subwords are; or words, as the mean of their subwords, are matched directly.
+No statistics of the bitext are needed, so a single pair can be aligned. Subwords are matched (Sec. 2: argmax,
+itermax or match), and two words are linked if any of their subwords are; or words, as the mean of their
+subwords, are matched directly.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,10 +24,10 @@ from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
 
 BLOCK = 1024
-"""Pairs whose states are held at once."""
+"""Pairs whose states are in memory at a time."""
 
 CELLS = 1 << 20
-"""Similarities that are computed at once, padding included."""
+"""Similarities computed at a time, padding included."""
 
 Matching = Literal["argmax", "itermax", "match"]
 
@@ -34,10 +35,10 @@ Similarity = Float[Tensor, "pair first second"]
 Linked = Bool[Tensor, "pair first second"]
 
 DISCOUNT = 0.9
-"""Factor of a similarity one of whose words is linked already (SimAlign's α)."""
+"""Factor of a similarity with a word that is linked already (SimAlign's α)."""
 
 _NEVER = -1.0
-"""Below every similarity: padding is chosen by nobody."""
+"""Below every similarity: padding is never chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,19 +49,19 @@ class EncoderSimilarity:
     needs_encoder: ClassVar[bool] = True
 
     matching: Matching = "argmax"
-    """Which subwords are linked: argmax (each other's best), itermax (repeatedly) or match (one-to-one)."""
+    """Which subwords are linked: argmax (mutual best), itermax (repeatedly) or match (one-to-one)."""
 
     layer: int | None = None
-    """Layer whose states are compared, 0 the embeddings, -1 the last; else two thirds of the way up."""
+    """Layer whose states are compared: 0 the embeddings, -1 the last; default at two thirds of the depth."""
 
     unit: Literal["subword", "word"] = "subword"
     """Whether subwords are matched, or words as the mean of their subwords."""
 
     rounds: int = 2
-    """How often itermax looks for links."""
+    """Iterations of itermax."""
 
     distortion: float = 0.0
-    """How much less similar words at other relative places count (kappa), 0 to 1."""
+    """Penalty on the similarity of words at different relative positions (kappa), 0 to 1."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Align every pair; nothing is learned."""
@@ -91,11 +92,11 @@ class EncoderSimilarity:
         return found
 
     def align_new(self, setting: AlignSetting) -> list[Aligned]:
-        """Align new pairs, as any others."""
+        """Align as ``align`` does; nothing was learned."""
         return self.align(setting)
 
     def _block(self, splits: Sequence[SplitWords], states: Sequence[Tensor]) -> list[Aligned]:
-        """Align pairs whose sides stand one after the other."""
+        """Align a block of pairs; their two sides alternate."""
         units = [self._units(split, state) for split, state in zip(splits, states, strict=True)]
         pairs = range(len(splits) // 2)
         found = [Aligned(links=())] * len(pairs)
@@ -107,7 +108,7 @@ class EncoderSimilarity:
         return found
 
     def _units(self, split: SplitWords, states: Tensor) -> tuple[tuple[int, ...], Tensor]:
-        """Return what is matched: for each unit its word, and a vector of length 1."""
+        """Return the word and the unit vector of each unit that is matched."""
         words = split.words
         if self.unit == "word" and words:
             places = torch.tensor(words, device=states.device)
@@ -121,10 +122,10 @@ class EncoderSimilarity:
         first, second = (pad_sequence([vectors for _, vectors in side], batch_first=True) for side in sides)
         lengths = [torch.tensor([len(words) for words, _ in side], device=first.device) for side in sides]
         similar = distorted(cosine_similarities(first, second, (lengths[0], lengths[1])), self.distortion)
-        places = linked(similar, self.matching, rounds=self.rounds).nonzero()
-        scores = similar.values[places.unbind(1)].tolist()
+        matched = linked(similar, self.matching, rounds=self.rounds).nonzero()
+        scores = similar.values[matched.unbind(1)].tolist()
         found: list[dict[tuple[int, int], float]] = [{} for _ in group]
-        for (pair, row, column), score in zip(places.tolist(), scores, strict=True):
+        for (pair, row, column), score in zip(matched.tolist(), scores, strict=True):
             link = (group[pair][0][0][row], group[pair][1][0][column])
             found[pair][link] = max(score, found[pair].get(link, 0.0))
         for links in found:
@@ -133,7 +134,7 @@ class EncoderSimilarity:
 
 
 def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Group pairs that have units on both sides, alike in size, so that little is padded."""
+    """Yield groups of pairs of similar size, without those with an empty side, so that little is padded."""
     group: list[int] = []
     longest = (0, 0)
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):
@@ -151,7 +152,7 @@ def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class Similarities:
-    """Similarities in [0, 1] of the subwords of sentence pairs, and which of them are no padding."""
+    """Similarities in [0, 1] of the subwords of sentence pairs, and a mask of those that are no padding."""
 
     values: Similarity
     real: Linked
@@ -162,7 +163,7 @@ def cosine_similarities(
     second: Float[Tensor, "pair second dim"],
     lengths: tuple[Tensor, Tensor],
 ) -> Similarities:
-    """Compare unit vectors; lengths are the numbers of real ones. Cosines c become (c + 1) / 2."""
+    """Return (c + 1) / 2 of the cosines c of unit vectors; ``lengths`` are their numbers without padding."""
     rows, columns = (
         torch.arange(side.shape[1], device=side.device)[None, :] < length[:, None]
         for side, length in zip((first, second), lengths, strict=True)
@@ -172,9 +173,9 @@ def cosine_similarities(
 
 
 def distorted(similarities: Similarities, weight: float) -> Similarities:
-    """Lower similarities off the diagonal by the factor 1 − κ·(x/m − y/n)², κ the weight.
+    """Multiply similarities by 1 − κ·(x/m − y/n)², with κ the weight and relative positions in [0, 1].
 
-    Places run from 0 to 1; a pair with a side of one subword stays as it is.
+    A pair with a side of a single subword stays unchanged.
     """
     if not weight:
         return similarities
@@ -190,20 +191,20 @@ def distorted(similarities: Similarities, weight: float) -> Similarities:
 
 
 def linked(similarities: Similarities, matching: Matching, *, rounds: int) -> Linked:
-    """Return the links of every pair; ``rounds`` is how often itermax looks."""
+    """Return the links of every pair; ``rounds`` are the iterations of itermax."""
     return _MATCHINGS[matching](similarities, rounds)
 
 
 def argmax(similarities: Similarities, rounds: int = 1) -> Linked:  # noqa: ARG001
-    """Link two subwords that are each other's most similar one (the first of equals)."""
+    """Link subwords that are each other's most similar one (the first of equals)."""
     return _mutual(similarities.values, similarities.real)
 
 
 def itermax(similarities: Similarities, rounds: int) -> Linked:
-    """Repeat argmax: links stay; a subword without one may take, at a discount, one that has some.
+    """Repeat argmax, keeping links; an unlinked subword may be linked, at a discount, to a linked one.
 
-    Of pairs with a side of at most two subwords only the first round counts; it ends where no subword of
-    one side is left.
+    Pairs with a side of at most two subwords have a single iteration; the others end when all subwords of one
+    side are linked.
     """
     values, real = similarities.values, similarities.real
     found = _mutual(values, real)
@@ -221,7 +222,7 @@ def itermax(similarities: Similarities, rounds: int) -> Linked:
 
 
 def match(similarities: Similarities, rounds: int = 1) -> Linked:  # noqa: ARG001
-    """Link as many subwords as one-to-one links can, with the greatest sum of similarities."""
+    """Return the one-to-one links with the greatest sum of similarities (maximum matching)."""
     from scipy.optimize import linear_sum_assignment
 
     found = torch.zeros_like(similarities.real)
