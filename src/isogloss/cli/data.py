@@ -1,4 +1,4 @@
-"""What the verbs about data do: align bitext, translate corpora or text, fetch official files."""
+"""The verbs about data: align bitext, translate corpora or text, fetch official files."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
 MANY = 6
-"""More languages than this are counted, not listed."""
+"""More languages than this are counted instead of listed."""
 
 ALIGNED = ("languages", "split", "aligner", "pairs", "links")
 GOLD = ("gold_pairs", "precision", "recall", "f1", "aer")
-"""Columns of bitext that has links of its own."""
+"""Columns for bitext with gold links."""
 
 FOLDER = Path("runs/translate")
-"""Where translated corpora go unless --out says otherwise."""
+"""Default folder of translated corpora."""
 
 TRANSLATED = ("corpus", "languages", "split", "translator", "examples", "translated", "lost", "cuts")
 SCORED = ("metric", "score", "bleu")
-"""Columns of bitext, which has translations of its own."""
+"""Columns for bitext, which has reference translations."""
 
 
 def print_alignments(
     wanted: "AlignmentWanted", *, out: Path, data: str | None, quiet: bool, as_json: bool
 ) -> None:
-    """Print what each alignment came to, and where its links are."""
+    """Align, and print the measures and the file of each alignment."""
     from isogloss.experiments.aligning import align_bitext
 
     with Display(quiet=quiet or as_json) as display:
@@ -59,7 +59,7 @@ def print_alignments(
 
 
 def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:
-    """Return an aligner as a recipe's [align] says it."""
+    """Return an aligner as a recipe's [align] table."""
     table: dict[str, object] = dict(map(parse_change, changes))
     if "name" in table:
         raise ConfigError("--set name=…: the aligner is said by --aligner. Leave it out.")
@@ -69,7 +69,7 @@ def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:
 def print_split(
     direction: "Direction", wanted: "SplitWanted", *, out: Path, data: str | None, quiet: bool, as_json: bool
 ) -> None:
-    """Print what a translation came to, and where its examples are."""
+    """Translate a split, and print its measures and the file of examples."""
     from isogloss.experiments.translating import translate_split
 
     with Display(quiet=quiet or as_json) as display:
@@ -86,12 +86,12 @@ def print_split(
 
 
 def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
-    """Print the translation of each line, or write them to a file, which is there whole or not at all."""
-    from isogloss.cli.using import opened
+    """Print the translation of each line, or write all to a file, completely or not at all."""
+    from isogloss.cli.using import open_file
     from isogloss.experiments.translating import line_translator
 
-    file = opened(name)
-    with _work(out) as folder, Display(quiet=quiet or out is None) as display:
+    file = open_file(name)
+    with _work_folder(out) as folder, Display(quiet=quiet or out is None) as display:
         translate = line_translator(direction, folder, on_progress=display.on_progress)
         lines = (line.rstrip("\r\n") for line in file.read())
         if out is None:
@@ -109,7 +109,7 @@ def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: b
 
 
 def translator_table(name: str, model: str, changes: Sequence[str]) -> dict[str, object]:
-    """Return a translator as a recipe's [translate] says it."""
+    """Return a translator as a recipe's [translate] table."""
     table: dict[str, object] = dict(map(parse_change, changes))
     for key, option in (("name", "--translator"), ("model", "--model")):
         if key in table:
@@ -118,8 +118,8 @@ def translator_table(name: str, model: str, changes: Sequence[str]) -> dict[str,
 
 
 @contextmanager
-def _work(out: Path | None) -> Iterator[Path]:
-    """Give a folder for what is translated already; beside a file it outlives an interruption."""
+def _work_folder(out: Path | None) -> Iterator[Path]:
+    """Yield a work folder for translations; next to a file, where it survives an interruption."""
     if out is None:
         with TemporaryDirectory() as temporary:
             yield Path(temporary)
@@ -142,7 +142,7 @@ def fetch_corpora(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Fetch the official files of corpora into a data folder, or with ``dry_run`` say what that would be."""
+    """Fetch the official files of corpora into a data folder, or print the plan with ``dry_run``."""
     wanted = chosen(names, languages)
     if dry_run:
         _print_plan(wanted, folder, languages, as_json=as_json)
@@ -161,7 +161,7 @@ def fetch_corpora(
 
 
 def licences(wanted: Sequence[Release]) -> list[str]:
-    """Give a line for each corpus and licence: who made it, under which terms, how much there is to load."""
+    """Return a line for each corpus and licence: files, size, licence and address."""
     groups: dict[tuple[str, str], list[Release]] = {}
     for release in wanted:
         terms = release.licence or CORPORA[release.corpus].licence

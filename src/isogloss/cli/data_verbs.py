@@ -38,7 +38,7 @@ def align(
     from isogloss.cli.data import aligner_table, print_alignments
     from isogloss.experiments.aligning import AlignmentWanted
 
-    wanted = AlignmentWanted(
+    request = AlignmentWanted(
         bitext=bitext,
         pairs=tuple(pairs),
         aligner=aligner_table(aligner, change or []),
@@ -46,7 +46,7 @@ def align(
         split=split,
         examples=examples,
     )
-    print_alignments(wanted, out=out, data=data, quiet=quiet, as_json=as_json)
+    print_alignments(request, out=out, data=data, quiet=quiet, as_json=as_json)
 
 
 @data_app.command()
