@@ -154,8 +154,8 @@ def _run(command: list[str]) -> None:
 def _program() -> str:
     """Return the path of the program: on the PATH, or in its Python package."""
     spec = find_spec(PROGRAM)
-    places = [Path(place, "bin", PROGRAM) for place in (spec and spec.submodule_search_locations) or ()]
-    found = shutil.which(PROGRAM) or next((str(path) for path in places if path.is_file()), None)
+    paths = [Path(folder, "bin", PROGRAM) for folder in (spec and spec.submodule_search_locations) or ()]
+    found = shutil.which(PROGRAM) or next((str(path) for path in paths if path.is_file()), None)
     if found is None:
         raise ConfigError(
             "aligner eflomal: no program eflomal is on the PATH. pip install eflomal (it is under the GPL, "
@@ -190,8 +190,8 @@ def count_priors(
         counts.update(("LEX", first[i], second[j]) for i, j in one)
         counts.update(("HMMF", str(jump)) for jump in _jumps(given, len(first)))
         counts.update(("HMMR", str(jump)) for jump in _jumps(made, len(second)))
-        for kind, words, places in (("FERF", first, given), ("FERR", second, made)):
-            counts.update((kind, words[place], str(times)) for place, times in Counter(places).items())
+        for kind, words, indices in (("FERF", first, given), ("FERR", second, made)):
+            counts.update((kind, words[index], str(times)) for index, times in Counter(indices).items())
     return counts
 
 
@@ -239,7 +239,7 @@ def _number(known: Vocabulary) -> Callable[[str], int | None]:
     return lambda word: known[word] + 1 if word in known else None
 
 
-def _jumps(places: Sequence[int], length: int) -> Iterator[int]:
+def _jumps(positions: Sequence[int], length: int) -> Iterator[int]:
     """Yield the distances of successive positions, from before the first to after the last word."""
-    for before, after in zip((-1, *places), (*places, length), strict=True):
+    for before, after in zip((-1, *positions), (*positions, length), strict=True):
         yield after - before
