@@ -81,19 +81,12 @@ def test_questions_in_get_answers_by_id(make_model):
     assert all(answer in "happen slow " * 30 for answer in answers.values())
 
 
-def test_no_more_is_read_than_is_predicted_together(make_model):
+@pytest.mark.parametrize(("characters", "count"), [(1, 256), (600_000, 2)])
+def test_no_more_is_read_than_is_predicted_together(make_model, characters, count):
     read = []
-    entries = (read.append(number) or Entry(lines=("x",)) for number in range(1000))
-    first = next(make_model().answered(entries))
-    assert first[1] is None
-    assert len(read) == 256
-
-
-def test_long_lines_are_read_one_at_a_time(make_model):
-    read = []
-    entries = (read.append(number) or Entry(lines=("x" * 600_000,)) for number in range(9))
-    next(make_model().answered(entries))
-    assert len(read) == 2
+    entries = (read.append(number) or Entry(lines=("x" * characters,)) for number in range(1000))
+    assert next(make_model().answered(entries))[1] is None
+    assert len(read) == count
 
 
 def test_an_endless_stream_is_answered_as_it_comes(make_model):

@@ -59,7 +59,7 @@ class Lexicon:
 def joint(
     lexicon: Lexicon, pairs: Sequence[tuple[Words, Words]], *, tension: float, none: float
 ) -> Iterator[Floats]:
-    """Yield the matrix p(i)·t(f_j|e_i) [generated, 1 + given] of each pair (given words e, generated words f).
+    """Yield p(i)·t(f_j|e_i) [generated, 1 + given] of each pair of given words e and generated words f.
 
     Column 0 is the NULL word. ``tension`` is λ, ``none`` is p₀.
     """

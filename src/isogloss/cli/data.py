@@ -58,12 +58,13 @@ def print_alignments(
         show_line(one.links)
 
 
-def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:
-    """Return an aligner as a recipe's [align] table."""
+def recipe_table(changes: Sequence[str], **named: tuple[str, str]) -> dict[str, object]:
+    """Return a table of a recipe from ``--set`` changes and from fields with own options: (option, value)."""
     table: dict[str, object] = dict(map(parse_change, changes))
-    if "name" in table:
-        raise ConfigError("--set name=…: the aligner is said by --aligner. Leave it out.")
-    return {"name": name, **table}
+    for field, (option, _) in named.items():
+        if field in table:
+            raise ConfigError(f"--set {field}=…: this is said by {option}. Leave it out.")
+    return {field: value for field, (_, value) in named.items() if value or field == "name"} | table
 
 
 def print_split(
@@ -106,15 +107,6 @@ def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: b
         Display(as_json=True).emit({"file": str(out)})
     elif not quiet:
         show_line(out)
-
-
-def translator_table(name: str, model: str, changes: Sequence[str]) -> dict[str, object]:
-    """Return a translator as a recipe's [translate] table."""
-    table: dict[str, object] = dict(map(parse_change, changes))
-    for key, option in (("name", "--translator"), ("model", "--model")):
-        if key in table:
-            raise ConfigError(f"--set {key}=…: this is said by {option}. Leave it out.")
-    return {"name": name, **({"model": model} if model else {}), **table}
 
 
 @contextmanager
@@ -177,11 +169,8 @@ def _print_plan(wanted: Sequence[Release], folder: Path, languages: Sequence[str
     display = Display(as_json=as_json)
     for line in licences(wanted):
         display.say(line)
-    display.table((*HEADS, "there"), [(*_row(one), _there(one, folder, languages)) for one in wanted])
-
-
-def _there(release: Release, folder: Path, languages: Sequence[str]) -> str:
-    return "yes" if is_there(release, folder, languages) else "no"
+    rows = [(*_row(one), "yes" if is_there(one, folder, languages) else "no") for one in wanted]
+    display.table((*HEADS, "there"), rows)
 
 
 def _row(release: Release) -> tuple[str, ...]:
@@ -220,14 +209,9 @@ def _done(result: Result) -> str:
 def _facts(result: Result, folder: Path) -> dict[str, object]:
     release, fetched = result.release, result.fetched
     return {
-        "corpus": release.corpus,
-        "part": release.part,
-        "url": release.url,
-        "folder": str(folder),
-        "was_there": result.was_there,
-        "size": fetched.size,
-        "sha256": fetched.sha256,
-        "published": fetched.published,
+        **{name: getattr(release, name) for name in ("corpus", "part", "url")},
+        **{"folder": str(folder), "was_there": result.was_there},
+        **{name: getattr(fetched, name) for name in ("size", "sha256", "published")},
         "files": sorted(fetched.files),
     }
 
@@ -237,9 +221,6 @@ def _print_sum(results: Sequence[Result], folder: Path) -> None:
     loaded = sum(result.fetched.size for result in results if not result.was_there)
     corpora = ", ".join(dict.fromkeys(result.release.corpus for result in results))
     show_line(f"{folder}: {files} files of {corpora}; {megabytes(loaded)} fetched.")
-    if any(result.release.take for result in results):
-        show_line(
-            f"The archives in {folder / 'downloads'} may be deleted. Use the files with --data {folder}."
-        )
-    else:
-        show_line(f"Use the files with --data {folder}.")
+    archives = any(result.release.take for result in results)
+    hint = f"The archives in {folder / 'downloads'} may be deleted. " if archives else ""
+    show_line(f"{hint}Use the files with --data {folder}.")

@@ -35,13 +35,13 @@ def align(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
-    from isogloss.cli.data import aligner_table, print_alignments
+    from isogloss.cli.data import print_alignments, recipe_table
     from isogloss.experiments.aligning import AlignmentWanted
 
     request = AlignmentWanted(
         bitext=bitext,
         pairs=tuple(pairs),
-        aligner=aligner_table(aligner, change or []),
+        aligner=recipe_table(change or [], name=("--aligner", aligner)),
         encoder=encoder,
         split=split,
         examples=examples,
@@ -87,7 +87,7 @@ def translate(
     Classes stay, answers are found again, tags are left behind; bitext is scored by its own translations.
     What was translated before an interruption is not translated again.
     """
-    from isogloss.cli.data import FOLDER, print_lines, print_split, translator_table
+    from isogloss.cli.data import FOLDER, print_lines, print_split, recipe_table
     from isogloss.experiments.translating import Direction, SplitWanted
 
     for option, language in (("--from", source), ("--into", target)):
@@ -97,9 +97,8 @@ def translate(
         raise ConfigError(
             f"corpus {corpus!r} and --text {text!r}: give one of them, a corpus (xnli) or a text (--text F)."
         )
-    direction = Direction(
-        source=source, target=target, table=translator_table(translator, model, change or [])
-    )
+    table = recipe_table(change or [], name=("--translator", translator), model=("--model", model))
+    direction = Direction(source=source, target=target, table=table)
     if text:
         print_lines(direction, text, out=out, quiet=quiet, as_json=as_json)
         return

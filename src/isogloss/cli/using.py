@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from isogloss.cli.display import Display, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.records import Row, Value, writing
+from isogloss.core.records import Row, writing
 from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
@@ -107,11 +107,11 @@ def print_scores(
         for row in rows:
             Display(as_json=True).emit(dict(row))
         return
-    tables = [_measures(row) for row in rows]
-    measures = tuple(dict.fromkeys(name for measured in tables for name in measured))
+    found = [_measures(row) for row in rows]
+    measures = tuple(dict.fromkeys(name for one in found for name in one))
     cells = [
-        [*(row.get(name) for name in ABOUT), *(_cell(measured.get(name)) for name in measures)]
-        for row, measured in zip(rows, tables, strict=True)
+        [*(row.get(name) for name in ABOUT), *(one.get(name, "") for name in measures)]
+        for row, one in zip(rows, found, strict=True)
     ]
     Display().table((*ABOUT, *measures), cells)
 
@@ -181,11 +181,8 @@ def _treebank(text: str) -> tuple[str, str]:
     return language, treebank
 
 
-def _measures(row: Row) -> dict[str, Value]:
-    """Return the measures by name, the baseline last."""
+def _measures(row: Row) -> dict[str, str]:
+    """Return the measures by name, the baseline last, as they are printed."""
     others = {name: value for name, value in row.items() if name not in NO_MEASURES}
-    return {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
-
-
-def _cell(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else ""
+    found = {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
+    return {name: f"{value:.4f}" if isinstance(value, float) else "" for name, value in found.items()}
