@@ -70,11 +70,11 @@ def test_lexicons_are_the_papers_sums(pairs, training):
 
 
 def test_rounds_of_both_directions_are_told():
-    told = []
+    reported = []
     learn_lexicons(
-        numbers([([1, 2], [1, 2])]), EMSettings(rounds=3, tension=4, prior=0.01, none=0.1), told.append
+        numbers([([1, 2], [1, 2])]), EMSettings(rounds=3, tension=4, prior=0.01, none=0.1), reported.append
     )
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert reported == [1, 2, 3, 4, 5, 6]
 
 
 def test_many_pairs_are_learned_in_parts_with_the_same_result(monkeypatch):

@@ -127,8 +127,8 @@ def test_an_export_holds_no_pickle_and_nothing_of_this_machine(make_model, tmp_p
     }
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     assert tokenizer["truncation"] is tokenizer["padding"] is None
-    told = json.loads((folder / "tokenizer_config.json").read_text())
-    assert {"is_local", "local_files_only"}.isdisjoint(told)
+    reported = json.loads((folder / "tokenizer_config.json").read_text())
+    assert {"is_local", "local_files_only"}.isdisjoint(reported)
     assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
     texts = [path.read_text() for path in folder.iterdir() if path.suffix in (".json", ".md")]
     assert not any(str(tmp_path) in text or str(Path.cwd()) in text for text in texts)

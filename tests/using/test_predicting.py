@@ -120,10 +120,10 @@ def test_a_broken_line_is_named_after_what_came_before_it(make_model):
 
 
 def test_progress_counts_lines(make_model):
-    told = []
-    predicted(make_model(), LINES, on_progress=told.append, lines=600)
-    assert [one.done for one in told] == [100, 200, 300, 400, 500, 600]
-    assert {one.total for one in told} == {600}
+    reported = []
+    predicted(make_model(), LINES, on_progress=reported.append, lines=600)
+    assert [one.done for one in reported] == [100, 200, 300, 400, 500, 600]
+    assert {one.total for one in reported} == {600}
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["plain", "mixed"])
