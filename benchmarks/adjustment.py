@@ -12,10 +12,8 @@ kept on disk, is on our clock. Time is that of the process, so that other progra
 import argparse
 import json
 import os
-import resource
 import statistics
 import tempfile
-import time
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
@@ -30,7 +28,7 @@ from isogloss.encoders import load_model, load_tokenizer
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.training.setting import AdjustSetting
 from material import BATCH, SHAPES, make_material
-from turns import in_turns
+from turns import in_turns, now, peak_above, resident
 
 SIZES = {"small": (12, 3), "base": (2, 1)}
 """Steps and rounds."""
@@ -43,7 +41,7 @@ WAYS = ("two models, float32", "isogloss, float32", "two models, bfloat16", "iso
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--shape", choices=SHAPES, default="small")
+    parser.add_argument("--shape", choices=SIZES, default="small")
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -53,9 +51,12 @@ def main() -> None:
         print(json.dumps(measured(chosen.way, chosen.folder, steps)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        make_material(Path(folder), SHAPES[chosen.shape], sentences=1)
-        options = ["--folder", folder, "--shape", chosen.shape, *["--quick"] * chosen.quick]
-        found = in_turns(__file__, WAYS, rounds, options)
+        shape = SHAPES["tiny" if chosen.quick else chosen.shape]
+        make_material(Path(folder), shape, sentences=1)
+        if chosen.quick:
+            found = {way: [measured(way, Path(folder), steps)] for way in WAYS}
+        else:
+            found = in_turns(__file__, WAYS, rounds, ["--folder", folder, "--shape", chosen.shape])
     print("\n".join(table(found)))
 
 
@@ -81,14 +82,9 @@ def measured(way: str, folder: Path, steps: int) -> dict[str, float]:
     precision = way.rpartition(" ")[2]
     pairs = sentence_pairs(steps * BATCH, load_tokenizer(folder / "encoder"))
     adjust(folder / "encoder", pairs[:BATCH], precision)
-    start, before = time.process_time(), resident()
+    start, before = now(), resident()
     loss = adjust(folder / "encoder", pairs, precision)
-    seconds = time.process_time() - start
-    return {
-        "speed": len(pairs) / seconds,
-        "peak": peak_resident() - min(before, peak_resident()),
-        "loss": loss,
-    }
+    return {"speed": len(pairs) / (now() - start), "peak": peak_above(before), "loss": loss}
 
 
 def ours(encoder: Path, pairs: list[Translation], precision: str) -> float:
@@ -162,17 +158,6 @@ def sentence_pairs(count: int, tokenizer: object) -> list[Translation]:
         text = " ".join(words), " ".join(second)
         made.append(Translation(id=str(number), first=text[0], second=text[1], links=links or ((0, 0),)))
     return made
-
-
-def resident() -> float:
-    """Return the MiB of memory the process has now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
-
-
-def peak_resident() -> float:
-    """Return the most MiB it ever had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -50,14 +50,15 @@ PATH_GOALS = ((PADDED, 10.0), (DYNAMIC, 6.0))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--shape", choices=SHAPES, default="small")
+    parser.add_argument("--shape", choices=SIZES, default="small")
     parser.add_argument("--quick", action="store_true", help="the smallest sizes, to see that it works")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the JSON file")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    found = measure(chosen.shape, QUICK if chosen.quick else SIZES[chosen.shape])
+    shape, size = ("tiny", QUICK) if chosen.quick else (chosen.shape, SIZES[chosen.shape])
+    found = measure(shape, size)
     print("\n".join(markdown(found)))
     path = chosen.out / f"{found['date']}-{found['machine']}{'-base' if chosen.shape == 'base' else ''}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,10 +25,12 @@ SPLIT = 0.3
 """Share of words of two subwords: 26 words come to 34 subwords, 36 with the special ones."""
 
 SHAPES = {
+    "tiny": Architecture(layers=2, dim=32, heads=2, feed_forward=64, vocabulary=12000),
     "small": Architecture(layers=4, dim=256, heads=4, feed_forward=1024, vocabulary=12000),
     "base": Architecture(layers=12, dim=768, heads=12, feed_forward=3072, vocabulary=119547),
+    "paper": Architecture(layers=8, dim=512, heads=8, feed_forward=2048, vocabulary=32000),
 }
-"""The shape of the shipped recipes' encoders, and that of multilingual BERT."""
+"""That of ``--quick``, of the shipped recipes' encoders, of multilingual BERT, of the pretraining papers."""
 
 BATCH = 32
 

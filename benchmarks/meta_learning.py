@@ -12,10 +12,7 @@ that other programs disturb little.
 import argparse
 import json
 import os
-import resource
 import statistics
-import time
-from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
 
@@ -33,13 +30,8 @@ from isogloss.training.meta_learning import Learning, MetaLearner
 from isogloss.core.run_parts import Updates
 from isogloss.training.pretraining import BatchSampling
 from material import SHAPES
-from turns import in_turns
+from turns import in_turns, now, peak_above, resident
 
-SHAPES_HERE = {
-    "tiny": Architecture(layers=1, dim=32, heads=2, feed_forward=64, vocabulary=200),
-    "small": SHAPES["small"],
-    "paper": Architecture(layers=8, dim=512, heads=8, feed_forward=2048, vocabulary=32000),
-}
 LANGUAGES = ("en", "sw")
 SPECIAL = (0, 1, 2, 3, 4)
 JOINT = "joint"
@@ -62,18 +54,21 @@ class Words:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--shape", choices=SHAPES_HERE, default="small")
+    parser.add_argument("--shape", choices=SHAPES, default="small")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument("--subwords", type=int, default=4096, help="subwords of a batch")
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.way:
-        print(json.dumps(measured(chosen.way, SHAPES_HERE[chosen.shape], chosen.precision, chosen.subwords)))
+        print(json.dumps(measured(chosen.way, SHAPES[chosen.shape], chosen.precision, chosen.subwords)))
         return
     shape, subwords = ("tiny", 512) if chosen.quick else (chosen.shape, chosen.subwords)
-    options = ["--shape", shape, "--subwords", str(subwords), "--precision", chosen.precision]
-    found = in_turns(__file__, WAYS, 1 if chosen.quick else ROUNDS, options)
+    if chosen.quick:
+        found = {way: [measured(way, SHAPES[shape], chosen.precision, subwords)] for way in WAYS}
+    else:
+        options = ["--shape", shape, "--subwords", str(subwords), "--precision", chosen.precision]
+        found = in_turns(__file__, WAYS, ROUNDS, options)
     print("\n".join(table(found, f"{shape}, batches of {subwords} subwords, {chosen.precision}")))
 
 
@@ -119,25 +114,17 @@ class Clock:
     """Time and memory from the first step that counts on."""
 
     def __init__(self) -> None:
-        self.cuda = torch.cuda.is_available()
         self.before = resident()
 
     def start(self) -> None:
-        self.begun = self._now()
+        self.begun = now()
 
     def seconds(self) -> float:
-        return self._now() - self.begun
+        return now() - self.begun
 
     def peak(self) -> float:
         """Return the most MiB above what there was before training."""
-        if self.cuda:
-            return torch.cuda.max_memory_allocated() / 2**20
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - self.before
-
-    def _now(self) -> float:
-        if self.cuda:
-            torch.cuda.synchronize()
-        return time.perf_counter() if self.cuda else time.process_time()
+        return peak_above(self.before)
 
 
 class Timed:
@@ -163,12 +150,6 @@ def streams(vocabulary: int) -> dict[str, TextStream]:
         code: TextStream(text, np.arange(0, len(text), 30))
         for code, text in zip(LANGUAGES, texts, strict=True)
     }
-
-
-def resident() -> float:
-    """Return the MiB of memory the process has now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from isogloss.encoders import fastest_attention
 from isogloss.encoders import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
+from isogloss.training.states import BitextSentences
 from material import Material
 
 WEIGHTS = "model.safetensors"
@@ -87,7 +88,7 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         ),
         encoder=lambda subject: (load_model(subject.folder), material.tokenizer),
         bitext=lambda _: [],
-        parallel=lambda _: {},
+        parallel=BitextSentences(lambda _: []),
     )
     rows = Interpolation(alphas=alphas).measure(setting)
     return Walk(name, precision, time.process_time() - start, [row.score for row in rows])

@@ -15,9 +15,9 @@ import os
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,14 @@ from isogloss.core.run_parts import Updates
 from isogloss.training.precision import PRECISIONS, matrix_speed, resolved_precision
 from isogloss.training.pretraining import BatchSampling, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
+from turns import now
 
-PAPER = Architecture(layers=8, dim=512, heads=8, feed_forward=2048, vocabulary=32000)
 BLOCK, MASKED = 128, 0.15
 SIZES = {"small": (4, 3), "base": (2, 1), "paper": (3, 2)}
 """Steps of a round, and rounds."""
 QUICK = (1, 1)
 BATCH_SUBWORDS = {"cpu": 4096, "cuda": 65536}
+QUICK_SUBWORDS = 512
 GOAL = 2.0
 """How many times the subwords a second we want, at equal precision."""
 
@@ -94,42 +95,35 @@ def main() -> None:
     torch.set_num_threads(1)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    shape = {**SHAPES, "paper": PAPER}[chosen.shape]
+    shape = SHAPES["tiny" if chosen.quick else chosen.shape]
     steps, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precision = resolved_precision(chosen.precision, device)
     with tempfile.TemporaryDirectory() as folder:
-        found = contest(Path(folder), shape, steps=steps, rounds=rounds, precision=precision)
+        budget = QUICK_SUBWORDS if chosen.quick else BATCH_SUBWORDS[device.type]
+        draw = partial(text_of, shape=shape, budget=budget)
+        found = contest(Path(folder), shape, draw, steps=steps, rounds=rounds, precision=precision)
     print("\n".join(markdown(found, shape, device.type, precision)))
 
 
 def contest(
-    folder: Path, shape: Architecture, *, steps: int, rounds: int, precision: str
+    folder: Path, shape: Architecture, draw: Callable[..., Text], *, steps: int, rounds: int, precision: str
 ) -> dict[str, Contestant]:
     """Let everyone train in turns, so that whatever else the machine does slows all alike."""
-    for one in contestants(text_of(folder / "warm", shape, 1), shape, precision):
+    for one in contestants(draw(folder / "warm", steps=1), shape, precision):
         one.prepare()()  # One step of each warms caches and kernels up.
-    everyone = contestants(text_of(folder / "text", shape, steps), shape, precision)
+    everyone = contestants(draw(folder / "text", steps=steps), shape, precision)
     for number in range(rounds):
         for one in everyone if number % 2 == 0 else reversed(everyone):
             train = one.prepare()
-            start = clock()
+            start = now()
             one.losses.append(train())
-            one.speeds.append(one.subwords / (clock() - start))
+            one.speeds.append(one.subwords / (now() - start))
     return {one.name: one for one in everyone}
 
 
-def clock() -> float:
-    """Return seconds: of this process on a CPU, so that other programs disturb little; else of the wall."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-        return time.perf_counter()
-    return time.process_time()
-
-
-def text_of(folder: Path, shape: Architecture, steps: int) -> Text:
+def text_of(folder: Path, *, shape: Architecture, steps: int, budget: int) -> Text:
     """Draw sentences as long as those of treebanks, and put as many into blocks as the steps take."""
-    budget = BATCH_SUBWORDS["cuda" if torch.cuda.is_available() else "cpu"]
     material = make_material(folder, shape, sentences=max(64, steps * budget // 30))
     tokenizer, stream = material.tokenizer, stream_of(material, folder)
     batches = TextBatches(

@@ -1,15 +1,18 @@
 """Contestants in turns, each time in a process of its own, so that neither memory nor caches are shared."""
 
 import json
+import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 
 def in_turns(
     file: str, ways: Iterable[str], rounds: int, options: Sequence[str]
 ) -> dict[str, list[dict[str, float]]]:
-    """Run a benchmark's file with ``--way`` for each way, round by round; give the JSON of its last lines."""
+    """Run a benchmark's file with ``--way`` for each way, round by round; return what it prints as JSON."""
     found: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     for _ in range(rounds):
         for way, measured in found.items():
@@ -17,3 +20,28 @@ def in_turns(
             ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             measured.append(json.loads(ended.stdout.splitlines()[-1]))
     return found
+
+
+def now() -> float:
+    """Return seconds: of this process on a CPU, so that other programs disturb little; else of the wall."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        return time.perf_counter()
+    return time.process_time()
+
+
+def resident() -> float:
+    """Return the MiB of memory the process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def peak_above(before: float) -> float:
+    """Return by how many MiB the peak of memory (a GPU's, if there is one) exceeds ``before``; at least 1."""
+    import torch
+
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**20
+    return max(1.0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before)

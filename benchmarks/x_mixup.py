@@ -13,10 +13,8 @@ on a CPU the time is that of the process on one thread, so that other programs d
 import argparse
 import json
 import os
-import resource
 import statistics
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,7 @@ from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from material import SHAPES, make_material
-from turns import in_turns
+from turns import in_turns, now, peak_above, resident
 
 SIZES = {"small": (8, 1), "base": (2, 1)}
 """Updates and rounds."""
@@ -53,7 +51,7 @@ WAYS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--shape", choices=SHAPES, default="small")
+    parser.add_argument("--shape", choices=SIZES, default="small")
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
@@ -64,11 +62,14 @@ def main() -> None:
         print(json.dumps(measured(chosen.way, chosen.folder, updates, chosen.precision)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        make_material(Path(folder), SHAPES[chosen.shape], sentences=1)
-        options = ["--folder", folder, "--shape", chosen.shape, "--precision", chosen.precision]
-        options += ["--quick"] if chosen.quick else []
-        found = in_turns(__file__, WAYS, rounds, options)
-    print("\n".join(table(found, f"{chosen.shape}, {2 * PAIRS} rows an update, {chosen.precision}")))
+        shape = "tiny" if chosen.quick else chosen.shape
+        make_material(Path(folder), SHAPES[shape], sentences=1)
+        if chosen.quick:
+            found = {way: [measured(way, Path(folder), updates, chosen.precision)] for way in WAYS}
+        else:
+            options = ["--folder", folder, "--shape", shape, "--precision", chosen.precision]
+            found = in_turns(__file__, WAYS, rounds, options)
+    print("\n".join(table(found, f"{shape}, {2 * PAIRS} rows an update, {chosen.precision}")))
 
 
 def table(found: dict[str, list[dict[str, float]]], what: str) -> list[str]:
@@ -137,28 +138,6 @@ def pairs(count: int) -> dict[str, list[SentencePair]]:
 def translated(text: Any, rng: np.random.Generator) -> Any:
     """Draw other words, about as many."""
     return rng.integers(5000, size=max(2, round(len(text) * rng.normal(1.0, 0.15))))
-
-
-def now() -> float:
-    """Return the seconds of the process; on a GPU those on the clock, once its work is done."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-        return time.perf_counter()
-    return time.process_time()
-
-
-def resident() -> float:
-    """Return the MiB of memory the process has now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
-
-
-def peak_above(before: float) -> float:
-    """Return the most MiB there ever were above what there was before training."""
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated() / 2**20
-    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return highest - min(before, highest)
 
 
 if __name__ == "__main__":

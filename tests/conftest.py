@@ -1,6 +1,6 @@
 """What all tests share: where the real corpora are, and tiny random encoders of every kind of family."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from zipfile import ZipFile
@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
+from isogloss.data.languages import SIZES
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
@@ -19,9 +20,10 @@ from made_up import TEXT, tagged
 STUDIES = Path(__file__).parent / "reports" / "studies"
 """Four tiny studies that were really run: their recipes, records, and what earlier reports said of them."""
 
-# A busy machine is no broken law, and no change is judged by luck; "--hypothesis-profile search" looks anew.
-settings.register_profile("isogloss", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None)
+# A busy machine is no broken law, and no change is judged by luck: the same examples are tried every time, so
+# that more of them cost more and find nothing new. "--hypothesis-profile search" draws others, and more.
+settings.register_profile("isogloss", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("search", deadline=None, max_examples=500)
 settings.load_profile("isogloss")
 
 WORD_PIECES = ("s", "ed", "ing", "ly", "al", "un", "happen", "cas", "low", "slow")
@@ -228,6 +230,15 @@ def _saved(factory: pytest.TempPathFactory, name: str, make: Callable[[], object
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def few_sentences() -> Iterator[None]:
+    """Let raw text and bitext of the built-in languages be short, for runs of this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for corpus in ("text", "bitext"):
+            patch.setitem(SIZES[corpus], "train", 400)
+        yield
 
 
 @pytest.fixture(scope="session")

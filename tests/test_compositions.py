@@ -16,7 +16,7 @@ from isogloss.encoders import load_masked_lm
 from isogloss.encoders.language_modules import language_parameters, modules_of, shared_parameters
 
 pytestmark = pytest.mark.slow
-"""Some forty runs, a minute or so."""
+"""Some forty runs."""
 
 RECIPE = """
 title = "Everything with everything"
@@ -146,7 +146,7 @@ draws = 1
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, few_sentences):
     """Make all runs; return their records by id, the labels of encoders by id, and the store's folder."""
     folder = tmp_path_factory.mktemp("compositions")
     (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")

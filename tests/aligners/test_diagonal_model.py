@@ -1,11 +1,139 @@
+"""Lexicons are those of the formulas, word by word, and those that a port of fast_align learns."""
+
+from collections import defaultdict
 from math import exp
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import digamma
 
-from isogloss.aligners.diagonal_model import UNSEEN, Lexicon, best_links, joint
+from isogloss.aligners.diagonal_model import UNSEEN, EMSettings, Lexicon, best_links, joint, learn_lexicons
+
+sentence = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+trainings = st.builds(
+    EMSettings,
+    rounds=st.integers(0, 3),
+    tension=st.floats(0, 8),
+    prior=st.sampled_from([0.0, 0.01, 0.5]),
+    none=st.floats(0.01, 0.5),
+)
+
+
+def numbers(pairs):
+    return [tuple(np.array(side, dtype=np.int64) for side in pair) for pair in pairs]
+
+
+def as_table(lexicon):
+    return {
+        (int(key) >> 32, int(key) & 0xFFFFFFFF): float(probability)
+        for key, probability in zip(lexicon.keys, lexicon.probabilities, strict=True)
+    }
+
+
+def by_hand(pairs, training):
+    """Learn t(f|e) with dictionaries, as the paper writes it."""
+    table = defaultdict(lambda: UNSEEN)
+    for _ in range(training.rounds):
+        counts = defaultdict(float)
+        for given_words, made_words in pairs:
+            n, m = len(given_words), len(made_words)
+            for j, made in enumerate(made_words, 1):
+                near = [exp(-training.tension * abs(i / n - j / m)) for i in range(1, n + 1)]
+                prior = [training.none, *((1 - training.none) * one / sum(near) for one in near)]
+                words = (0, *given_words)
+                joint = [p * table[e, made] for p, e in zip(prior, words, strict=True)]
+                for e, value in zip(words, joint, strict=True):
+                    counts[e, made] += value / sum(joint)
+        sums, sizes = defaultdict(float), defaultdict(int)
+        for (e, _), count in counts.items():
+            sums[e] += count
+            sizes[e] += 1
+        alpha = training.prior
+        for (e, f), count in counts.items():
+            total = sums[e] + alpha * sizes[e]
+            table[e, f] = exp(digamma(count + alpha) - digamma(total)) if alpha else count / total
+    return {pair: value for pair, value in table.items() if value > UNSEEN}
+
+
+@given(st.lists(st.tuples(sentence, sentence), min_size=1, max_size=5), trainings)
+def test_lexicons_are_the_papers_sums(pairs, training):
+    turned = [pair[::-1] for pair in pairs]
+    for lexicon, way in zip(
+        learn_lexicons(numbers(pairs), training, lambda _: None), (pairs, turned), strict=True
+    ):
+        assert list(lexicon.keys) == sorted(lexicon.keys)
+        wanted, found = by_hand(way, training), as_table(lexicon)
+        for pair in wanted.keys() | found.keys():  # A probability of UNSEEN itself may fall on either side.
+            assert found.get(pair, UNSEEN) == pytest.approx(wanted.get(pair, UNSEEN), rel=1e-5)
+
+
+def test_rounds_of_both_directions_are_told():
+    reported = []
+    learn_lexicons(
+        numbers([([1, 2], [1, 2])]), EMSettings(rounds=3, tension=4, prior=0.01, none=0.1), reported.append
+    )
+    assert reported == [1, 2, 3, 4, 5, 6]
+
+
+def test_many_pairs_are_learned_in_parts_with_the_same_result(monkeypatch):
+    rng = np.random.default_rng(0)
+    pairs = [tuple(rng.integers(1, 9, rng.integers(1, 6)) for _ in range(2)) for _ in range(60)]
+    training = EMSettings(rounds=3, tension=4, prior=0.01, none=0.1)
+    whole = learn_lexicons(pairs, training, lambda _: None)
+    monkeypatch.setattr("isogloss.aligners.diagonal_model.CELLS", 20)
+    for one, other in zip(whole, learn_lexicons(pairs, training, lambda _: None), strict=True):
+        assert np.array_equal(one.keys, other.keys)
+        assert one.probabilities == pytest.approx(other.probabilities, rel=1e-5)
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.01])
+def test_lexicons_are_those_of_the_port_of_fast_align(tmp_path, prior):
+    library = pytest.importorskip("systran_align")
+    rng = np.random.default_rng(0)
+    pairs = [tuple(rng.integers(1, 12, rng.integers(1, 7)) for _ in range(2)) for _ in range(100)]
+    text, *files = (tmp_path / name for name in ("text", "forward", "backward"))
+    lines = (f"{' '.join(f'a{e}' for e in one)} ||| {' '.join(f'b{f}' for f in two)}" for one, two in pairs)
+    text.write_text("".join(f"{line}\n" for line in lines))
+    library.generate_alignment_probabilities(
+        str(text),
+        *map(str, files),
+        iterations=4,
+        favor_diagonal=True,
+        beam_threshold=-30,
+        variational_bayes=prior > 0,
+        alpha=prior or 0.01,
+    )
+    training = EMSettings(rounds=3, tension=4.0, prior=prior, none=0.08)
+    for path, ours in zip(files, learn_lexicons(pairs, training, lambda _: None), strict=True):
+        theirs, found = lexicon_of(path), as_table(ours)  # Its last round links, and learns nothing.
+        assert len(theirs) > 100
+        for pair in theirs.keys() | found.keys():
+            assert found.get(pair, 0) == pytest.approx(theirs.get(pair, 0), rel=1e-4, abs=1e-6)
+
+
+def lexicon_of(path):
+    """Read a file of the port: its words, each ended by a zero byte, then a row of entries for each.
+
+    Rows begin with their word and length; entries are a word and its probability. Words count from 1.
+    """
+    content = path.read_bytes()
+    words, place = [], 8
+    for _ in range(int.from_bytes(content[4:8], "little")):
+        end = content.index(b"\0", place)
+        words.append(content[place:end].decode("ascii"))
+        place = end + 1
+    ours = [-1, *(0 if word == "<eps>" else int(word[1:]) if word[1:].isdigit() else -1 for word in words)]
+    place += 4
+    found = {}
+    while place < len(content):
+        word, size = np.frombuffer(content, "<i4", 2, place).tolist()
+        row = np.frombuffer(content, [("word", "<i4"), ("probability", "<f4")], size, place + 8)
+        found |= {(ours[word], ours[one["word"]]): float(one["probability"]) for one in row}
+        place += 8 + size * row.itemsize
+    return found
+
 
 words = st.lists(st.integers(-1, 4).filter(bool), min_size=1, max_size=5).map(
     lambda numbers: np.array(numbers, dtype=np.int64)

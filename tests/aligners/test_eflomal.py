@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from isogloss.aligners import AlignSetting
-from isogloss.aligners.eflomal import Eflomal
-from isogloss.aligners.eflomal_files import (
+from isogloss.aligners.eflomal import (
+    Eflomal,
     count_priors,
     priors_lines,
     read_priors,

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.aligners.matching import Similarities, cosine_similarities, distorted, linked
+from isogloss.aligners.encoder_similarity import Similarities, cosine_similarities, distorted, linked
 
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 6))
 

@@ -210,13 +210,24 @@ def test_a_disk_that_is_full_when_the_model_is_saved(command, tmp_path, monkeypa
     assert not list((tmp_path / "runs").glob("*/record.json"))
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"id": "x"}'])
-def test_a_record_damaged_by_hand(command, tiny_runs, tmp_path, damage):
+@pytest.fixture
+def damaged(tiny_runs, tmp_path):
+    """A copy of finished runs, and the record of one that is to be damaged."""
     runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
-    record = next(iter(sorted(runs.glob("*/record.json"))))
+    return runs, min(runs.glob("*/record.json"))
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"id": "x"}'])
+def test_a_record_damaged_by_hand_is_named(command, damaged, damage):
+    runs, record = damaged
     record.write_text(damage)
     for arguments in (["show", record.parent.name, "--in", runs], ["list", "runs", "--in", runs]):
         assert command(*arguments).message.startswith(f"{record}: this record is damaged")
+
+
+def test_a_damaged_record_is_set_aside_and_made_again(command, damaged, tmp_path):
+    runs, record = damaged
+    record.write_text("{")
     before = {path: path.read_bytes() for path in runs.glob("*/record.json") if path != record}
     again = command("run", tiny(tmp_path), "--out", runs, "--jobs", 1)
     assert again.status == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isogloss.cli.comparing import Request, compare_runs, print_comparisons
+from isogloss.cli.comparing import ComparisonRequest, compare_runs, print_comparisons
 from isogloss.core.errors import ConfigError
 from isogloss.metrics.significance import holm
 
@@ -13,7 +13,9 @@ def compared(study):
 
     def compare(name, against, *runs, **asked):
         folder = study(name).runs[0].folder.parent
-        return compare_runs(Request(runs=runs or [str(folder)], folder=folder, against=against, **asked))[0]
+        return compare_runs(
+            ComparisonRequest(runs=runs or [str(folder)], folder=folder, against=against, **asked)
+        )[0]
 
     return compare
 
@@ -65,8 +67,8 @@ def test_holm_is_over_all_that_is_compared_on_a_test_set(compared):
 
 def test_a_measure_beside_the_tasks_own_is_compared_when_asked_for(compared):
     found = compared("transfer", "source-only", measure="seqeval_f1")
-    assert {one.where.about["metric"] for one in found} == {"seqeval_f1"}
-    assert {one.where.about["metric"] for one in compared("transfer", "source-only")} == {"accuracy"}
+    assert {one.test_set.about["metric"] for one in found} == {"seqeval_f1"}
+    assert {one.test_set.about["metric"] for one in compared("transfer", "source-only")} == {"accuracy"}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_the_beginning_of_several_systems_runs_is_refused(compared, study):
 
 def test_it_is_printed_with_every_p(study, capsys):
     folder = study("transfer").runs[0].folder.parent
-    request = Request(runs=[str(folder)], folder=folder, against="source-only")
+    request = ComparisonRequest(runs=[str(folder)], folder=folder, against="source-only")
     print_comparisons(request, points=1.0, as_json=False)
     printed = capsys.readouterr()
     text = " ".join(printed.out.split())

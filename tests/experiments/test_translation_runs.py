@@ -17,7 +17,7 @@ from isogloss.experiments.execute import make
 from isogloss.experiments.runs import TrainTranslator, Translate
 from isogloss.experiments.store import Store
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.translators import chunks
+from isogloss.metrics.labels import chunks
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.translators.pieces import in_pieces, joined
+from isogloss.translators.sentence_batches import in_pieces, join_pieces
 
 
 def letters(texts: Sequence[str]) -> list[int]:
@@ -39,5 +39,5 @@ def test_a_text_that_fits_is_not_cut() -> None:
 
 
 def test_pieces_are_joined_as_the_language_is_written() -> None:
-    assert joined(["Ja.", "", "Nein."], "de") == "Ja. Nein."
-    assert joined(["是。", "不。"], "zh") == "是。不。"
+    assert join_pieces(["Ja.", "", "Nein."], "de") == "Ja. Nein."
+    assert join_pieces(["是。", "不。"], "zh") == "是。不。"

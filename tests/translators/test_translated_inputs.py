@@ -8,7 +8,7 @@ from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.using import Model, PredictOptions, predict_file
 from isogloss.using.fine_tuned import Provenance
-from isogloss.using.translations import translation_for
+from isogloss.using.predicting import input_translator
 
 TEXTS = ["the cat sat .", "", "a dog ran over hills", "the cat sat ."] * 400
 
@@ -37,8 +37,8 @@ def as_file(texts):
 
 
 def test_sequence_to_sequence_models_translate_on_the_way(model, translate, marian_folder, tmp_path):
-    on_the_way = translation_for(
-        model, "seq2seq", language="en", translating=str(marian_folder), folder=tmp_path / "work"
+    on_the_way = input_translator(
+        model, "seq2seq", language="en", translator_model=str(marian_folder), folder=tmp_path / "work"
     )
     found = list(predict_file(model, as_file(TEXTS), PredictOptions(translate=on_the_way)))
     known = {text: one.text for text, one in zip(TEXTS, translate(TEXTS[:3]), strict=False)}

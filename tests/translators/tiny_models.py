@@ -1,4 +1,4 @@
-"""Tiny translation models with random weights, told the languages as the kinds of real ones are."""
+"""Tiny translation models with random weights, given the languages in the ways of real ones."""
 
 import json
 from collections.abc import Iterable, Sequence

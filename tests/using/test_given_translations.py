@@ -1,4 +1,4 @@
-"""Inputs are mixed with their own translations, in step, and who has none is told of once."""
+"""Inputs are mixed with their own translations, in step, and those without one are reported once."""
 
 import json
 import warnings
@@ -12,9 +12,8 @@ from in_translation import pairs, questions, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
 from isogloss.data.label_projection import Translated
-from isogloss.using.model import TOGETHER
-from isogloss.using.predicting import PredictOptions, check_translations, predict_file
-from isogloss.using.translations import translation_for
+from isogloss.using.model import GROUP_SIZE
+from isogloss.using.predicting import PredictOptions, check_translations, input_translator, predict_file
 
 VALUES = {
     "upos": lambda code: [one.words for one in sentences(code, 12)],
@@ -29,12 +28,12 @@ TASKS = pytest.mark.parametrize("task", sorted(VALUES))
 
 
 @pytest.fixture
-def told():
+def reported():
     return []
 
 
-def predicted(model, text, told, **how):
-    return joined(predict_file(model, text_file(text), PredictOptions(warn=told.append, **how)))
+def predicted(model, text, reported, **how):
+    return joined(predict_file(model, text_file(text), PredictOptions(warn=reported.append, **how)))
 
 
 def scored(model, values, translations=None):
@@ -111,7 +110,7 @@ def test_a_stream_reads_both_sides_no_further_than_it_answers(make_mixing):
 
     answers = make_mixing().predict_stream(endless("inputs"), translations=endless("translations"))
     assert len(next(answers)) == 2
-    assert read == {"inputs": TOGETHER, "translations": TOGETHER}
+    assert read == {"inputs": GROUP_SIZE, "translations": GROUP_SIZE}
 
 
 @pytest.mark.parametrize(
@@ -147,12 +146,12 @@ def lines_of_pairs(values):
     return joined("\t".join(one) for one in values)
 
 
-def test_lines_of_a_file_are_mixed_with_lines_of_another(make_mixing, told):
+def test_lines_of_a_file_are_mixed_with_lines_of_another(make_mixing, reported):
     model, here, there = make_mixing(), VALUES["upos"]("de"), VALUES["upos"]("en")
-    found = predicted(model, lines(here), told, translations=text_file(lines(there), "en"))
+    found = predicted(model, lines(here), reported, translations=text_file(lines(there), "en"))
     answers = model.predict(here, translations=there)
     assert [line.partition("\t")[2].split() for line in found.splitlines()] == [list(one) for one in answers]
-    assert told == []
+    assert reported == []
 
 
 def conllu(values):
@@ -161,55 +160,60 @@ def conllu(values):
     return "".join(f"# sent\n{joined(next(blocks) for _ in one)}\n" for one in values)
 
 
-def test_formats_need_not_be_the_same(make_mixing, told):
+def test_formats_need_not_be_the_same(make_mixing, reported):
     model, here, there = make_mixing(), VALUES["upos"]("de"), VALUES["upos"]("en")
     expected = [list(one) for one in model.predict(here, translations=there)]
     objects = joined(json.dumps({"words": words}) for words in there)
     for others in (lines(there), conllu(there), objects):
-        out = predicted(model, conllu(here), told, translations=text_file(others, "en"))
+        out = predicted(model, conllu(here), reported, translations=text_file(others, "en"))
         tags = [line.split("\t")[3] for line in out.splitlines() if line[:1].isdigit()]
         assert tags == [tag for one in expected for tag in one]
 
 
-def test_headers_and_comments_stand_beside_nothing(make_mixing, told):
+def test_headers_and_comments_stand_beside_nothing(make_mixing, reported):
     model, here, there = make_mixing("nli"), VALUES["nli"]("de"), VALUES["nli"]("en")
     header = "sentence1\tsentence2\n"
     rows = [lines_of_pairs(values) for values in (here, there)]
-    out = predicted(model, header + rows[0], told, translations=text_file(rows[1], "en"))
-    again = predicted(model, rows[0], told, translations=text_file(header + rows[1], "en"))
+    out = predicted(model, header + rows[0], reported, translations=text_file(rows[1], "en"))
+    again = predicted(model, rows[0], reported, translations=text_file(header + rows[1], "en"))
     labels = model.predict(here, translations=there)
     for text in (out.split("\n", 1)[1], again):
         assert [line.split("\t")[-1] for line in text.splitlines()] == labels
 
 
-def test_probabilities_of_pairs_are_means_over_both_sides(make_mixing, told):
+def test_probabilities_of_pairs_are_means_over_both_sides(make_mixing, reported):
     model, here, there = make_mixing("nli"), VALUES["nli"]("de"), VALUES["nli"]("en")
     how = {"translations": text_file(lines_of_pairs(there)), "scores": True, "as_json": True}
-    found = [json.loads(line) for line in predicted(model, lines_of_pairs(here), told, **how).splitlines()]
+    found = [
+        json.loads(line) for line in predicted(model, lines_of_pairs(here), reported, **how).splitlines()
+    ]
     for one, scores in zip(found, scored(model, here, there), strict=True):
         assert list(one["scores"].values()) == pytest.approx(scores.exp().flatten().tolist(), abs=1e-5)
         assert sum(one["scores"].values()) == pytest.approx(1, abs=1e-5)
 
 
-def test_an_empty_line_leaves_its_input_unmixed(make_mixing, told):
+def test_an_empty_line_leaves_its_input_unmixed(make_mixing, reported):
     model = make_mixing()
-    out = predicted(model, "Anna saw\n\nthe cat\n", told, translations=text_file("Anna saw\nx\n\n", "en"))
+    out = predicted(model, "Anna saw\n\nthe cat\n", reported, translations=text_file("Anna saw\nx\n\n", "en"))
     assert [len(line.partition("\t")[2].split()) for line in out.splitlines()] == [2, 0, 2]
-    assert len(told) == 1
-    assert "1 of 2 inputs have none. They are predicted unmixed. Give translations" in told[0]
+    assert len(reported) == 1
+    assert "1 of 2 inputs have none. They are predicted unmixed. Give translations" in reported[0]
 
 
-def test_a_file_of_another_length_is_refused_before_anything_is_predicted(make_mixing, told):
-    model, how = make_mixing(), PredictOptions(warn=told.append, translations=text_file("a\n\nb\n", "to.en"))
+def test_a_file_of_another_length_is_refused_before_anything_is_predicted(make_mixing, reported):
+    model, how = (
+        make_mixing(),
+        PredictOptions(warn=reported.append, translations=text_file("a\n\nb\n", "to.en")),
+    )
     with pytest.raises(DataError, match=r"to.en: 3 translations for 4 inputs \(input\).*an empty one for"):
         check_translations(model, text_file("a\nb\nc\nd\n"), how)
     broken = PredictOptions(translations=text_file("a\n"), translate=lambda texts: texts)
     with pytest.raises(ConfigError, match="--translations and --translator: both give translations"):
         check_translations(model, text_file("a\n"), broken)
-    assert told == []
+    assert reported == []
 
 
-def test_objects_carry_their_own_translations(make_mixing, told):
+def test_objects_carry_their_own_translations(make_mixing, reported):
     for task, keys in (("upos", ["words"]), ("nli", ["text", "text_pair"]), ("qa", ["question", "context"])):
         model, here, there = make_mixing(task), VALUES[task]("de"), VALUES[task]("en")
 
@@ -225,21 +229,23 @@ def test_objects_carry_their_own_translations(make_mixing, told):
         answers = [
             [line.get("labels", line.get("label", line.get("answer"))) for line in map(json.loads, out)]
             for out in (
-                predicted(model, own, told).splitlines(),
-                predicted(model, apart, told, translations=beside).splitlines(),
+                predicted(model, own, reported).splitlines(),
+                predicted(model, apart, reported, translations=beside).splitlines(),
             )
         ]
         assert answers[0] == answers[1]
-        assert told == []
+        assert reported == []
 
 
-def test_a_translation_that_is_no_object_of_its_kind_is_named_with_its_line(make_mixing, make_model, told):
+def test_a_translation_that_is_no_object_of_its_kind_is_named_with_its_line(
+    make_mixing, make_model, reported
+):
     wrong = '{"words": ["a"]}\n{"words": ["a"], "translation": "a"}\n'
     with pytest.raises(DataError, match="input:2: translation is 'a'; expected an object like the one"):
-        predicted(make_mixing(), wrong, told)
+        predicted(make_mixing(), wrong, reported)
     with pytest.raises(DataError, match="input:1: translation: the keys x; expected words"):
-        predicted(make_mixing(), '{"words": ["a"], "translation": {"x": 1}}\n', told)
-    assert predicted(make_model(), wrong, told).count('"translation": "a"') == 1
+        predicted(make_mixing(), '{"words": ["a"], "translation": {"x": 1}}\n', reported)
+    assert predicted(make_model(), wrong, reported).count('"translation": "a"') == 1
 
 
 def squad(ids, text):
@@ -247,12 +253,12 @@ def squad(ids, text):
     return json.dumps({"data": [{"paragraphs": [{"context": text, "qas": qas}]}]})
 
 
-def test_questions_of_squad_are_matched_by_their_ids(make_mixing, told):
+def test_questions_of_squad_are_matched_by_their_ids(make_mixing, reported):
     model = make_mixing("qa")
     here, there = squad("abc", "happen slow " * 9), squad("cdb", "Anna Lee in Rome " * 9)
     how = {"format": "squad", "translations": text_file(there, "en.json")}
-    found = json.loads(predicted(model, here, told, **how))
-    assert "1 of 3 inputs have none" in told[0]
+    found = json.loads(predicted(model, here, reported, **how))
+    assert "1 of 3 inputs have none" in reported[0]
     question, passage = "Anna?", "happen slow " * 9
     other = ("Anna?", "Anna Lee in Rome " * 9)
     with pytest.warns(UserWarning, match="1 of 3"):
@@ -260,20 +266,20 @@ def test_questions_of_squad_are_matched_by_their_ids(make_mixing, told):
     assert list(found.values()) == mixed
     strange = text_file(squad("xy", "Anna"), "en.json")
     with pytest.raises(DataError, match=r"en\.json: none of its 2 ids is one of input"):
-        predicted(model, here, told, format="squad", translations=strange)
+        predicted(model, here, reported, format="squad", translations=strange)
 
 
 def as_translator(texts):
     return (Translated(" ".join(reversed(text.split()))) for text in texts)
 
 
-def test_a_translator_on_the_way_is_as_a_file_of_its_translations(make_mixing, told):
+def test_a_translator_on_the_way_is_as_a_file_of_its_translations(make_mixing, reported):
     model, here = make_mixing(), [*VALUES["upos"]("de"), (), ("Anna",)]
     there = joined(one.text for one in as_translator(lines(here).splitlines()))
-    assert predicted(model, lines(here), told, translate=as_translator) == predicted(
-        model, lines(here), told, translations=text_file(there)
+    assert predicted(model, lines(here), reported, translate=as_translator) == predicted(
+        model, lines(here), reported, translations=text_file(there)
     )
-    assert told == []
+    assert reported == []
 
 
 def test_a_translator_is_asked_no_further_than_it_is_needed(make_mixing):
@@ -286,18 +292,18 @@ def test_a_translator_is_asked_no_further_than_it_is_needed(make_mixing):
 
     endless = File("stdin", lambda: (f"Anna saw {number}\n" for number in count()), lambda: "")
     next(predict_file(make_mixing(), endless, PredictOptions(translate=noting)))
-    assert len(asked) == TOGETHER
+    assert len(asked) == GROUP_SIZE
 
 
 def test_a_translator_needs_to_know_its_languages_and_its_model(make_mixing, make_model, tmp_path):
     def refused(name="seq2seq", model=None, **more):
         with pytest.raises(ConfigError) as error:
-            translation_for(model or make_mixing(), name, **({"language": "sw", "folder": tmp_path} | more))
+            input_translator(model or make_mixing(), name, **({"language": "sw", "folder": tmp_path} | more))
         return str(error.value)
 
     assert "--translator: no translator 'seqseq'. Did you mean 'seq2seq'" in refused("seqseq")
     assert "--translator seq2seq needs a model: --model FOLDER" in refused()
-    assert "--model: translator built-in takes none" in refused("built-in", translating="x")
+    assert "--model: translator built-in takes none" in refused("built-in", translator_model="x")
     assert "--translator: from which language?" in refused(language="")
     assert "en is the language the model was trained on" in refused(language="en")
     assert "this model (source-only) does not mix" in refused(model=make_model())
@@ -306,7 +312,7 @@ def test_a_translator_needs_to_know_its_languages_and_its_model(make_mixing, mak
 
 def test_built_in_languages_are_translated_on_the_way(make_mixing, tmp_path):
     model = make_mixing(source=("qaa",))
-    translate = translation_for(model, "built-in", language="qab", folder=tmp_path)
+    translate = input_translator(model, "built-in", language="qab", folder=tmp_path)
     (found,) = translate(["gar zinormunil bimajen botonbon."])
     assert found.text.startswith("jado ")
     assert list(tmp_path.iterdir()) == []

@@ -11,29 +11,15 @@ from isogloss.tasks import TASKS
 from isogloss.using import load_model
 from isogloss.using.fine_tuned import provenance_of
 from isogloss.using.kinds import KINDS
-from isogloss.using.model import TOGETHER, in_groups
+from isogloss.using.model import GROUP_SIZE, in_groups
 
 
 def test_every_task_has_a_kind():
     assert set(TASKS) <= set(KINDS)
 
 
-def test_a_stream_is_read_no_further_than_it_is_answered(make_model):
-    read = []
-
-    def inputs():
-        for number in range(3 * TOGETHER):
-            read.append(number)
-            yield "Anna saw"
-
-    answers = make_model().predict_stream(inputs())
-    assert len(next(answers)) == 2
-    assert len(read) == TOGETHER
-    assert len(list(answers)) == 3 * TOGETHER - 1
-
-
 def test_groups_are_of_a_number_and_a_size():
-    assert [len(group) for group in in_groups(range(2 * TOGETHER + 1))] == [TOGETHER, TOGETHER, 1]
+    assert [len(group) for group in in_groups(range(2 * GROUP_SIZE + 1))] == [GROUP_SIZE, GROUP_SIZE, 1]
     assert list(in_groups([1, 1, 9, 1, 1], size=int, largest=3)) == [[1, 1, 9], [1, 1]]
     assert list(in_groups([])) == []
 

@@ -1,12 +1,13 @@
 """Files are predicted a few entries at a time, in order, in memory that does not grow."""
 
+import gc
 import json
-import re
-import subprocess
-import sys
-from pathlib import Path
+import tracemalloc
+from dataclasses import replace
+from itertools import islice, repeat
 
 import pytest
+import torch
 from used import joined, text_file
 
 from isogloss.core.errors import ConfigError, DataError
@@ -15,8 +16,6 @@ from isogloss.data.files import File
 from isogloss.tasks import TASKS
 from isogloss.using.formats import Entry
 from isogloss.using.predicting import PredictOptions, predict_file
-
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "predict_memory.py"
 
 PLAIN = PredictOptions()
 NOTHING = "\t_" * 8
@@ -82,19 +81,12 @@ def test_questions_in_get_answers_by_id(make_model):
     assert all(answer in "happen slow " * 30 for answer in answers.values())
 
 
-def test_no_more_is_read_than_is_predicted_together(make_model):
+@pytest.mark.parametrize(("characters", "count"), [(1, 256), (600_000, 2)])
+def test_no_more_is_read_than_is_predicted_together(make_model, characters, count):
     read = []
-    entries = (read.append(number) or Entry(lines=("x",)) for number in range(1000))
-    first = next(make_model().answered(entries))
-    assert first[1] is None
-    assert len(read) == 256
-
-
-def test_long_lines_are_read_one_at_a_time(make_model):
-    read = []
-    entries = (read.append(number) or Entry(lines=("x" * 600_000,)) for number in range(9))
-    next(make_model().answered(entries))
-    assert len(read) == 2
+    entries = (read.append(number) or Entry(lines=("x" * characters,)) for number in range(1000))
+    assert next(make_model().answered(entries))[1] is None
+    assert len(read) == count
 
 
 def test_an_endless_stream_is_answered_as_it_comes(make_model):
@@ -128,17 +120,25 @@ def test_a_broken_line_is_named_after_what_came_before_it(make_model):
 
 
 def test_progress_counts_lines(make_model):
-    told = []
-    predicted(make_model(), LINES, on_progress=told.append, lines=600)
-    assert [one.done for one in told] == [100, 200, 300, 400, 500, 600]
-    assert {one.total for one in told} == {600}
+    reported = []
+    predicted(make_model(), LINES, on_progress=reported.append, lines=600)
+    assert [one.done for one in reported] == [100, 200, 300, 400, 500, 600]
+    assert {one.total for one in reported} == {600}
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units elsewhere")
-@pytest.mark.parametrize("how", [[], ["--mixed"]], ids=["plain", "mixed"])
-def test_memory_does_not_grow_with_the_file(how):
-    command = [sys.executable, BENCHMARK, "--lines", "1000", "20000", *how]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    few, many = (int(peak) for peak in re.findall(r"peak (\d+) MiB", done.stdout))
-    assert many < few + 64, done.stdout
+@pytest.mark.parametrize("mixed", [False, True], ids=["plain", "mixed"])
+def test_memory_does_not_grow_with_the_file(make_model, make_mixing, mixed):
+    model = (make_mixing if mixed else make_model)()
+    endless = File("input", lambda: repeat("Anna saw slow casually .\n"), lambda: "")
+    lines = predict_file(model, endless, replace(PLAIN, translations=endless if mixed else None))
+    tracemalloc.start()
+    held = []
+    for _ in range(3):
+        assert len(list(islice(lines, 256))) == 256
+        gc.collect()
+        tensors = sum(type(one) is torch.Tensor for one in gc.get_objects())
+        held.append((tracemalloc.get_traced_memory()[0], tensors))
+    tracemalloc.stop()
+    _, (before, tensors), (after, still) = held
+    assert still == tensors
+    assert after - before < 64 * 1024  # What is made of 256 lines, entries and examples, is 250 KiB.

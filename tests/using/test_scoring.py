@@ -148,9 +148,9 @@ def test_what_cannot_be_scored_is_refused(model, tmp_path):
 
 
 def test_progress_names_the_languages(model):
-    told = []
-    model.evaluate("wikiann", ["qaa", "qab"], split="dev", on_progress=told.append)
-    assert [(one.done, one.remark) for one in told] == [(0, "qaa"), (1, "qab"), (2, "")]
+    reported = []
+    model.evaluate("wikiann", ["qaa", "qab"], split="dev", on_progress=reported.append)
+    assert [(one.done, one.remark) for one in reported] == [(0, "qaa"), (1, "qab"), (2, "")]
 
 
 class FirstFifty(Sources):
@@ -225,11 +225,11 @@ def test_examples_without_a_translation_are_told_of(mixing_model):
             found = super().examples(corpus, language, split, treebanks=treebanks, examples=examples)
             return found[3:] if language == "qab-qaa" else found
 
-    told = []
+    reported = []
     wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
-    evaluate(mixing_model, wanted, Few(), warn=told.append)
-    assert len(told) == 1
-    assert told[0].startswith("qab: 3 of 50 examples have no translation into the source language")
+    evaluate(mixing_model, wanted, Few(), warn=reported.append)
+    assert len(reported) == 1
+    assert reported[0].startswith("qab: 3 of 50 examples have no translation into the source language")
 
 
 @pytest.mark.parametrize("inputs", ["translated", "mixed", "mixed-second"])

@@ -12,17 +12,17 @@ from isogloss.data.word_links import Aligned
 
 
 class Aligner(Named, Protocol):
-    """A way to find which words of a translation belong together; its fields are its hyper-parameters."""
+    """A word aligner; its fields are its hyper-parameters."""
 
     needs_encoder: ClassVar[bool]
-    """Whether it looks at the states of an encoder (else at the bitext's statistics alone)."""
+    """Whether it uses the states of an encoder (otherwise the statistics of the bitext alone)."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
-        """Align every pair, in order, and keep what was learned, if anything, in the setting's folder."""
+        """Align every pair, in order, and store what was learned, if anything, in the setting's folder."""
         ...
 
     def align_new(self, setting: AlignSetting) -> list[Aligned]:
-        """Align new pairs with what ``align`` kept in the setting's folder, which stays as it is."""
+        """Align new pairs with what ``align`` stored in the setting's folder, without changing it."""
         ...
 
 

@@ -1,19 +1,20 @@
-"""Alignment by an encoder: words whose subwords have similar states (SimAlign, Jalili Sabet et al. 2020).
+"""Alignment by similar encoder states (SimAlign, Jalili Sabet, Dufter, Yvon & Schütze 2020).
 
-No statistics of the bitext are needed, so a single pair can be aligned. Subwords are matched, and two words
-are linked when any of their subwords are; or words, as the mean of their subwords, are matched directly.
+No statistics of the bitext are needed, so a single pair can be aligned. Subwords are matched (Sec. 2: argmax,
+itermax or match), and two words are linked if any of their subwords are; or words, as the mean of their
+subwords, are matched directly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from isogloss.aligners.layer_states import default_layer, subword_states
-from isogloss.aligners.matching import Matching, cosine_similarities, distorted, linked
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
@@ -23,10 +24,21 @@ from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.training.precision import device
 
 BLOCK = 1024
-"""Pairs whose states are held at once."""
+"""Pairs whose states are in memory at a time."""
 
 CELLS = 1 << 20
-"""Similarities that are computed at once, padding included."""
+"""Similarities computed at a time, padding included."""
+
+Matching = Literal["argmax", "itermax", "match"]
+
+Similarity = Float[Tensor, "pair first second"]
+Linked = Bool[Tensor, "pair first second"]
+
+DISCOUNT = 0.9
+"""Factor of a similarity with a word that is linked already (SimAlign's α)."""
+
+_NEVER = -1.0
+"""Below every similarity: padding is never chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,19 +50,19 @@ class EncoderSimilarity:
     version: ClassVar[int] = 2
 
     matching: Matching = "argmax"
-    """Which subwords are linked: argmax (each other's best), itermax (repeatedly) or match (one-to-one)."""
+    """Which subwords are linked: argmax (mutual best), itermax (repeatedly) or match (one-to-one)."""
 
     layer: int | None = None
-    """Layer whose states are compared, 0 the embeddings, -1 the last; else two thirds of the way up."""
+    """Layer whose states are compared: 0 the embeddings, -1 the last; default at two thirds of the depth."""
 
     unit: Literal["subword", "word"] = "subword"
     """Whether subwords are matched, or words as the mean of their subwords."""
 
     rounds: int = 2
-    """How often itermax looks for links."""
+    """Iterations of itermax."""
 
     distortion: float = 0.0
-    """How much less similar words at other relative places count (kappa), 0 to 1."""
+    """Penalty on the similarity of words at different relative positions (kappa), 0 to 1."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Align every pair; nothing is learned."""
@@ -81,11 +93,11 @@ class EncoderSimilarity:
         return found
 
     def align_new(self, setting: AlignSetting) -> list[Aligned]:
-        """Align new pairs, as any others."""
+        """Align as ``align`` does; nothing was learned."""
         return self.align(setting)
 
     def _block(self, splits: Sequence[SplitWords], states: Sequence[Tensor]) -> list[Aligned]:
-        """Align pairs whose sides stand one after the other."""
+        """Align a block of pairs; their two sides alternate."""
         units = [self._units(split, state) for split, state in zip(splits, states, strict=True)]
         pairs = range(len(splits) // 2)
         found = [Aligned(links=())] * len(pairs)
@@ -97,7 +109,7 @@ class EncoderSimilarity:
         return found
 
     def _units(self, split: SplitWords, states: Tensor) -> tuple[tuple[int, ...], Tensor]:
-        """Return what is matched: for each unit its word, and a vector of length 1."""
+        """Return the word and the unit vector of each unit that is matched."""
         words = split.words
         if self.unit == "word" and words:
             places = torch.tensor(words, device=states.device)
@@ -111,10 +123,10 @@ class EncoderSimilarity:
         first, second = (pad_sequence([vectors for _, vectors in side], batch_first=True) for side in sides)
         lengths = [torch.tensor([len(words) for words, _ in side], device=first.device) for side in sides]
         similar = distorted(cosine_similarities(first, second, (lengths[0], lengths[1])), self.distortion)
-        places = linked(similar, self.matching, rounds=self.rounds).nonzero()
-        scores = similar.values[places.unbind(1)].tolist()
+        matched = linked(similar, self.matching, rounds=self.rounds).nonzero()
+        scores = similar.values[matched.unbind(1)].tolist()
         found: list[dict[tuple[int, int], float]] = [{} for _ in group]
-        for (pair, row, column), score in zip(places.tolist(), scores, strict=True):
+        for (pair, row, column), score in zip(matched.tolist(), scores, strict=True):
             link = (group[pair][0][0][row], group[pair][1][0][column])
             found[pair][link] = max(score, found[pair].get(link, 0.0))
         for links in found:
@@ -123,7 +135,7 @@ class EncoderSimilarity:
 
 
 def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Group pairs that have units on both sides, alike in size, so that little is padded."""
+    """Yield groups of pairs of similar size, without those with an empty side, so that little is padded."""
     group: list[int] = []
     longest = (0, 0)
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):
@@ -137,3 +149,102 @@ def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
         group.append(place)
     if group:
         yield group
+
+
+@dataclass(frozen=True)
+class Similarities:
+    """Similarities in [0, 1] of the subwords of sentence pairs, and a mask of those that are no padding."""
+
+    values: Similarity
+    real: Linked
+
+
+def cosine_similarities(
+    first: Float[Tensor, "pair first dim"],
+    second: Float[Tensor, "pair second dim"],
+    lengths: tuple[Tensor, Tensor],
+) -> Similarities:
+    """Return (c + 1) / 2 of the cosines c of unit vectors; ``lengths`` are their numbers without padding."""
+    rows, columns = (
+        torch.arange(side.shape[1], device=side.device)[None, :] < length[:, None]
+        for side, length in zip((first, second), lengths, strict=True)
+    )
+    values = (torch.bmm(first, second.transpose(1, 2)) + 1) / 2
+    return Similarities(values.clamp(0, 1), rows[:, :, None] & columns[:, None, :])
+
+
+def distorted(similarities: Similarities, weight: float) -> Similarities:
+    """Multiply similarities by 1 − κ·(x/m − y/n)², with κ the weight and relative positions in [0, 1].
+
+    A pair with a side of a single subword stays unchanged.
+    """
+    if not weight:
+        return similarities
+    rows, columns = similarities.real.any(2).sum(1), similarities.real.any(1).sum(1)
+    device = similarities.values.device
+    down, right = (
+        torch.arange(size, device=device)[None, :] / (count - 1).clamp(min=1)[:, None]
+        for size, count in zip(similarities.values.shape[1:], (rows, columns), strict=True)
+    )
+    factor = 1 - weight * (down[:, :, None] - right[:, None, :]) ** 2
+    factor[(rows < 2) | (columns < 2)] = 1.0
+    return Similarities(similarities.values * factor, similarities.real)
+
+
+def linked(similarities: Similarities, matching: Matching, *, rounds: int) -> Linked:
+    """Return the links of every pair; ``rounds`` are the iterations of itermax."""
+    return _MATCHINGS[matching](similarities, rounds)
+
+
+def argmax(similarities: Similarities, rounds: int = 1) -> Linked:  # noqa: ARG001
+    """Link subwords that are each other's most similar one (the first of equals)."""
+    return _mutual(similarities.values, similarities.real)
+
+
+def itermax(similarities: Similarities, rounds: int) -> Linked:
+    """Repeat argmax, keeping links; an unlinked subword may be linked, at a discount, to a linked one.
+
+    Pairs with a side of at most two subwords have a single iteration; the others end when all subwords of one
+    side are linked.
+    """
+    values, real = similarities.values, similarities.real
+    found = _mutual(values, real)
+    small = torch.minimum(real.any(2).sum(1), real.any(1).sum(1)) <= 2
+    for _ in range(rounds - 1):
+        free_first, free_second = real.any(2) & ~found.any(2), real.any(1) & ~found.any(1)
+        done = small | ~free_first.any(1) | ~free_second.any(1)
+        free = free_first[:, :, None].float() + free_second[:, None, :].float()
+        allowed = (free > 0) & ~done[:, None, None] & real
+        new = _mutual(values * (DISCOUNT * free).clamp(max=1), real) & allowed
+        if not (new & ~found).any():
+            break
+        found = found | new
+    return found
+
+
+def match(similarities: Similarities, rounds: int = 1) -> Linked:  # noqa: ARG001
+    """Return the one-to-one links with the greatest sum of similarities (maximum matching)."""
+    from scipy.optimize import linear_sum_assignment
+
+    found = torch.zeros_like(similarities.real)
+    values = similarities.values.double().cpu().numpy()
+    rows = similarities.real.any(2).sum(1).tolist()
+    columns = similarities.real.any(1).sum(1).tolist()
+    for pair, (m, n) in enumerate(zip(rows, columns, strict=True)):
+        first, second = linear_sum_assignment(values[pair, :m, :n], maximize=True)
+        found[pair, torch.from_numpy(first), torch.from_numpy(second)] = True
+    return found
+
+
+def _mutual(values: Similarity, real: Linked) -> Linked:
+    values = values.masked_fill(~real, _NEVER)
+    forward = torch.zeros_like(real).scatter_(2, values.argmax(2, keepdim=True), value=True)
+    backward = torch.zeros_like(real).scatter_(1, values.argmax(1, keepdim=True), value=True)
+    return forward & backward & real
+
+
+_MATCHINGS: dict[Matching, Callable[[Similarities, int], Linked]] = {
+    "argmax": argmax,
+    "itermax": itermax,
+    "match": match,
+}

@@ -1,7 +1,6 @@
-"""fast_align (Dyer, Chahuneau & Smith 2013): IBM model 2 with a liking for the diagonal, both ways.
+"""fast_align (Dyer, Chahuneau & Smith 2013): IBM model 2 with a preference for the diagonal.
 
-What is learned of either direction is kept, so that new sentences can be aligned, and any symmetrisation of
-the best links be had.
+The lexicons of both directions are stored, so that new sentences can be aligned.
 """
 
 import json
@@ -9,13 +8,19 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.aligners.diagonal_learning import Training, learned
-from isogloss.aligners.diagonal_model import Lexicon, Words, best_links, joint
+from isogloss.aligners.diagonal_model import (
+    EMSettings,
+    Lexicon,
+    Words,
+    best_links,
+    joint,
+    learn_lexicons,
+)
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
@@ -26,7 +31,7 @@ from isogloss.data.word_links import Aligned, Symmetrization, pair_words, symmet
 LEXICONS = "fast-align.npz"
 WORDS = "fast-align.json"
 
-NOTHING = Lexicon(np.empty(0, np.int64), np.empty(0, np.float32))
+EMPTY = Lexicon(np.empty(0, np.int64), np.empty(0, np.float32))
 
 Sentences = tuple[list[Words], list[Words]]
 Links = dict[tuple[int, int], float]
@@ -34,7 +39,7 @@ Links = dict[tuple[int, int], float]
 
 @dataclass(frozen=True, kw_only=True)
 class FastAlign:
-    """Align by how often words are translations of one another and how near the diagonal they are."""
+    """Align by how often words co-occur and how near the diagonal they are."""
 
     name: ClassVar[str] = "fast-align"
     needs_encoder: ClassVar[bool] = False
@@ -45,13 +50,13 @@ class FastAlign:
     forward or backward alone."""
 
     iterations: int = 5
-    """Rounds of expectation maximisation; what the last one expects are the links."""
+    """Iterations of expectation maximisation; the last one's expectations are the links."""
 
     lowercase: bool = True
-    """Whether capitals count as small letters."""
+    """Whether words are lowercased."""
 
     tension: float = 4.0
-    """How strongly words near the diagonal are preferred (lambda)."""
+    """Strength of the preference for the diagonal (lambda)."""
 
     prior: float = 0.01
     """Dirichlet prior of the lexicon (alpha); 0 for plain maximum likelihood."""
@@ -60,7 +65,7 @@ class FastAlign:
     """Probability that a word has no counterpart (p0)."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
-        """Learn both lexicons from the pairs, keep them, and link the words of the pairs."""
+        """Learn both lexicons from the pairs, store them, and link the words of the pairs."""
         setting.folder.mkdir(parents=True, exist_ok=True)
         words: tuple[dict[str, int], dict[str, int]] = ({}, {})
         numbered = self._numbered(setting.pairs, words, learn=True)
@@ -76,7 +81,7 @@ class FastAlign:
     def _numbered(
         self, pairs: Iterable[Translation], words: tuple[dict[str, int], dict[str, int]], *, learn: bool
     ) -> Sentences:
-        """Return the words of both sides as numbers, new ones below 0 unless they are to be learned."""
+        """Return the words of both sides as numbers; new ones are negative unless ``learn``."""
         first: list[Words] = []
         second: list[Words] = []
         for pair in pairs:
@@ -92,12 +97,11 @@ class FastAlign:
             setting.on_progress(Progress(what="lexicon", done=done, total=2 * rounds, remark=remark))
 
         on_progress(0)
-        # A side without words teaches nothing.
         pairs = [pair for pair in zip(*numbered, strict=True) if len(pair[0]) and len(pair[1])]
         if not pairs:
-            return NOTHING, NOTHING
-        training = Training(rounds=rounds, tension=self.tension, prior=self.prior, none=self.none)
-        return learned(pairs, training, on_progress)
+            return EMPTY, EMPTY
+        training = EMSettings(rounds=rounds, tension=self.tension, prior=self.prior, none=self.none)
+        return learn_lexicons(pairs, training, on_progress)
 
     def _linked(
         self, numbered: Sentences, lexicons: tuple[Lexicon, Lexicon], setting: AlignSetting
@@ -115,13 +119,10 @@ class FastAlign:
         return made
 
     def _directed(self, pairs: Sequence[tuple[Words, Words]], lexicon: Lexicon) -> list[Links]:
-        """Link each word of the second of two sentences with its best word of the first, if any."""
-        whole = [place for place, (given, made) in enumerate(pairs) if len(given) and len(made)]
-        found: list[Links] = [{} for _ in pairs]
-        matrices = joint(lexicon, [pairs[place] for place in whole], tension=self.tension, none=self.none)
-        for place, matrix in zip(whole, matrices, strict=True):
-            found[place] = best_links(matrix)
-        return found
+        """Link each word of the second of two sentences to its most probable word of the first, if any."""
+        full = [(given, made) for given, made in pairs if len(given) and len(made)]
+        matrices = joint(lexicon, full, tension=self.tension, none=self.none)
+        return [best_links(next(matrices)) if len(given) and len(made) else {} for given, made in pairs]
 
 
 def _numbers(words: Sequence[str], known: dict[str, int], *, learn: bool) -> Words:
@@ -132,13 +133,13 @@ def _numbers(words: Sequence[str], known: dict[str, int], *, learn: bool) -> Wor
 
 def _aligned(forward: Links, backward: Links, how: Symmetrization) -> Aligned:
     links = symmetrized(forward, backward, how)
-    directions = [way for name, way in (("backward", forward), ("forward", backward)) if how != name]
-    scores = (sum(way.get(link, 0.0) for way in directions) / len(directions) for link in links)
+    directions = [one for name, one in (("backward", forward), ("forward", backward)) if how != name]
+    scores = (sum(one.get(link, 0.0) for one in directions) / len(directions) for link in links)
     return Aligned(links=links, scores=tuple(scores))
 
 
 def _save(folder: Path, words: tuple[dict[str, int], dict[str, int]], lexicons: Sequence[Lexicon]) -> None:
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[np.generic]] = {}
     for name, lexicon in zip(("forward", "backward"), lexicons, strict=True):
         arrays |= {f"{name}_keys": lexicon.keys, f"{name}_probabilities": lexicon.probabilities}
     with writing(folder / LEXICONS):
@@ -150,7 +151,7 @@ def _save(folder: Path, words: tuple[dict[str, int], dict[str, int]], lexicons: 
 def _load(folder: Path) -> tuple[tuple[dict[str, int], dict[str, int]], tuple[Lexicon, Lexicon]]:
     with suppress(OSError, ValueError, KeyError):
         sides = json.loads((folder / WORDS).read_text(encoding="utf-8"))
-        first, second = ({word: place for place, word in enumerate(side, 1)} for side in sides)
+        first, second = ({word: number for number, word in enumerate(side, 1)} for side in sides)
         with np.load(folder / LEXICONS) as arrays:
             forward, backward = (
                 Lexicon(arrays[f"{name}_keys"], arrays[f"{name}_probabilities"])

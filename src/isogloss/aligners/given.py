@@ -1,4 +1,4 @@
-"""The links that the bitext itself has: gold alignments, of the built-in languages or made by people."""
+"""Gold alignments of the bitext itself."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,13 +10,13 @@ from isogloss.data.word_links import Aligned
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """Take the links that stand in the bitext; those that are only possible are left out."""
+    """Use the links of the bitext itself, without those that are only possible."""
 
     name: ClassVar[str] = "given"
     needs_encoder: ClassVar[bool] = False
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
-        """Return the links of every pair; DataError at one that has none."""
+        """Return the links of every pair; DataError at a pair without links."""
         found = []
         for pair in setting.pairs:
             if pair.links is None:
@@ -27,5 +27,5 @@ class Given:
         return found
 
     def align_new(self, setting: AlignSetting) -> list[Aligned]:
-        """Do the same: nothing was learned."""
+        """Align as ``align`` does; nothing was learned."""
         return self.align(setting)

@@ -1,14 +1,14 @@
-"""States of subwords in one layer of an encoder; later layers are not computed, long sentences windowed."""
+"""Hidden states of subwords in one layer of an encoder, without computing the layers above it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Network, Tokenizer
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.subwords import SplitWords, Window, special_subwords, windows
 from isogloss.training.evaluation import in_batches
@@ -18,64 +18,61 @@ from isogloss.training.states import check_layers
 States = Float[Tensor, "subword dim"]
 
 OVERLAP = 64
-"""Subwords that neighbouring windows of a sentence longer than the encoder takes share."""
+"""Subwords shared by neighbouring windows of a sentence that is longer than the encoder's limit."""
 
 
 def default_layer(layers: int) -> int:
-    """Return the layer two thirds of the way up: SimAlign's 8th of 12, the best for mBERT and XLM-R base."""
+    """Return the layer at two thirds of the depth: SimAlign's 8th of 12, best for mBERT and XLM-R base."""
     return max(1, round(layers * 2 / 3))
 
 
 def subword_states(
-    model: Any,
-    tokenizer: Any,
+    model: Network,
+    tokenizer: Tokenizer,
     sentences: Sequence[SplitWords],
     *,
     layer: int,
     precision: str,
     languages: Sequence[str] = (),
 ) -> list[States]:
-    """Return for each sentence the states of its subwords, special ones left out, in float32.
+    """Return the states of each sentence's subwords, without special ones, in float32 on the model's device.
 
-    They stay on the model's device. Layer 0 is the embeddings, -1 the last; ConfigError when there is none.
-    ``languages`` are the sentences', which an encoder with language modules or maps must know.
+    Layer 0 is the embeddings, -1 the last; ConfigError if there is no such layer. ``languages``, one per
+    sentence, are required by an encoder with language modules or maps. Long sentences are split into windows.
     """
     check_layers(model, [layer])
     layer %= model.config.num_hidden_layers + 1
     opening, closing = special_subwords(tokenizer)
     limit = tokenizer.model_max_length - 2
     overlap = min(OVERLAP, limit // 2)
-    places: list[tuple[int, Window]] = [
+    parts: list[tuple[int, Window]] = [
         (number, window)
         for number, sentence in enumerate(sentences)
         for window in windows(len(sentence.subwords), limit=limit, overlap=overlap)
         if sentence.subwords
     ]
-    found: list[list[Tensor]] = [[] for _ in sentences]
-    parts: list[Tensor] = [torch.empty(0)] * len(places)
-    lengths = [window.stop - window.start + 2 for _, window in places]
+    empty = torch.empty(0, model.config.hidden_size, device=next(model.parameters()).device)
+    found = [empty] * len(parts)
+    lengths = [window.stop - window.start + 2 for _, window in parts]
     with scoring(model, precision) as device:
         for group in in_batches(lengths):
             rows = [
                 [opening, *sentences[number].subwords[window.start : window.stop], closing]
-                for number, window in (places[place] for place in group)
+                for number, window in (parts[index] for index in group)
             ]
-            own = [languages[number] for number, _ in (places[place] for place in group)] if languages else ""
-            with active_language(model, own):
+            active = [languages[parts[index][0]] for index in group] if languages else ""
+            with active_language(model, active):
                 states = _states(model, rows, tokenizer.pad_token_id, layer, device)
-            for place, state in zip(group, states, strict=True):
-                window = places[place][1]
-                parts[place] = state[1 + window.own_start - window.start : 1 + window.own_stop - window.start]
-    for (number, _), part in zip(places, parts, strict=True):
-        found[number].append(part)
-    dim = model.config.hidden_size
-    return [
-        torch.cat(own) if own else torch.empty(0, dim, device=next(model.parameters()).device)
-        for own in found
-    ]
+            for index, state in zip(group, states, strict=True):
+                window = parts[index][1]
+                found[index] = state[1 + window.own_start - window.start : 1 + window.own_stop - window.start]
+    of_sentences: list[list[Tensor]] = [[empty] for _ in sentences]
+    for (number, _), state in zip(parts, found, strict=True):
+        of_sentences[number].append(state)
+    return [torch.cat(states) for states in of_sentences]
 
 
-def _states(model: Any, rows: list[list[int]], padding: int, layer: int, device: torch.device) -> Tensor:
+def _states(model: Network, rows: list[list[int]], padding: int, layer: int, device: torch.device) -> Tensor:
     longest = max(map(len, rows))
     given = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows], device=device)
     lengths = torch.tensor([len(row) for row in rows], device=device)
@@ -84,28 +81,24 @@ def _states(model: Any, rows: list[list[int]], padding: int, layer: int, device:
     if layer == model.config.num_hidden_layers:
         states: Tensor = encoder(input_ids=given, attention_mask=mask).last_hidden_state
         return states.float()
-    with _stopping_after(_module(model, layer)) as reached:
+    family = family_of(model)
+    last = family.sites(model)[layer - 1].module(model, "block") if layer else family.embeddings(model)
+    with _stopping_after(last) as reached:
         encoder(input_ids=given, attention_mask=mask)
     return reached[0].float()
 
 
-def _module(model: Any, layer: int) -> nn.Module:
-    """Return the module whose output is the states of a layer."""
-    family = family_of(model)
-    return family.sites(model)[layer - 1].module(model, "block") if layer else family.embeddings(model)
-
-
 class _ReachedError(Exception):
-    """The forward pass has come as far as it need."""
+    """The forward pass has computed the requested layer."""
 
 
 @contextmanager
 def _stopping_after(module: nn.Module) -> Iterator[list[Tensor]]:
-    """Let a forward pass within end at a module; its states are put into the list."""
+    """Stop a forward pass after a module; the module's output is put into the yielded list."""
     states: list[Tensor] = []
 
-    def stop(_module: nn.Module, _given: Any, output: Any) -> None:
-        states.append(output[0] if type(output) is tuple else output)
+    def stop(_module: nn.Module, _inputs: object, output: Tensor | tuple[Tensor, ...]) -> None:
+        states.append(output[0] if isinstance(output, tuple) else output)
         raise _ReachedError
 
     hook = module.register_forward_hook(stop)

@@ -1,4 +1,4 @@
-"""What a word aligner is given: sentence pairs, an encoder if it needs one, and a folder of its own."""
+"""The inputs of a word aligner."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,20 +9,20 @@ from isogloss.data.examples import Translation
 
 @dataclass(frozen=True, kw_only=True)
 class AlignSetting:
-    """What a word aligner is given; the words of a pair are those of ``word_links.pair_words``."""
+    """Sentence pairs (words: ``word_links.pair_words``), an encoder if needed, and a work folder."""
 
     pairs: list[Translation]
     languages: tuple[str, str] = ("", "")
-    """Of the first sides and of the second; an encoder with language modules or maps must know them."""
+    """Of the first and the second sides; required by an encoder with language modules or maps."""
 
     encoder: str = ""
     """Folder or name of an encoder; empty for an aligner that needs none."""
 
     precision: str = "auto"
-    """Precision the encoder computes in: auto, float32 or bfloat16."""
+    """Precision of the encoder: auto, float32 or bfloat16."""
 
     folder: Path
-    """A folder of its own, in which it keeps what it learns from the pairs."""
+    """A work folder, in which what is learned from the pairs is stored."""
 
     seed: int = 0
     on_progress: OnProgress = no_progress

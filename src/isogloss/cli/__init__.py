@@ -18,38 +18,38 @@ from isogloss.core.plain_text import plain
 __all__ = ["main"]
 
 INTERRUPTED, TERMINATED = 130, 143
-"""What shells call the end by Ctrl-C (128 + SIGINT) and by SIGTERM (128 + SIGTERM)."""
+"""Exit codes after Ctrl-C (128 + SIGINT) and SIGTERM (128 + SIGTERM)."""
 
-GO_ON = ("run", "quickstart", "align", "fetch")
-"""Verbs that keep what was finished when they are interrupted."""
+RESUMABLE = ("run", "quickstart", "align", "fetch")
+"""Verbs that resume after an interruption."""
 
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-"""The class of all mistakes in the use of verbs and options, wherever this typer keeps it."""
+"""The class of all errors in the use of verbs and options, which typer does not export."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and end: 0 done, 1 some runs failed, 2 the input is wrong."""
+    """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    with _interrupted_by_sigterm() as asked:
+    with _interrupted_by_sigterm() as received:
         status = _status(given, debug="--debug" in given)
-    sys.exit(TERMINATED if asked and status == INTERRUPTED else status)
+    sys.exit(TERMINATED if received and status == INTERRUPTED else status)
 
 
 @contextmanager
 def _interrupted_by_sigterm() -> Iterator[list[int]]:
-    """Let SIGTERM end the command as Ctrl-C does, its temporary files and children too; give those sent."""
-    asked: list[int] = []
+    """Treat SIGTERM like Ctrl-C, so that temporary files and children are removed; yield those received."""
+    received: list[int] = []
 
     def end(number: int, _: object) -> None:
-        asked.append(number)
+        received.append(number)
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():  # Others cannot be asked.
-        yield asked
+    if threading.current_thread() is not threading.main_thread():  # Signals reach it alone.
+        yield received
         return
     before = signal.signal(signal.SIGTERM, end)
     try:
-        yield asked
+        yield received
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -65,7 +65,7 @@ def _status(given: list[str], *, debug: bool) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
-        # Whoever read has enough; what is still in the buffer must not complain.
+        # The reader has closed the pipe; flushing the buffer must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -77,7 +77,7 @@ def _status(given: list[str], *, debug: bool) -> int:
 
 
 def _interrupted(given: list[str]) -> str:
-    if given[0] in GO_ON:
+    if given[0] in RESUMABLE:
         return "interrupted. Finished runs are kept; the same command goes on where it stopped."
     return "interrupted. Nothing half-written is left; the same command makes what is missing."
 
@@ -90,7 +90,7 @@ def _explain(message: str, status: int, debug: bool) -> int:
 
 
 def _usage(error: Any, given: Sequence[str]) -> str:
-    """Say a mistake in the use of verbs and options in one line, with the nearest match."""
+    """Return the message of a usage error in one line, with the nearest match."""
     verb = error.ctx.command_path if error.ctx else "isogloss"
     message = error.format_message().strip().partition(" (Possible")[0].rstrip(".")
     known: list[str] = [name for part in error.ctx.command.params for name in part.opts] if error.ctx else []

@@ -1,4 +1,4 @@
-"""The verbs of the command line; each turns words into values and calls what does the work."""
+"""The verbs of the command line: each converts its options and calls the function that does the work."""
 
 import sys
 from pathlib import Path
@@ -134,9 +134,9 @@ def compare(
     over both (min F'); Holm's correction over a test set. Made from what score runs kept; nothing is run
     again.
     """
-    from isogloss.cli.comparing import Request, print_comparisons
+    from isogloss.cli.comparing import ComparisonRequest, print_comparisons
 
-    request = Request(runs=runs, folder=folder, against=against, measure=measure, split=split)
+    request = ComparisonRequest(runs=runs, folder=folder, against=against, measure=measure, split=split)
     print_comparisons(request, points=points, as_json=as_json)
 
 
@@ -217,12 +217,12 @@ def predict(
     CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
-    from isogloss.cli.using import Translating, print_predictions
+    from isogloss.cli.using import TranslationOptions, print_predictions
     from isogloss.using.predicting import PredictOptions
 
-    how = PredictOptions(format=format_, language=language, scores=scores, as_json=as_json)
-    translating = Translating(translations=translations, translator=translator, model=model)
-    print_predictions(run, file, how, translating=translating, out=out, quiet=quiet)
+    options = PredictOptions(format=format_, language=language, scores=scores, as_json=as_json)
+    translation = TranslationOptions(translations=translations, translator=translator, model=model)
+    print_predictions(run, file, options, translation=translation, out=out, quiet=quiet)
 
 
 @app.command()

@@ -1,7 +1,7 @@
-"""Comparing systems: from what a user names (folders, runs, a baseline) to a table for each pair of them.
+"""Comparing systems: from folders, runs and a baseline to a table for each pair of systems.
 
-A system is known by the names that the table of scores of its test set gives it: these are made anew from
-what the systems are, and looked up; no name is taken apart.
+A system has the display names of its test set's table of scores: they are built from its facts and looked up;
+no name is parsed.
 """
 
 import math
@@ -36,33 +36,33 @@ HEADS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is asked for."""
+class ComparisonRequest:
+    """The systems, the baseline and the measure to compare."""
 
     runs: Sequence[str]
-    """Folders of runs, folders of single runs, or ids of runs (or how they begin) in ``folder``."""
+    """Folders of runs, folders of single runs, or (prefixes of) ids of runs in ``folder``."""
     folder: Path
     against: str
     """A method, an encoder, "ENCODER / METHOD", or the id of a run."""
     measure: str = ""
-    """The measure compared; each task's own metric when empty."""
+    """The measure compared; empty: each task's main metric."""
     split: str = ""
-    """The split compared; when empty, each task's test split, or its dev split where it has no other."""
+    """The split compared; empty: each task's test split, or its dev split if there is no other."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
     """Two systems on one column of a test set: a language, or a mean of several."""
 
-    where: ScoredSet
+    test_set: ScoredSet
     system: Facts
     baseline: Facts
     column: str
     comparison: Comparison
 
 
-def print_comparisons(request: Request, *, points: float, as_json: bool) -> None:
-    """Print every comparison with its marks, and how many seeds a difference of so many points needs."""
+def print_comparisons(request: ComparisonRequest, *, points: float, as_json: bool) -> None:
+    """Print every comparison, and how many seeds are needed to detect a difference of ``points``."""
     found, notes = compare_runs(request)
     display = Display(as_json=as_json)
     if as_json:
@@ -81,12 +81,12 @@ def print_comparisons(request: Request, *, points: float, as_json: bool) -> None
 
 
 def _pair(one: Compared) -> tuple[object, ...]:
-    return (*one.where.about.values(), key_of(one.system), key_of(one.baseline))
+    return (*one.test_set.about.values(), key_of(one.system), key_of(one.baseline))
 
 
 def _title(group: Sequence[Compared]) -> str:
     one, examples = group[0], [each.comparison.examples for each in group]
-    about = one.where.about
+    about = one.test_set.about
     same = one.system["encoder"] == one.baseline["encoder"]
     system, baseline = (
         part["system"] if same else f"{part['encoder.label']} / {part['system']}"
@@ -94,10 +94,10 @@ def _title(group: Sequence[Compared]) -> str:
     )
     encoder = f", {one.system['encoder.label']}" if same else ""
     source = f", source {about['source']}" if about["source"] else ""
-    where = " ".join(about[name] for name in ("corpus", "treebank", "mixed", "task") if about[name])
+    name = " ".join(about[part] for part in ("corpus", "treebank", "mixed", "task") if about[part])
     many = count(examples[0], "example") if len(set(examples)) == 1 else f"{min(examples)} examples or more"
     measure = f"{about['metric']} on {about['split']}"
-    return f"{where}{encoder}{source}: {system} against {baseline}, {measure}, {many}"
+    return f"{name}{encoder}{source}: {system} against {baseline}, {measure}, {many}"
 
 
 def _row(one: Compared, points: float) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def _row(one: Compared, points: float) -> tuple[str, ...]:
 
 
 def _legend(found: Sequence[Compared], points: float) -> str:
-    unit = UNITS[found[0].where.unit]
+    unit = UNITS[found[0].test_set.unit]
     tests = " or ".join(TESTS[name] for name in dict.fromkeys(one.comparison.test for one in found) if name)
     lines = [
         f"{SURE} stands on {unit}s and examples: p < 0.05 by the test that crosses both, after Holm's "
@@ -135,14 +135,14 @@ def _legend(found: Sequence[Compared], points: float) -> str:
 
 
 def _needed(one: Compared, points: float) -> int | None:
-    """Return how many seeds would see so many points; None for one seed, and where too many would not."""
+    """Return how many seeds detect so many points; None for a single seed, or if it is too many."""
     values = one.comparison.values
     return seeds_needed(points / 100, stdev(values)) if len(values) > 1 else None
 
 
-def _event(one: Compared, points: float) -> dict[str, Any]:
-    """Return a comparison as flat JSON; what is no finite number is null."""
-    about, test = one.where.about, one.comparison
+def _event(one: Compared, points: float) -> dict[str, object]:
+    """Return a comparison as a flat JSON object; numbers that are not finite are null."""
+    about, test = one.test_set.about, one.comparison
     body = {
         **{name: about[name] for name in ("corpus", "treebank", "mixed", "task", "source", "split")},
         **{"measure": about["metric"], "language": one.column, "languages": list(test.languages)},
@@ -151,7 +151,7 @@ def _event(one: Compared, points: float) -> dict[str, Any]:
         **numbers_of(test),
         **{"seeds": len(test.values), "std": stdev(test.values) if len(test.values) > 1 else None},
         **{
-            "unit": UNITS[one.where.unit],
+            "unit": UNITS[one.test_set.unit],
             "significant": test.mark == SURE,
             "seeds_needed": _needed(one, points),
         },
@@ -162,10 +162,10 @@ def _event(one: Compared, points: float) -> dict[str, Any]:
     }
 
 
-def compare_runs(request: Request) -> tuple[list[Compared], list[str]]:
-    """Compare the systems of runs with a baseline, each with all its seeds; also say what could not be.
+def compare_runs(request: ComparisonRequest) -> tuple[list[Compared], list[str]]:
+    """Compare the systems of runs with a baseline, each with all its seeds; also return notes.
 
-    ConfigError where a name is not known, or nothing can be compared.
+    ConfigError if a name is unknown, or nothing can be compared.
     """
     folders, names = _folders(request)
     read = [read_measurements(folder) for folder in folders]
@@ -178,9 +178,9 @@ def compare_runs(request: Request) -> tuple[list[Compared], list[str]]:
             'compare: no scores among these runs. Add [[measure]] name = "scores" to the recipe, and run it.'
         )
     chosen = {_by_run("compare", "folder or scored run", name, scores, scores["run"]) for name in names}
-    sets = _asked(request, scored_sets(m))
+    sets = _requested(request, scored_sets(m))
     is_baseline = _baseline(request.against, sets, scores)
-    found = [one for where in sets for one in _compared(m, where, is_baseline, chosen)]
+    found = [one for test_set in sets for one in _compared(m, test_set, is_baseline, chosen)]
     if not found:
         raise ConfigError(
             f"compare: nothing to hold against {request.against}: no other system was scored on the same "
@@ -189,8 +189,8 @@ def compare_runs(request: Request) -> tuple[list[Compared], list[str]]:
     return found, _notes(m)
 
 
-def _folders(request: Request) -> tuple[list[Path], list[str]]:
-    """Return the folders to read, and the runs named among theirs; no name means all."""
+def _folders(request: ComparisonRequest) -> tuple[list[Path], list[str]]:
+    """Return the folders to read, and the runs chosen from them; no run means all."""
     found: dict[Path, None] = {}
     names = []
     for word in request.runs:
@@ -202,53 +202,55 @@ def _folders(request: Request) -> tuple[list[Path], list[str]]:
     return [*found], names
 
 
-def _asked(request: Request, sets: Sequence[ScoredSet]) -> list[ScoredSet]:
-    """Return the test sets by the measure and on the split asked for, or each task's own."""
-    asked = (("measure", request.measure, "metric", "main"), ("split", request.split, "split", "best"))
-    for name, word, column, own in asked:
-        if word and word not in (known := {where.about[column] for where in sets}):
+def _requested(request: ComparisonRequest, sets: Sequence[ScoredSet]) -> list[ScoredSet]:
+    """Return the test sets with the requested measure and split, or each task's default."""
+    requested = (("measure", request.measure, "metric", "main"), ("split", request.split, "split", "best"))
+    for name, word, column, own in requested:
+        if word and word not in (known := {one.about[column] for one in sets}):
             raise unknown_name(f"--{name}", name, word, known)
         sets = [one for one in sets if (one.about[column] == word if word else one.rows[own].all())]
     return [*sets]
 
 
 def _compared(
-    m: Measurements, where: ScoredSet, is_baseline: Callable[[Facts, Facts], bool], chosen: set[Key]
+    m: Measurements, test_set: ScoredSet, is_baseline: Callable[[Facts, Facts], bool], chosen: set[Key]
 ) -> list[Compared]:
-    """Compare the systems of one test set: one table, one correction."""
-    facts = {key_of(one): one for one in where.systems}
+    """Compare the systems of one test set, with one correction for multiple tests."""
+    facts = {key_of(one): one for one in test_set.systems}
     against = {
         key: other
         for key, other in product(facts, facts)
         if key != other and (not chosen or key in chosen) and is_baseline(facts[key], facts[other])
     }
     return [
-        Compared(where=where, column=column, system=facts[key], baseline=facts[against[key]], comparison=one)
-        for (key, column), one in tested(m, where, against).items()
+        Compared(
+            test_set=test_set, column=column, system=facts[key], baseline=facts[against[key]], comparison=one
+        )
+        for (key, column), one in tested(m, test_set, against).items()
     ]
 
 
 def _baseline(name: str, sets: Sequence[ScoredSet], scores: pd.DataFrame) -> Callable[[Facts, Facts], bool]:
-    """Return what tells whether the second system is what the first is held against."""
-    systems = [one for where in sets for one in where.systems]
-    same = {_both(one): SYSTEM[:0] for one in systems}
+    """Return the predicate whether the second system is the baseline of the first."""
+    systems = [one for test_set in sets for one in test_set.systems]
+    same = {_full_name(one): SYSTEM[:0] for one in systems}
     same |= {one["encoder.label"]: SYSTEM[1:] for one in systems}
     same |= {one["system"]: SYSTEM[:1] for one in systems}
     if name in same:
         return lambda one, other: (
-            name in (other["system"], other["encoder.label"], _both(other))
+            name in (other["system"], other["encoder.label"], _full_name(other))
             and all(other[part] == one[part] for part in same[name])
         )
     key = _by_run("--against", "method, encoder, system or run", name, scores, same)
     return lambda _, other: key_of(other) == key
 
 
-def _both(one: Facts) -> str:
+def _full_name(one: Facts) -> str:
     return f"{one['encoder.label']} / {one['system']}"
 
 
 def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, known: Iterable[str]) -> Key:
-    """Return the system of the score run, or of the model, whose id begins so."""
+    """Return the system of the score run, or of the model, whose id has this prefix."""
     for column in ("run", "model"):
         own = scores[[bool(name) and key.startswith(name) for key in scores[column]]]
         if len(own):
@@ -265,7 +267,7 @@ def _by_run(where: str, what: str, name: str, scores: pd.DataFrame, known: Itera
 
 
 def _notes(m: Measurements) -> list[str]:
-    """Say which score runs kept nothing to test examples by."""
+    """Return a note on score runs without predictions, which allow no test over examples."""
     without = [run.id for run in m.finished("scores") if not (run.folder / PREDICTIONS).is_file()]
     shown = ", ".join(without[:12]) + (" …" if len(without) > 12 else "")
     note = (

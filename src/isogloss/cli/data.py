@@ -1,4 +1,4 @@
-"""What the verbs about data do: align bitext, translate corpora or text, fetch official files."""
+"""The verbs about data: align bitext, translate corpora or text, fetch official files."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
 MANY = 6
-"""More languages than this are counted, not listed."""
+"""More languages than this are counted instead of listed."""
 
 ALIGNED = ("languages", "split", "aligner", "pairs", "links")
 GOLD = ("gold_pairs", "precision", "recall", "f1", "aer")
-"""Columns of bitext that has links of its own."""
+"""Columns for bitext with gold links."""
 
 FOLDER = Path("runs/translate")
-"""Where translated corpora go unless --out says otherwise."""
+"""Default folder of translated corpora."""
 
 TRANSLATED = ("corpus", "languages", "split", "translator", "examples", "translated", "lost", "cuts")
 SCORED = ("metric", "score", "bleu")
-"""Columns of bitext, which has translations of its own."""
+"""Columns for bitext, which has reference translations."""
 
 
 def print_alignments(
     wanted: "BitextToAlign", *, out: Path, data: str | None, quiet: bool, as_json: bool
 ) -> None:
-    """Print what each alignment came to, and where its links are."""
+    """Align, and print the measures and the file of each alignment."""
     from isogloss.experiments.single import align_bitext
 
     with Display(quiet=quiet or as_json) as display:
@@ -56,12 +56,13 @@ def print_alignments(
         show_line(one.file)
 
 
-def aligner_table(name: str, changes: Sequence[str]) -> dict[str, object]:
-    """Return an aligner as a recipe's [align] says it."""
+def recipe_table(changes: Sequence[str], **named: tuple[str, str]) -> dict[str, object]:
+    """Return a table of a recipe from ``--set`` changes and from fields with own options: (option, value)."""
     table: dict[str, object] = dict(map(parse_change, changes))
-    if "name" in table:
-        raise ConfigError("--set name=…: the aligner is said by --aligner. Leave it out.")
-    return {"name": name, **table}
+    for field, (option, _) in named.items():
+        if field in table:
+            raise ConfigError(f"--set {field}=…: this is said by {option}. Leave it out.")
+    return {field: value for field, (_, value) in named.items() if value or field == "name"} | table
 
 
 def print_split(
@@ -73,7 +74,7 @@ def print_split(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Print what a translation came to, and where its examples are."""
+    """Translate a split, and print its measures and the file of examples."""
     from isogloss.experiments.single import translate_split
 
     with Display(quiet=quiet or as_json) as display:
@@ -90,12 +91,12 @@ def print_split(
 
 
 def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: bool, as_json: bool) -> None:
-    """Print the translation of each line, or write them to a file, which is there whole or not at all."""
-    from isogloss.cli.using import opened
+    """Print the translation of each line, or write all to a file, completely or not at all."""
+    from isogloss.cli.using import open_file
     from isogloss.experiments.single import line_translator
 
-    file = opened(name)
-    with _work(out) as folder, Display(quiet=quiet or out is None) as display:
+    file = open_file(name)
+    with _work_folder(out) as folder, Display(quiet=quiet or out is None) as display:
         translate = line_translator(direction, folder, on_progress=display.on_progress)
         lines = (line.rstrip("\r\n") for line in file.read())
         if out is None:
@@ -112,18 +113,9 @@ def print_lines(direction: "Direction", name: str, *, out: Path | None, quiet: b
         show_line(out)
 
 
-def translator_table(name: str, model: str, changes: Sequence[str]) -> dict[str, object]:
-    """Return a translator as a recipe's [translate] says it."""
-    table: dict[str, object] = dict(map(parse_change, changes))
-    for key, option in (("name", "--translator"), ("model", "--model")):
-        if key in table:
-            raise ConfigError(f"--set {key}=…: this is said by {option}. Leave it out.")
-    return {"name": name, **({"model": model} if model else {}), **table}
-
-
 @contextmanager
-def _work(out: Path | None) -> Iterator[Path]:
-    """Give a folder for what is translated already; beside a file it outlives an interruption."""
+def _work_folder(out: Path | None) -> Iterator[Path]:
+    """Yield a work folder for translations; next to a file, where it survives an interruption."""
     if out is None:
         with TemporaryDirectory() as temporary:
             yield Path(temporary)
@@ -146,7 +138,7 @@ def fetch_corpora(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Fetch the official files of corpora into a data folder, or with ``dry_run`` say what that would be."""
+    """Fetch the official files of corpora into a data folder, or print the plan with ``dry_run``."""
     wanted = chosen(names, languages)
     if dry_run:
         _print_plan(wanted, folder, languages, as_json=as_json)
@@ -165,7 +157,7 @@ def fetch_corpora(
 
 
 def licences(wanted: Sequence[Release]) -> list[str]:
-    """Give a line for each corpus and licence: who made it, under which terms, how much there is to load."""
+    """Return a line for each corpus and licence: files, size, licence and address."""
     groups: dict[tuple[str, str], list[Release]] = {}
     for release in wanted:
         terms = release.licence or CORPORA[release.corpus].licence
@@ -181,11 +173,8 @@ def _print_plan(wanted: Sequence[Release], folder: Path, languages: Sequence[str
     display = Display(as_json=as_json)
     for line in licences(wanted):
         display.say(line)
-    display.table((*HEADS, "there"), [(*_row(one), _there(one, folder, languages)) for one in wanted])
-
-
-def _there(release: Release, folder: Path, languages: Sequence[str]) -> str:
-    return "yes" if existing(release, folder, languages) else "no"
+    rows = [(*_row(one), "yes" if existing(one, folder, languages) else "no") for one in wanted]
+    display.table((*HEADS, "there"), rows)
 
 
 def _row(release: Release) -> tuple[str, ...]:
@@ -226,14 +215,9 @@ def _done(result: Result) -> str:
 def _facts(result: Result, folder: Path) -> dict[str, object]:
     release, fetched = result.release, result.fetched
     return {
-        "corpus": release.corpus,
-        "part": release.part,
-        "url": release.url,
-        "folder": str(folder),
-        "was_there": result.was_there,
-        "size": fetched.size,
-        "sha256": fetched.sha256,
-        "published": fetched.published,
+        **{name: getattr(release, name) for name in ("corpus", "part", "url")},
+        **{"folder": str(folder), "was_there": result.was_there},
+        **{name: getattr(fetched, name) for name in ("size", "sha256", "published")},
         "files": sorted(fetched.files),
     }
 
@@ -243,9 +227,6 @@ def _print_sum(results: Sequence[Result], folder: Path) -> None:
     loaded = sum(result.fetched.size for result in results if not result.was_there)
     corpora = ", ".join(dict.fromkeys(result.release.corpus for result in results))
     show_line(f"{folder}: {files} files of {corpora}; {megabytes(loaded)} fetched.")
-    if any(result.release.take for result in results):
-        show_line(
-            f"The archives in {folder / 'downloads'} may be deleted. Use the files with --data {folder}."
-        )
-    else:
-        show_line(f"Use the files with --data {folder}.")
+    archives = any(result.release.take for result in results)
+    hint = f"The archives in {folder / 'downloads'} may be deleted. " if archives else ""
+    show_line(f"{hint}Use the files with --data {folder}.")

@@ -36,18 +36,18 @@ def align(
     debug: Debug = False,  # noqa: ARG001
 ) -> None:
     """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
-    from isogloss.cli.data import aligner_table, print_alignments
+    from isogloss.cli.data import print_alignments, recipe_table
     from isogloss.experiments.single import BitextToAlign
 
-    wanted = BitextToAlign(
+    request = BitextToAlign(
         bitext=bitext,
         pairs=tuple(map(canonical_language, pairs)),
-        aligner=aligner_table(aligner, change or []),
+        aligner=recipe_table(change or [], name=("--aligner", aligner)),
         encoder=encoder,
         split=split,
         examples=examples,
     )
-    print_alignments(wanted, out=out, data=data, quiet=quiet, as_json=as_json)
+    print_alignments(request, out=out, data=data, quiet=quiet, as_json=as_json)
 
 
 @data_app.command()
@@ -88,7 +88,7 @@ def translate(
     Classes stay, answers are found again, tags are left behind; bitext is scored by its own translations.
     What was translated before an interruption is not translated again.
     """
-    from isogloss.cli.data import FOLDER, print_lines, print_split, translator_table
+    from isogloss.cli.data import FOLDER, print_lines, print_split, recipe_table
     from isogloss.experiments.single import Direction, SplitToTranslate
 
     for option, language in (("--from", source), ("--into", target)):
@@ -98,11 +98,8 @@ def translate(
         raise ConfigError(
             f"corpus {corpus!r} and --text {text!r}: give one of them, a corpus (xnli) or a text (--text F)."
         )
-    direction = Direction(
-        source=canonical_language(source),
-        target=canonical_language(target),
-        table=translator_table(translator, model, change or []),
-    )
+    table = recipe_table(change or [], name=("--translator", translator), model=("--model", model))
+    direction = Direction(source=canonical_language(source), target=canonical_language(target), table=table)
     if text:
         print_lines(direction, text, out=out, quiet=quiet, as_json=as_json)
         return

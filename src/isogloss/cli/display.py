@@ -1,38 +1,44 @@
-"""How the command line speaks: progress, tables, or JSON lines for machines, or nothing but results."""
+"""Output of the command line: progress and tables for people, or JSON lines for machines."""
 
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from isogloss.core.plain_text import plain
 from isogloss.core.progress import Progress
 from isogloss.core.records import Record
 
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from isogloss.reports.report import Report
+
 EVERY = 5.0
-"""Seconds between progress lines where there is no terminal to draw on."""
+"""Seconds between progress lines if standard error is no terminal."""
 
 ROOM = 10_000
-"""Columns of a terminal that holds any table."""
+"""Columns of a terminal wide enough for any table."""
 
 ROWS_SHOWN = 40
-"""Rows of a record that are worth a terminal; --json gives all."""
+"""Rows of a record that are printed; --json gives all."""
 
 
 @dataclass
 class Display:
-    """Where progress and results go: a terminal, a file, a machine, or nowhere."""
+    """Prints progress and results to a terminal or file, as JSON lines, or not at all."""
 
     quiet: bool = False
     as_json: bool = False
-    _bars: Any = None
-    _tasks: dict[str, Any] = field(default_factory=dict)
+    _bars: "Bars | None" = None
+    _tasks: "dict[str, TaskID]" = field(default_factory=dict)
     _last: float = 0.0
 
     def __enter__(self) -> "Display":
-        """Begin to draw if someone looks."""
+        """Start progress bars on a terminal."""
         self._last = time.monotonic()
         if self._draws():
             from rich.console import Console
@@ -51,23 +57,23 @@ class Display:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop drawing; what was drawn goes away."""
+        """Stop and remove progress bars."""
         if self._bars:
             self._bars.stop()
 
     def on_progress(self, progress: Progress) -> None:
-        """Show how far something is."""
+        """Show progress: a bar, or a line every few seconds."""
         if self.as_json:
             self.emit({"event": "progress", **asdict(progress)})
         elif self._bars:
-            self._draw(progress)
+            self._draw(self._bars, progress)
         elif not self.quiet and time.monotonic() - self._last > EVERY:
             self._last = time.monotonic()
             line = f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}"
             print(plain(line), file=sys.stderr)
 
     def say(self, text: str) -> None:
-        """Say a line for people, on standard error."""
+        """Print a line for people on standard error."""
         if self.quiet or self.as_json:
             return
         text = plain(text)
@@ -76,12 +82,12 @@ class Display:
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def emit(self, event: dict[str, Any]) -> None:
-        """Write one JSON line, for machines."""
+    def emit(self, event: Mapping[str, object]) -> None:
+        """Print a JSON line."""
         print(json.dumps(event, ensure_ascii=False), flush=True)
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Print a table of results on standard output; JSON lines for machines."""
+        """Print a table of results on standard output, or as JSON lines."""
         if self.as_json:
             for row in rows:
                 self.emit(dict(zip(heads, row, strict=True)))
@@ -99,29 +105,29 @@ class Display:
         console = Console(width=None if sys.stdout.isatty() else 120)
         least = console.measure(table, options=console.options.update(max_width=ROOM)).minimum
         if least > console.width:
-            _print_cards(heads, rows)  # Cut words are no use to anyone.
+            _print_cards(heads, rows)  # A table would cut words.
         else:
             console.print(table)
 
     def _draws(self) -> bool:
         return not self.quiet and not self.as_json and sys.stderr.isatty()
 
-    def _draw(self, progress: Progress) -> None:
+    def _draw(self, bars: "Bars", progress: Progress) -> None:
         if progress.what not in self._tasks:
-            self._tasks[progress.what] = self._bars.add_task(progress.what, total=progress.total, remark="")
+            self._tasks[progress.what] = bars.add_task(progress.what, total=progress.total, remark="")
         bar = self._tasks[progress.what]
-        self._bars.update(bar, completed=progress.done, total=progress.total, remark=plain(progress.remark))
+        bars.update(bar, completed=progress.done, total=progress.total, remark=plain(progress.remark))
         if progress.done >= progress.total:
-            self._bars.remove_task(self._tasks.pop(progress.what))
+            bars.remove_task(self._tasks.pop(progress.what))
 
 
 def show_line(text: object) -> None:
-    """Print a line of results: as it is to a file or program, and on a terminal so that it steers nothing."""
+    """Print a line of results: unchanged to a file or program, without control characters on a terminal."""
     print(plain(str(text)) if sys.stdout.isatty() else text, flush=True)
 
 
-def show_report(report: Any, *, as_json: bool) -> None:
-    """Print where the report is and the short table of what was found."""
+def show_report(report: "Report", *, as_json: bool) -> None:
+    """Print the summary and the path of a report."""
     display = Display(as_json=as_json)
     if as_json:
         claims = [
@@ -136,7 +142,7 @@ def show_report(report: Any, *, as_json: bool) -> None:
 
 
 def show_record(record: Record, *, as_json: bool) -> None:
-    """Print a record: what the run was, what it needed, its first rows."""
+    """Print a record: its run, the runs it needed, its first rows."""
     display = Display(as_json=as_json)
     if as_json:
         display.emit({name: getattr(record, name) for name in Record.__dataclass_fields__})
@@ -152,7 +158,7 @@ def show_record(record: Record, *, as_json: bool) -> None:
 
 
 def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows that are too wide for a table one below the other."""
+    """Print rows that are too wide for a table as lists of cells."""
     for first, *others in rows:
         show_line(f"\n{first}")
         for head, cell in zip(heads[1:], others, strict=True):

@@ -1,9 +1,9 @@
-"""What there is, as tables: of the package, of the machine, of a folder of runs."""
+"""Tables of what the package, the machine or a folder of runs contains."""
 
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -12,7 +12,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.version import VERSION
 
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
-"""In what a package requires: the name of another, and the extra that needs it."""
+"""In a requirement of a package: the name of the required package, and the extra that needs it."""
 
 Rows = Sequence[Sequence[str]]
 Listing = tuple[Sequence[str], Rows]
@@ -36,9 +36,8 @@ def _languages(_: Path) -> Listing:
 def _tasks(_: Path) -> Listing:
     from isogloss.tasks import TASKS
 
-    return ("task", "metric", "labels"), [
-        (n, one.metric, " ".join(one.labels)) for n, one in sorted(TASKS.items())
-    ]
+    rows = [(name, one.metric, " ".join(one.labels)) for name, one in sorted(TASKS.items())]
+    return ("task", "metric", "labels"), rows
 
 
 def _encoders(_: Path) -> Listing:
@@ -59,25 +58,25 @@ def _methods(_: Path) -> Listing:
     )
 
     kinds = {**METHODS, **AUXILIARY_LOSSES, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
-    return ("method", "what"), [(name, _first_line(kind)) for name, kind in sorted(kinds.items())]
+    return ("method", "what"), _described(kinds)
 
 
 def _aligners(_: Path) -> Listing:
     from isogloss.aligners import ALIGNERS
 
-    return ("aligner", "what"), [(name, _first_line(kind)) for name, kind in sorted(ALIGNERS.items())]
+    return ("aligner", "what"), _described(ALIGNERS)
 
 
 def _translators(_: Path) -> Listing:
     from isogloss.translators import TRANSLATORS
 
-    return ("translator", "what"), [(name, _first_line(kind)) for name, kind in sorted(TRANSLATORS.items())]
+    return ("translator", "what"), _described(TRANSLATORS)
 
 
 def _diagnostics(_: Path) -> Listing:
     from isogloss.diagnostics import DIAGNOSTICS
 
-    rows = [(name, kind.subject, _first_line(kind)) for name, kind in sorted(DIAGNOSTICS.items())]
+    rows = [(name, DIAGNOSTICS[name].subject, about) for name, about in _described(DIAGNOSTICS)]
     return ("diagnostic", "looks at", "what"), rows
 
 
@@ -120,7 +119,7 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
 
 
 def machine(data: str | None) -> Rows:
-    """Say what this machine has."""
+    """Return a table of devices, versions, precision and corpora of this machine."""
     import torch
 
     from isogloss.data import CORPORA
@@ -147,7 +146,7 @@ def machine(data: str | None) -> Rows:
 
 
 def _extras() -> Iterator[tuple[str, str]]:
-    """Say for each optional extra which of its packages are here; that of developers is left out."""
+    """Yield each optional extra, except that of developers, with the versions of its packages."""
     extras: dict[str, list[str]] = {}
     with suppress(PackageNotFoundError):
         for required in requires("isogloss") or ():
@@ -164,5 +163,6 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def _first_line(kind: type[object]) -> str:
-    return (kind.__doc__ or "").strip().splitlines()[0]
+def _described(kinds: Mapping[str, type[object]]) -> list[tuple[str, str]]:
+    """Return each class's name and the first line of its docstring."""
+    return [(name, (kind.__doc__ or "").strip().splitlines()[0]) for name, kind in sorted(kinds.items())]

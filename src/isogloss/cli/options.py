@@ -1,4 +1,4 @@
-"""Options that several verbs have, each said once."""
+"""Options shared by several verbs."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,10 +1,10 @@
-"""Running recipes, and printing what would be run."""
+"""Running recipes, and printing their plans."""
 
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeRequest:
-    """A recipe, and what the command line says about it."""
+    """A recipe with the options of the command line."""
 
     recipe: str
     out: Path | None = None
@@ -28,14 +28,14 @@ class RecipeRequest:
     change: Sequence[str] = ()
 
     @property
-    def changes(self) -> Mapping[str, Any]:
+    def changes(self) -> Mapping[str, object]:
         """Dotted keys of the recipe and their values."""
         from isogloss.experiments.asking import parse_change
 
         return dict(map(parse_change, self.change))
 
     def plan(self) -> "Planned":
-        """Plan all runs."""
+        """Return the plan of all runs."""
         from isogloss.experiments.plan import plan_recipe
 
         return plan_recipe(self.recipe, out=self.out, data=self.data, scale=self.scale, changes=self.changes)
@@ -50,7 +50,7 @@ def run_and_report(
     as_json: bool = False,
     command: str = "",
 ) -> None:
-    """Run a recipe with progress, write its report, and end with the exit code that says how it went."""
+    """Run a recipe with progress and write its report; exit with 1 if runs failed."""
     from isogloss import api
 
     with Display(quiet=quiet, as_json=as_json) as display:
@@ -77,14 +77,19 @@ def run_and_report(
     show_report(result.report, as_json=as_json)
     for key, message in outcome.damaged.items():
         display.say(f"isogloss: run {key} was damaged. {message}")
-    for key, message in outcome.failed.items():
+    _exit_if(outcome.failed)
+
+
+def _exit_if(failed: Mapping[str, str], *, silent: bool = False) -> None:
+    """Print why runs failed, if any did, and exit with 1."""
+    for key, message in () if silent else failed.items():
         print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
-    if outcome.failed:
+    if failed:
         raise typer.Exit(1)
 
 
 def were_started_together() -> bool:
-    """Tell whether this is one of several processes; torch is imported only where a launcher says so."""
+    """Return whether this is one of several processes; torch is imported only if a launcher says so."""
     from isogloss.api import launched
 
     if not launched():
@@ -97,7 +102,7 @@ def were_started_together() -> bool:
 def pretrain_in_all_processes(
     request: RecipeRequest, *, threads: int, quiet: bool, as_json: bool, command: str
 ) -> None:
-    """Make a recipe's encoders as one of several processes; the first says what is left to be made alone."""
+    """Pretrain a recipe's encoders as one of several processes, and print how many runs remain."""
     from isogloss.experiments.engine import pretrain_together
     from isogloss.training.distributed import is_main_process, world_size
 
@@ -117,15 +122,11 @@ def pretrain_in_all_processes(
         )
         if as_json and is_main_process():
             display.emit({"made": found.outcome.made, "failed": found.outcome.failed, "left": found.left})
-    if found.outcome.failed:
-        if is_main_process():
-            for key, message in found.outcome.failed.items():
-                print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
-        raise typer.Exit(1)
+    _exit_if(found.outcome.failed, silent=not is_main_process())
 
 
 def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
-    """Print every run of a recipe: its id, whether it is done, and how many others need it."""
+    """Print every run of a recipe: its id, its state, and how many others need it."""
     from isogloss.experiments.execute import fewer_in_plan
     from isogloss.experiments.runs import needs
 

@@ -1,4 +1,4 @@
-"""Using models: predictions to standard output or a file, tables of scores, exported folders."""
+"""The verbs that use models: predict, evaluate, export."""
 
 import sys
 from collections.abc import Sequence
@@ -11,28 +11,27 @@ from isogloss.cli.display import Display, show_line
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language
-from isogloss.core.records import Row, Value, writing
+from isogloss.core.records import Row, writing
 from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
-from isogloss.using.predicting import check_translations
+from isogloss.using.predicting import Warn, check_translations, input_translator
 from isogloss.using.scoring import check_evaluation
-from isogloss.using.translations import Warn, translation_for
 
 STANDARD_INPUT = "-"
 
 ABOUT = ("run", "method", "language", "split", "examples")
-"""Columns of the table of scores before the measures."""
+"""First columns of the table of scores."""
 
-KNOWN = {*ABOUT, "task", "corpus", "metric", "score", "baseline"}
-"""Columns of a row that stand in their own place; the others are measures."""
+NO_MEASURES = {*ABOUT, "task", "corpus", "metric", "score", "baseline"}
+"""Columns of a row that are no measures beside the main score."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Translating:
-    """Where an input's translations come from, as the user said it."""
+class TranslationOptions:
+    """The source of inputs' translations."""
 
     translations: str = ""
     translator: str = ""
@@ -44,18 +43,24 @@ class Translating:
 
 
 def print_predictions(
-    run: Path, name: str, options: PredictOptions, *, translating: Translating, out: Path | None, quiet: bool
+    run: Path,
+    name: str,
+    options: PredictOptions,
+    *,
+    translation: TranslationOptions,
+    out: Path | None,
+    quiet: bool,
 ) -> None:
-    """Write what a model says of a file, line by line as it is read."""
-    file = opened(name)
+    """Write a model's predictions for a file while it is read."""
+    file = open_file(name)
     model = load_model(run)
-    shows = out is not None and not quiet and name != STANDARD_INPUT
-    with Display(quiet=not shows) as display, TemporaryDirectory() as folder:
-        options = _with_translations(model, options, translating, Path(folder))
-        options = replace(options, warn=_warner(display if shows else Display(quiet=quiet)))
-        if STANDARD_INPUT not in (name, translating.translations):
+    shows_progress = out is not None and not quiet and name != STANDARD_INPUT
+    with Display(quiet=not shows_progress) as display, TemporaryDirectory() as folder:
+        options = _with_translations(model, options, translation, Path(folder))
+        options = replace(options, warn=_warner(display if shows_progress else Display(quiet=quiet)))
+        if STANDARD_INPUT not in (name, translation.translations):
             check_translations(model, file, options)
-        total = sum(1 for _ in file.read()) if shows else 0
+        total = sum(1 for _ in file.read()) if shows_progress else 0
         lines = predict_file(model, file, options, on_progress=display.on_progress, lines=total)
         if out is None:
             for line in lines:
@@ -82,7 +87,7 @@ def print_scores(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Print a table of what models score: the metric first, then what the field reports beside it."""
+    """Print a table of models' scores: the main metric first, then the other measures."""
     options = EvaluateOptions(
         corpus=corpus,
         languages=tuple(
@@ -105,17 +110,17 @@ def print_scores(
         for row in rows:
             Display(as_json=True).emit(dict(row))
         return
-    tables = [_measures(row) for row in rows]
-    measures = tuple(dict.fromkeys(name for measured in tables for name in measured))
+    found = [_measures(row) for row in rows]
+    measures = tuple(dict.fromkeys(name for one in found for name in one))
     cells = [
-        [*(row.get(name) for name in ABOUT), *(_cell(measured.get(name)) for name in measures)]
-        for row, measured in zip(rows, tables, strict=True)
+        [*(row.get(name) for name in ABOUT), *(one.get(name, "") for name in measures)]
+        for row, one in zip(rows, found, strict=True)
     ]
     Display().table((*ABOUT, *measures), cells)
 
 
 def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) -> None:
-    """Export a model and print the folder."""
+    """Export a model and print its folder."""
     check_free(folder.expanduser().resolve(), force=force)
     with Display(quiet=quiet) as display:
         display.say(f"Loading {run}")
@@ -130,37 +135,37 @@ def _warner(display: Display) -> Warn:
 
 
 def _with_translations(
-    model: Model, options: PredictOptions, translating: Translating, folder: Path
+    model: Model, options: PredictOptions, translation: TranslationOptions, folder: Path
 ) -> PredictOptions:
-    if translating.translations:
-        options = replace(options, translations=opened(translating.translations))
-    if translating.translator:
-        translate = translation_for(
+    if translation.translations:
+        options = replace(options, translations=open_file(translation.translations))
+    if translation.translator:
+        translate = input_translator(
             model,
-            translating.translator,
+            translation.translator,
             language=options.language,
-            translating=translating.model,
+            translator_model=translation.model,
             folder=folder,
         )
         options = replace(options, translate=translate)
     return options
 
 
-def opened(name: str) -> File:
-    """Give a file to read, or standard input; DataError with the nearest name where there is none."""
+def open_file(name: str) -> File:
+    """Return a file to read, or standard input; DataError with the nearest name if there is no such file."""
     if name == STANDARD_INPUT:
         return byte_stream("standard input", sys.stdin.buffer)
     path = Path(name)
     if not path.is_file():
         what = "this is a folder" if path.is_dir() else "there is no such file"
-        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = did_you_mean(path.name, beside)
+        names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = did_you_mean(path.name, names)
         raise DataError(f"{path}: {what}.{near} Give a file, or - for standard input.")
     return disk_file(path)
 
 
 def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
-    """Raise ConfigError where a language stands in the place of a run."""
+    """Raise ConfigError for runs that do not exist, such as a language given as a run."""
     for run in runs:
         if not run.exists():
             several = (
@@ -179,11 +184,8 @@ def _treebank(text: str) -> tuple[str, str]:
     return language, treebank
 
 
-def _measures(row: Row) -> dict[str, Value]:
-    """Return what was measured, by name, the baseline last."""
-    others = {name: value for name, value in row.items() if name not in KNOWN}
-    return {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
-
-
-def _cell(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else ""
+def _measures(row: Row) -> dict[str, str]:
+    """Return the measures by name, the baseline last, as they are printed."""
+    others = {name: value for name, value in row.items() if name not in NO_MEASURES}
+    found = {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
+    return {name: f"{value:.4f}" if isinstance(value, float) else "" for name, value in found.items()}

@@ -3,6 +3,7 @@
 from typing import ClassVar, Protocol, runtime_checkable
 
 from isogloss.core.run_parts import Architecture, Modules, Named
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
@@ -13,7 +14,7 @@ from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
-from isogloss.tasks.task import Config, Model, Tokenizer
+from isogloss.tasks.task import Config, Model
 from isogloss.training.adjustment import Adjusted
 from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Fitted

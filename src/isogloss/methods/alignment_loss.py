@@ -16,9 +16,10 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.core.run_parts import Positive, Weight
 from isogloss.core.seeds import derive
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.nn.distance import Form
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.training.aligned_batches import (
     AlignedBatch,
     CachedStates,

@@ -22,9 +22,10 @@ from torch.nn.functional import cross_entropy, kl_div, log_softmax
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.pair_classification import PairClassification
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.pairs import PairedBatch, paired_batches
 from isogloss.training.setting import Reads, Setting

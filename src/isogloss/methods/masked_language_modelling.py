@@ -15,9 +15,10 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, fastest_attention, require, set_dropout
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of

@@ -12,9 +12,10 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
 from isogloss.encoders import set_dropout
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER, language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import world_size
 from isogloss.training.fit import Callback, Callbacks, Fitted, fit

@@ -17,6 +17,7 @@ from isogloss.core.run_parts import NESTED, Updates, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import fastest_attention, write_tokenizer
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.new import (
     MarianShape,
     new_marian,
@@ -25,7 +26,7 @@ from isogloss.encoders.new import (
 )
 from isogloss.encoders.seq2seq import TranslationSubwords, generate, language_subword, subwords_for
 from isogloss.metrics.translation import chrf
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.tasks.translating import (
     TranslationBatch,

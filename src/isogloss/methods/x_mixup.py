@@ -21,9 +21,10 @@ from torch.nn.functional import kl_div, log_softmax, mse_loss
 
 from isogloss.core.run_parts import Count, Rate, Share, Weight
 from isogloss.core.seeds import derive
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import Mixup, Residual, check_mixup, last_states, mixing, save_mixup
 from isogloss.tasks.batch import Batch
-from isogloss.tasks.task import Config, Model, ScoredTask, Tokenizer
+from isogloss.tasks.task import Config, Model, ScoredTask
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.fit import learn_at
 from isogloss.training.mixup_tasks import MixupTask, mixup_task

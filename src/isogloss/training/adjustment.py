@@ -16,6 +16,7 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import (
     LanguageMaps,
     attach_language_maps,
@@ -23,7 +24,7 @@ from isogloss.encoders.language_context import (
     language_maps_of,
 )
 from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.training.aligned_batches import (
     AlignedBatch,
     CachedStates,

@@ -16,8 +16,8 @@ from isogloss.core.errors import DataError
 from isogloss.core.records import Value
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import pair_words
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
-from isogloss.tasks.task import Tokenizer
 
 Word = Literal["average", "first", "last", "subwords"]
 """What represents a word: the average of its subwords, one of them, or each for itself."""

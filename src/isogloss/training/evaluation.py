@@ -22,10 +22,11 @@ from isogloss.core.languages import BOTH
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup, mixing
 from isogloss.tasks import Task, all_measures
 from isogloss.tasks.batch import Batch, EncodedRow, collate
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.training.batching import by_length
 from isogloss.training.mixup_tasks import mixup_task
 from isogloss.training.precision import release_memory, scoring

@@ -17,9 +17,10 @@ from isogloss.core.run_parts import with_fields
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches, Bucketed, Epochs, Movable
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation

@@ -23,10 +23,10 @@ from isogloss.data.corpora import is_translation
 from isogloss.data.examples import Example
 from isogloss.data.parallel_examples import matched
 from isogloss.encoders import load_encoder_config, load_tokenizer
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate
 from isogloss.tasks.tagging import Tagging
-from isogloss.tasks.task import Tokenizer
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
 from isogloss.training.precision import device

@@ -20,9 +20,10 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import add_modules
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
 from isogloss.training.distributed import main_process_first
 from isogloss.training.fit import Callback

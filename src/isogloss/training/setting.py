@@ -11,8 +11,9 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Architecture, Modules, Named, Optimization
 from isogloss.data.examples import Example, Translation
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches
 
 

@@ -18,12 +18,13 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.data.examples import Example, Translation
 from isogloss.data.parallel_examples import matched
 from isogloss.encoders import family_of
+from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
-from isogloss.tasks.task import Model, Tokenizer
+from isogloss.tasks.task import Model
 from isogloss.training.evaluation import ScoredBatch, in_batches, mixing_translations, scored_batches
 from isogloss.training.precision import release_memory, scoring
 

@@ -1,7 +1,7 @@
 """Floor 5: one translator per file.
 
-Translations that exist already need no translator: corpora read them, in XTREME's translate-train and
-translate-test layouts, as examples of a pair such as ``en-sw``.
+Existing translations need no translator: corpora read them, in XTREME's translate-train and translate-test
+layouts, as examples of a pair such as ``en-sw``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,21 +16,21 @@ from isogloss.translators.setting import TranslateSetting
 
 
 class Translator(Named, Protocol):
-    """A way to translate texts; its fields are its hyper-parameters."""
+    """A translator; its fields are its hyper-parameters."""
 
     needs_model: ClassVar[bool]
     """Whether the setting must name a model's folder."""
     knows_links: ClassVar[bool]
-    """Whether it tells which words belong together."""
+    """Whether it returns word alignments."""
 
     def check(self, source: str, target: str) -> None:
-        """Raise ConfigError, before anything is made, where it cannot translate between these languages."""
+        """Raise ConfigError, before any run starts, if it cannot translate between these languages."""
         ...
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
-        """Give one translation, in one line, for each text, in order; that of an empty text is empty.
+        """Yield a translation, of one line, for each text, in order; that of an empty text is empty.
 
-        What is kept in the setting's folder is not translated again.
+        Translations stored in the setting's folder are used again.
         """
         ...
 

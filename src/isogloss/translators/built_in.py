@@ -1,4 +1,4 @@
-"""Translation between the built-in languages: perfect, with a dial that makes it err."""
+"""Translation between the built-in languages: perfect, or with errors at a given rate."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ from isogloss.translators.setting import TranslateSetting
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltIn:
-    """Translate text of one built-in language into another; it knows which words belong together."""
+    """Translate text of one built-in language into another, with word alignments."""
 
     name: ClassVar[str] = "built-in"
     needs_model: ClassVar[bool] = False
     knows_links: ClassVar[bool] = True
 
     noise: float = 0.05
-    """Rate at which words are dropped, at which they are wrongly chosen, and at which neighbours swap."""
+    """Rate at which words are dropped, at which they are replaced, and at which neighbours are swapped."""
 
     seed: int = 0
-    """Seed of the noise; the same sentence always meets the same noise."""
+    """Seed of the noise; the same sentence always has the same noise."""
 
     unknown: Literal["error", "copy"] = "error"
-    """Whether a word that is not of the source language is an error or copied."""
+    """Whether a word unknown in the source language is an error or copied."""
 
     def __post_init__(self) -> None:
-        """Refuse a rate that is none."""
+        """Raise ConfigError for a noise rate outside 0 to 1."""
         if not 0 <= self.noise <= 1:
             raise ConfigError(f"{self.name}: noise is {self.noise}; it is a rate, from 0 to 1.")
 
     def check(self, source: str, target: str) -> None:
-        """Refuse languages that are not built in."""
+        """Raise ConfigError for languages that are not built in."""
         for language in (source, target):
             if not is_built_in(language):
                 raise ConfigError(
@@ -45,16 +45,13 @@ class BuiltIn:
             find_language(language)
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
-        """Give one translation for each text, in order; quick enough to keep nothing on the way."""
-        translator = self._translator(setting)
-        setting.told(0)
+        """Yield a translation for each text, in order; fast enough for nothing to be stored."""
+        self.check(setting.source, setting.target)
+        translator = BuiltInTranslator(
+            setting.source, setting.target, noise=self.noise, seed=self.seed, unknown=self.unknown
+        )
+        setting.report(0)
         for done, text in enumerate(texts, start=1):
             whole, links = translator.translate_linked(text)
             yield Translated(whole, words=words_of(whole, setting.target), links=links)
-            setting.told(done)
-
-    def _translator(self, setting: TranslateSetting) -> BuiltInTranslator:
-        self.check(setting.source, setting.target)
-        return BuiltInTranslator(
-            setting.source, setting.target, noise=self.noise, seed=self.seed, unknown=self.unknown
-        )
+            setting.report(done)

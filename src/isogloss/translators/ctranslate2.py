@@ -1,14 +1,16 @@
-"""Translation by CTranslate2: the same models as seq2seq takes, converted once, about twice as fast on a CPU.
+"""Translation by CTranslate2: the models of seq2seq, converted once, about twice as fast on a CPU.
 
-Needs the package ctranslate2 (``pip install isogloss[mt-fast]``). Greedy search writes what transformers
-does, but for rare ties.
+Needs the package ctranslate2 (``pip install isogloss[mt-fast]``). Greedy search gives the translations of
+transformers, except for rare ties.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -24,12 +26,14 @@ from isogloss.encoders.seq2seq import (
     trimmed,
 )
 from isogloss.training.precision import device, resolved_precision
-from isogloss.translators.chunks import in_chunks
-from isogloss.translators.sentence_batches import SentenceBatches, prompt_for, refuse_too_small
+from isogloss.translators.sentence_batches import SentenceBatches, in_chunks, prompt_for, refuse_too_small
 from isogloss.translators.setting import TranslateSetting
 
+if TYPE_CHECKING:
+    from ctranslate2 import Translator
+
 CONVERTED = "ctranslate2"
-"""Folder of the converted model, in the translation's own."""
+"""Folder of the converted model, within the work folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,34 +45,34 @@ class CTranslate2:
     knows_links: ClassVar[bool] = False
 
     beams: int = 1
-    """Translations followed at the same time; 1 is greedy search, 4 or 5 is usual and that much slower."""
+    """Beam size; 1 is greedy search, 4 or 5 is usual and that many times slower."""
 
     longest: int = 256
-    """Subwords of the longest piece of text and of the longest translation of one; what is longer is cut."""
+    """Subwords of the longest piece of text and of its translation; what is longer is cut."""
 
     sentences: bool = True
-    """Whether a text's sentences are translated one by one, as most models were trained; False: together."""
+    """Whether a text's sentences are translated one by one, as most models were trained."""
 
     batch_subwords: int = 4096
     """Subwords of one batch, padding included."""
 
     prompt: str = ""
-    """What stands before every text, for models told in words (T5: translate {source} to {target}: )."""
+    """Text before every piece, for models that need it (T5: translate {source} to {target}: )."""
 
     eight_bits: bool = False
-    """Whether weights are rounded to 8 bits: less memory, often faster, slightly other translations."""
+    """Whether weights are quantised to 8 bits: less memory, often faster, slightly other translations."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be done."""
+        """Raise ConfigError for sizes that are too small."""
         sizes = {"beams": self.beams, "longest": self.longest, "batch_subwords": self.batch_subwords}
         refuse_too_small(self.name, sizes)
 
     def check(self, source: str, target: str) -> None:  # noqa: ARG002 (the model knows the languages)
-        """Refuse to translate where the package is not installed."""
+        """Raise ConfigError if the package is not installed."""
         import_ctranslate2()
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
-        """Give one translation for each text, in order."""
+        """Yield a translation for each text, in order."""
         return in_chunks(texts, setting, self, lambda: self._load(setting).translate)
 
     def _load(self, setting: TranslateSetting) -> SentenceBatches:
@@ -86,19 +90,21 @@ class CTranslate2:
             batch_subwords=self.batch_subwords,
         )
 
-    def _engine(self, folder: Path, setting: TranslateSetting) -> Any:
-        place = device()
-        precision = resolved_precision(setting.precision, place)
+    def _engine(self, folder: Path, setting: TranslateSetting) -> "Translator":
+        target = device()
+        precision = resolved_precision(setting.precision, target)
         kind = ("int8_" if self.eight_bits else "") + precision
         return import_ctranslate2().Translator(
             str(folder),
-            device=place.type,
+            device=target.type,
             compute_type=kind,
             inter_threads=1,
             intra_threads=torch.get_num_threads(),
         )
 
-    def _generate(self, engine: Any, subwords: TranslationSubwords, rows: list[list[int]]) -> list[list[int]]:
+    def _generate(
+        self, engine: "Translator", subwords: TranslationSubwords, rows: list[list[int]]
+    ) -> list[list[int]]:
         first, tokenizer = subwords.direction.first, subwords.tokenizer
         longest = min(self.longest, subwords.longest)
         limits = [translation_limit(row, longest) for row in rows]
@@ -106,7 +112,7 @@ class CTranslate2:
             [subwords.names(row) for row in rows],
             target_prefix=None if first is None else [subwords.names([first])] * len(rows),
             beam_size=self.beams,
-            # What beams look at must not depend on the batch; a greedy translation only ends sooner.
+            # Beam search must not depend on the batch; greedy search only ends sooner.
             max_decoding_length=max(limits) + 1 if self.beams == 1 else longest - 1,
             max_input_length=0,
         )
@@ -115,25 +121,24 @@ class CTranslate2:
         return [trimmed(row, *ends, first)[:limit] for row, limit in zip(written, limits, strict=True)]
 
 
-def import_ctranslate2() -> Any:
-    """Return the package; ConfigError, saying how to install it, when it is not there."""
+def import_ctranslate2() -> ModuleType:
+    """Return the package; ConfigError if it is not installed."""
     try:
-        import ctranslate2
+        return import_module("ctranslate2")
     except ImportError as error:
         raise ConfigError(
             "translator ctranslate2 needs the package ctranslate2, which is not installed. Install it "
             "(pip install 'isogloss[mt-fast]'), or use the translator seq2seq."
         ) from error
-    return ctranslate2
 
 
-def _converted(folder: Path, place: Path) -> Path:
-    """Convert a model's folder, unless that was done before."""
-    if place.is_dir():
-        return place
+def _converted(folder: Path, converted: Path) -> Path:
+    """Return the folder of the converted model; convert it if there is none."""
+    if converted.is_dir():
+        return converted
     from ctranslate2.converters import TransformersConverter
 
-    with atomic_folder(place) as temporary:
+    with atomic_folder(converted) as temporary:
         try:
             with quiet():
                 TransformersConverter(str(folder)).convert(str(temporary), force=True)
@@ -142,4 +147,4 @@ def _converted(folder: Path, place: Path) -> Path:
             raise ModelError(
                 f"{folder}: CTranslate2 cannot convert this model ({what[:200]}). Use the translator seq2seq."
             ) from error
-    return place
+    return converted

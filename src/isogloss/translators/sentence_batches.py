@@ -1,33 +1,97 @@
-"""From texts to rows of subwords, in batches of similar length, and back to one line for each text."""
+"""Translating texts with a model: chunks of texts, their sentences, and batches of subword rows.
 
-from collections.abc import Callable, Mapping, Sequence
+A chunk of texts is stored under a hash of its content and of the translator, completely or not at all: memory
+is bounded, and nothing is translated again after an interruption.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
 
+from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
 from isogloss.core.languages import language_name
 from isogloss.data.label_projection import Translated
+from isogloss.data.tokenization import sentences_in
 from isogloss.encoders.seq2seq import TranslationSubwords
 from isogloss.training.batching import by_length
-from isogloss.translators.pieces import in_pieces, joined
 from isogloss.translators.setting import TranslateSetting
 
+CHUNK = 1024
+"""Texts of a chunk: enough for sorting by length to pay, few enough to be translated again."""
+
 SHORTEST = 8
-"""Subwords of the shortest piece that makes sense: what tells the language, the end, and a word or two."""
+"""Least limit on the subwords of a piece: language code, end, and a word or two."""
+
+UNSPACED = ("ja", "yue", "zh")
+"""Languages without a space between sentences."""
+
+_BREAKS = (re.compile(r"[;:،؛;；：]\s*"), re.compile(r"[,、，]\s*"), re.compile(r"\s+"))
+"""Where a long sentence may be cut, the best kind first."""
+
+_INNER = 0.25
+"""No cut is nearer to an end than this share of the text."""
 
 Generate = Callable[[list[list[int]]], list[list[int]]]
-"""From a batch of rows to the rows a model writes."""
+"""From a batch of rows to the rows that a model writes."""
+
+Lengths = Callable[[Sequence[str]], list[int]]
+"""From texts to their lengths in subwords."""
+
+TranslateChunk = Callable[[list[str]], list[Translated]]
+
+
+def in_chunks(
+    texts: Iterable[str], setting: TranslateSetting, translator: object, load: Callable[[], TranslateChunk]
+) -> Iterator[Translated]:
+    """Yield a translation for each text, in order; nothing is loaded if all are stored already."""
+    loaded: list[TranslateChunk] = []
+    remaining, done = iter(texts), 0
+    how = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
+    setting.report(done)
+    for chunk in iter(lambda: list(islice(remaining, CHUNK)), []):
+        content = sha256(json.dumps([how, *chunk]).encode()).hexdigest()
+        path = setting.folder / f"chunk-{content[:32]}.jsonl"
+        translated = _stored(path, content, len(chunk))
+        if translated is None:
+            loaded = loaded or [load()]
+            translated = loaded[0](chunk)
+            with atomic_file(path) as file:
+                file.write(f"{content}\n")
+                for one in translated:
+                    file.write(f"{json.dumps([one.text, one.cuts], ensure_ascii=False)}\n")
+        yield from translated
+        done += len(chunk)
+        setting.report(done)
+
+
+def _stored(path: Path, content: str, count: int) -> list[Translated] | None:
+    """Return a stored chunk; None if there is none, or it is damaged or another one."""
+    try:
+        first, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        pairs = [json.loads(line) for line in lines]
+    except (OSError, ValueError):
+        return None
+    if first != content or len(pairs) != count:
+        return None
+    return [Translated(text, cuts) for text, cuts in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceBatches:
-    """A loaded model and how texts are put before it."""
+    """A loaded model, and how texts are split and batched for it."""
 
     subwords: TranslationSubwords
     generate: Generate
     target: str
-    """Language that is written."""
+    """Language of the translations."""
     prompt: str
-    """What stands before every piece."""
+    """Text before every piece."""
     sentences: bool
     """Whether every sentence is a piece of its own."""
     longest: int
@@ -35,16 +99,17 @@ class SentenceBatches:
     batch_subwords: int
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
-        """Translate texts piece by piece; a piece that comes twice is translated once."""
-        cut = in_pieces(texts, self._lengths, longest=self.longest, sentences=self.sentences)
-        pieces = list(dict.fromkeys(piece for found, _ in cut for piece in found))
+        """Translate texts piece by piece, each different piece once."""
+        split = in_pieces(texts, self._lengths, longest=self.longest, sentences=self.sentences)
+        pieces = list(dict.fromkeys(piece for own, _ in split for piece in own))
         rows = [row[: self.longest] for row in self._rows(pieces)]
         written: dict[str, str] = {}
         for batch in by_length([len(row) for row in rows], self.batch_subwords):
-            found = self.subwords.decode(self.generate([rows[place] for place in batch]))
-            written |= zip((pieces[place] for place in batch), found, strict=True)
+            found = self.subwords.decode(self.generate([rows[index] for index in batch]))
+            written |= zip((pieces[index] for index in batch), found, strict=True)
         return [
-            Translated(joined([written[piece] for piece in found], self.target), cuts) for found, cuts in cut
+            Translated(join_pieces([written[piece] for piece in own], self.target), cuts)
+            for own, cuts in split
         ]
 
     def _rows(self, pieces: Sequence[str]) -> list[list[int]]:
@@ -54,16 +119,62 @@ class SentenceBatches:
         return [len(row) for row in self._rows(pieces)]
 
 
+def in_pieces(
+    texts: Sequence[str], lengths: Lengths, *, longest: int, sentences: bool
+) -> list[tuple[list[str], int]]:
+    """Return the pieces of each text, none longer than ``longest``, and the number of cuts.
+
+    With ``sentences`` every sentence is a piece, which is no cut. White space becomes single spaces.
+    """
+    lines = [" ".join(text.split()) for text in texts]
+    parts = [sentences_in(line) if sentences else [line] if line else [] for line in lines]
+    known = iter(lengths([part for own in parts for part in own]))
+    found = []
+    for own in parts:
+        short = [[part] if next(known) <= longest else _cut(part, lengths, longest) for part in own]
+        pieces = [piece for cut in short for piece in cut]
+        found.append((pieces, len(pieces) - len(own)))
+    return found
+
+
+def join_pieces(pieces: Sequence[str], language: str) -> str:
+    """Join the translations of a text's pieces as the language is written."""
+    return ("" if language in UNSPACED else " ").join(piece for piece in pieces if piece)
+
+
+def _cut(text: str, lengths: Lengths, longest: int) -> Iterator[str]:
+    """Halve a text until its parts are short enough, or a single character."""
+    if len(text) == 1 or lengths([text])[0] <= longest:
+        yield text
+        return
+    middle = _cut_position(text)
+    for part in (text[:middle].strip(), text[middle:].strip()):
+        if part:
+            yield from _cut(part, lengths, longest)
+
+
+def _cut_position(text: str) -> int:
+    """Return the position nearest to the middle at a sentence's end, else at the best kind of break."""
+    middle = len(text) / 2
+    least, most = len(text) * _INNER, len(text) * (1 - _INNER)
+    ends = [text.index(part) + len(part) for part in sentences_in(text)[:-1]]
+    for positions in (ends, *([found.end() for found in kind.finditer(text)] for kind in _BREAKS)):
+        inner = [position for position in positions if least <= position <= most]
+        if inner:
+            return min(inner, key=lambda position: abs(position - middle))
+    return len(text) // 2
+
+
 def prompt_for(prompt: str, setting: TranslateSetting) -> str:
-    """Put the languages' English names in the places of ``{source}`` and ``{target}``."""
+    """Replace ``{source}`` and ``{target}`` by the languages' English names."""
     names = {"{source}": language_name(setting.source), "{target}": language_name(setting.target)}
-    for place, name in names.items():
-        prompt = prompt.replace(place, name)
+    for field, name in names.items():
+        prompt = prompt.replace(field, name)
     return prompt
 
 
 def refuse_too_small(where: str, numbers: Mapping[str, int]) -> None:
-    """Raise ConfigError at a count that is not positive; a piece must hold more than its language and end."""
+    """Raise ConfigError at a count below 1; a piece must hold more than its language code and end."""
     least = {"longest": SHORTEST}
     for name, number in numbers.items():
         if number < least.get(name, 1):

@@ -8,8 +8,7 @@ from typing import ClassVar
 from isogloss.data.label_projection import Translated
 from isogloss.encoders.seq2seq import generate, load_seq2seq, load_subwords
 from isogloss.training.precision import device, scoring
-from isogloss.translators.chunks import in_chunks
-from isogloss.translators.sentence_batches import SentenceBatches, prompt_for, refuse_too_small
+from isogloss.translators.sentence_batches import SentenceBatches, in_chunks, prompt_for, refuse_too_small
 from isogloss.translators.setting import TranslateSetting
 
 
@@ -22,30 +21,30 @@ class Seq2Seq:
     knows_links: ClassVar[bool] = False
 
     beams: int = 1
-    """Translations followed at the same time; 1 is greedy search, 4 or 5 is usual and that much slower."""
+    """Beam size; 1 is greedy search, 4 or 5 is usual and that many times slower."""
 
     longest: int = 256
-    """Subwords of the longest piece of text and of the longest translation of one; what is longer is cut."""
+    """Subwords of the longest piece of text and of its translation; what is longer is cut."""
 
     sentences: bool = True
-    """Whether a text's sentences are translated one by one, as most models were trained; False: together."""
+    """Whether a text's sentences are translated one by one, as most models were trained."""
 
     batch_subwords: int = 4096
     """Subwords of one batch, padding included."""
 
     prompt: str = ""
-    """What stands before every text, for models told in words (T5: translate {source} to {target}: )."""
+    """Text before every piece, for models that need it (T5: translate {source} to {target}: )."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be done."""
+        """Raise ConfigError for sizes that are too small."""
         sizes = {"beams": self.beams, "longest": self.longest, "batch_subwords": self.batch_subwords}
         refuse_too_small(self.name, sizes)
 
     def check(self, source: str, target: str) -> None:
-        """Refuse nothing: what is known of languages is the model's to know."""
+        """Raise nothing: the languages are those of the model."""
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
-        """Give one translation for each text, in order."""
+        """Yield a translation for each text, in order."""
         return in_chunks(texts, setting, self, lambda: self._load(setting).translate)
 
     def _load(self, setting: TranslateSetting) -> SentenceBatches:

@@ -1,7 +1,6 @@
-"""Exporting a model: a folder that transformers loads without isogloss, with a card that says what it is.
+"""Exporting a model: a folder that transformers loads without isogloss, with a model card.
 
-Where asked for, an ONNX file for programs without torch lies beside it, which is compared with the model
-before it gets its name.
+An optional ONNX file, for programs without torch, is checked against the model before it gets its name.
 """
 
 import json
@@ -10,11 +9,11 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,71 +25,72 @@ from isogloss.core.records import RECORD, writing
 from isogloss.core.version import VERSION
 from isogloss.data import CORPORA
 from isogloss.encoders import family_of, save_model
+from isogloss.encoders.annotations import Network
 from isogloss.encoders.language_context import MAPS_FILE, MODULES_FILE, language_maps_of
 from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
-from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, entry_of, exported_entry
+from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
-AS_IT_IS = "PreTrainedTokenizerFast"
-"""The class that takes tokenizer.json as it is: others make theirs anew and lose tables of characters."""
+GENERIC_TOKENIZER = "PreTrainedTokenizerFast"
+"""The class that uses tokenizer.json as it is: others rebuild theirs and lose tables of characters."""
 
-LEFT_BEHIND = ("is_local", "local_files_only")
-"""What transformers notes of how a tokenizer was loaded here; elsewhere it is wrong."""
+LOCAL_KEYS = ("is_local", "local_files_only")
+"""What transformers notes about how a tokenizer was loaded on this machine."""
 
-NEEDED = ("onnx", "onnxscript", "onnxruntime")
+ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 
 OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "AutoModelForTokenClassification": ("logits",),
     "AutoModelForSequenceClassification": ("logits",),
     "AutoModelForQuestionAnswering": ("start_logits", "end_logits"),
 }
-"""What comes out, by the class of transformers that loads the head."""
+"""Names of the outputs, by the class of transformers that loads the head."""
 
 LARGEST_DIFFERENCE = 1e-4
-"""Between a number of the file and the model's; float32 sums in another order differ by about 1e-6."""
+"""Between an output of the file and the model's; float32 sums in another order differ by about 1e-6."""
 
 SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
-"""Batches and lengths that are compared; lengths beyond the encoder's positions are cut to them."""
+"""Batch sizes and lengths that are compared; lengths are limited to the encoder's positions."""
 
 EXAMPLE = (2, 7)
-"""Batch and length of the inputs the model is followed with."""
+"""Batch size and length of the inputs the model is traced with."""
 
 
 def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = False) -> Path:
-    """Write the model to a folder, which is there whole or not at all, and return it.
+    """Write the model to a folder, completely or not at all, and return the folder.
 
-    StorageError where the folder holds anything but an earlier export, unless ``force`` lets it be replaced.
+    StorageError if the folder holds anything but an earlier export, unless ``force`` is set.
     """
     folder = folder.expanduser().resolve()
     check_free(folder, force=force)
     if onnx:
         check_possible(model)
-    with atomic_folder(folder) as place:
+    with atomic_folder(folder) as new:
         extras = () if model.mixup is None else (partial(save_mixup, model.mixup),)
-        save_model(model.network, model.tokenizer, place / "model", extras=extras)
+        save_model(model.network, model.tokenizer, new / "model", extras=extras)
         with writing(folder):
-            usual = (place / "model" / CONFIG).stat().st_mode
-            for path in sorted((place / "model").iterdir()):
-                path.chmod(usual)  # Weights are written for one user's eyes.
-                path.rename(place / path.name)
-            (place / "model").rmdir()
-            _complete(place, model)
-            (place / "README.md").write_text(card(model, onnx=onnx), encoding="utf-8")
+            mode = (new / "model" / CONFIG).stat().st_mode
+            for path in sorted((new / "model").iterdir()):
+                path.chmod(mode)  # Weights were written readable for their owner alone.
+                path.rename(new / path.name)
+            (new / "model").rmdir()
+            _complete(new, model)
+            (new / "README.md").write_text(card(model, onnx=onnx), encoding="utf-8")
         if onnx:
-            write_onnx(model, place / "model.onnx")
+            write_onnx(model, new / "model.onnx")
     return folder
 
 
 def check_free(folder: Path, *, force: bool) -> None:
-    """Raise StorageError unless a folder is free to be written, or may be replaced."""
+    """Raise StorageError unless a folder is new or empty, or may be replaced."""
     if folder.exists() and not folder.is_dir():
         raise StorageError(f"{folder}: this is a file; an export needs a folder. Choose another.")
     if not folder.exists() or not any(folder.iterdir()) or exported_entry(folder) is not None:
         return
-    if _is_more(folder):
+    if _is_protected(folder):
         raise StorageError(
             f"{folder}: runs, your home or the current folder are here; not even --force replaces them. "
             f"Choose another folder."
@@ -103,42 +103,42 @@ def check_free(folder: Path, *, force: bool) -> None:
         )
 
 
-def _is_more(folder: Path) -> bool:
-    """Tell whether a folder holds what no export may ever replace."""
-    here = any(folder == path or folder in path.parents for path in (Path.cwd(), Path.home()))
-    return here or (folder / RECORD).exists() or any(folder.glob(f"*/{RECORD}"))
+def _is_protected(folder: Path) -> bool:
+    """Return whether a folder holds anything that no export may ever replace."""
+    outer = any(folder == path or folder in path.parents for path in (Path.cwd(), Path.home()))
+    return outer or (folder / RECORD).exists() or any(folder.glob(f"*/{RECORD}"))
 
 
-def _complete(place: Path, model: FineTuned) -> None:
-    """Say in the config where the model comes from, and in the tokenizer how long its inputs are."""
-    _change(place / CONFIG, {ENTRY: entry_of(model.provenance)})
+def _complete(folder: Path, model: FineTuned) -> None:
+    """Add the provenance to the config, and the length of inputs to the tokenizer's."""
+    _change(folder / CONFIG, {ENTRY: asdict(model.provenance)})
     changes = {
         "model_max_length": model.longest,
         "model_input_names": list(model.tokenizer.model_input_names),
-        "tokenizer_class": AS_IT_IS,
+        "tokenizer_class": GENERIC_TOKENIZER,
     }
-    _change(place / TOKENIZER_CONFIG, changes, without=LEFT_BEHIND)
-    # What the last call cut or padded to is no part of the tokenizer.
-    _change(place / TOKENIZER, {"truncation": None, "padding": None})
+    _change(folder / TOKENIZER_CONFIG, changes, without=LOCAL_KEYS)
+    # Truncation and padding of the last call are no part of the tokenizer.
+    _change(folder / TOKENIZER, {"truncation": None, "padding": None})
     if model.kind.pipeline == "token-classification" and needs_spaces(model.tokenizer):
-        _add_spaces(place / TOKENIZER)
+        _add_spaces(folder / TOKENIZER)
 
 
 def _add_spaces(path: Path) -> None:
-    """Let a tokenizer put before each word the space that isogloss puts there: pipelines put none."""
+    """Let a tokenizer put a space before each word, as isogloss does and pipelines do not."""
     normalizer = json.loads(path.read_text(encoding="utf-8"))["normalizer"]
     parts = [{"type": "Prepend", "prepend": " "}, *([normalizer] if normalizer else [])]
     _change(path, {"normalizer": {"type": "Sequence", "normalizers": parts}})
 
 
-def _change(path: Path, values: Mapping[str, Any], without: tuple[str, ...] = ()) -> None:
+def _change(path: Path, values: Mapping[str, object], without: tuple[str, ...] = ()) -> None:
     body = json.loads(path.read_text(encoding="utf-8"))
     body = {name: value for name, value in {**body, **values}.items() if name not in without}
     path.write_text(json.dumps(body, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def card(model: FineTuned, *, onnx: bool) -> str:
-    """Return the model card, README.md: what the model is, what it scored, and how it is loaded."""
+    """Return the model card (README.md): what the model is, its scores, and how to load it."""
     from jinja2 import Environment, StrictUndefined
 
     engine = Environment(  # noqa: S701 (Markdown, not HTML)
@@ -181,7 +181,7 @@ def _installed(name: str) -> str:
 
 
 def check_possible(model: FineTuned) -> None:
-    """Raise ConfigError unless the model can be written and everything that this needs is installed."""
+    """Raise ConfigError unless the model can be written as ONNX and the packages for it are installed."""
     if model.kind.auto_class not in OUTPUTS:
         raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx away.")
     if modules_of(model.network) is not None:
@@ -189,7 +189,7 @@ def check_possible(model: FineTuned) -> None:
             "--onnx: the encoder has modules for each language, and the file would hold those of one. Leave "
             "--onnx away."
         )
-    lacking = [name for name in NEEDED if find_spec(name) is None]
+    lacking = [name for name in ONNX_PACKAGES if find_spec(name) is None]
     if lacking:
         raise ConfigError(
             f'--onnx: {" and ".join(lacking)} not installed. Install: pip install "isogloss[onnx]"'
@@ -197,17 +197,16 @@ def check_possible(model: FineTuned) -> None:
 
 
 def write_onnx(model: FineTuned, path: Path) -> float:
-    """Write the file and return the largest difference to the model; RunError where it is too large."""
+    """Write the ONNX file and return the largest difference from the model; RunError if it is too large."""
     kind = model.kind.auto_class
     network = deepcopy(model.network).cpu().float().eval()
     names = tuple(model.tokenizer.model_input_names)
     forward = _Forward(network, names, OUTPUTS[kind])
-    inputs = _Inputs(network, model.tokenizer.pad_token_id, names)
     length = torch.export.Dim.DYNAMIC
     with _quiet():
         torch.onnx.export(
             forward,
-            inputs.of(*EXAMPLE),
+            _random_inputs(model, *EXAMPLE),
             path,
             dynamo=True,
             input_names=list(names),
@@ -216,7 +215,7 @@ def write_onnx(model: FineTuned, path: Path) -> float:
             external_data=False,
             verbose=False,
         )
-    found = max(_difference(forward, path, inputs.of(*shape)) for shape in SHAPES)
+    found = max(_difference(forward, path, _random_inputs(model, *shape)) for shape in SHAPES)
     if not found < LARGEST_DIFFERENCE:
         raise RunError(
             f"{path.name}: the numbers of the ONNX file differ from the model's by up to {found:.2g} (at "
@@ -226,9 +225,9 @@ def write_onnx(model: FineTuned, path: Path) -> float:
 
 
 class _Forward(nn.Module):
-    """A model called by position, that returns tensors."""
+    """A model that takes inputs by position and returns tensors."""
 
-    def __init__(self, network: Any, names: Sequence[str], outputs: Sequence[str]) -> None:
+    def __init__(self, network: Network, names: Sequence[str], outputs: Sequence[str]) -> None:
         super().__init__()
         self.network, self.names, self.outputs = network, tuple(names), tuple(outputs)
 
@@ -238,36 +237,29 @@ class _Forward(nn.Module):
         return tuple(output[name] for name in self.outputs)
 
 
-class _Inputs:
-    """Random batches whose rows have several lengths."""
+def _random_inputs(model: FineTuned, size: int, length: int) -> tuple[Tensor, ...]:
+    """Return subwords, mask and segments [size, length], as far as the tokenizer has them.
 
-    def __init__(self, network: Any, padding: int, names: Sequence[str]) -> None:
-        self.network, self.padding, self.names = network, padding, names
-        self.longest = family_of(network).longest_text(network.config)
-
-    def of(self, batch: int, length: int) -> tuple[Tensor, ...]:
-        """Return subwords, mask and segments, as far as the tokenizer has them; rows 2, 3 … are padded."""
-        length = min(length, self.longest)
-        draw = torch.Generator().manual_seed(batch * 1000 + length)
-        subwords = torch.randint(self.network.config.vocab_size, (batch, length), generator=draw)
-        subwords[subwords == self.padding] += 1 if self.padding == 0 else -1
-        lengths = torch.tensor([max(1, length - 2 * row) for row in range(batch)]).unsqueeze(1)
-        real = torch.arange(length).unsqueeze(0) < lengths
-        whole = {
-            "input_ids": subwords.masked_fill(~real, self.padding),
-            "attention_mask": real.long(),
-            "token_type_ids": self._segments(real),
-        }
-        return tuple(whole[name] for name in self.names)
-
-    def _segments(self, real: Tensor) -> Tensor:
-        """Return 1 in the second half of each row, as for pairs, where the encoder has segments."""
-        second = torch.arange(real.shape[1]).unsqueeze(0) >= real.sum(dim=1, keepdim=True) // 2
-        return (second & real).long() * (getattr(self.network.config, "type_vocab_size", 0) > 1)
+    Rows 2, 3 … are shorter and padded; segment 1 is the second half of a row, as for pairs.
+    """
+    config, padding = model.network.config, model.tokenizer.pad_token_id
+    length = min(length, family_of(model.network).longest_text(config))
+    draw = torch.Generator().manual_seed(size * 1000 + length)
+    subwords = torch.randint(config.vocab_size, (size, length), generator=draw)
+    subwords[subwords == padding] += 1 if padding == 0 else -1
+    lengths = torch.tensor([max(1, length - 2 * row) for row in range(size)]).unsqueeze(1)
+    real = torch.arange(length).unsqueeze(0) < lengths
+    second = torch.arange(length).unsqueeze(0) >= real.sum(dim=1, keepdim=True) // 2
+    values = {
+        "input_ids": subwords.masked_fill(~real, padding),
+        "attention_mask": real.long(),
+        "token_type_ids": (second & real).long() * (getattr(config, "type_vocab_size", 0) > 1),
+    }
+    return tuple(values[name] for name in model.tokenizer.model_input_names)
 
 
 def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> float:
-    """Return the largest difference between the file's numbers and the model's at real subwords."""
+    """Return the largest difference between the outputs of the file and of the model."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -283,7 +275,7 @@ def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> fl
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the exporter's remarks from the terminal: what matters is checked afterwards."""
+    """Silence the exporter: what matters is checked afterwards."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

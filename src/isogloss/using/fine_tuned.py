@@ -1,32 +1,33 @@
-"""A fine-tuned model: how it was made, and what scoring, exporting and model cards ask of it.
+"""A fine-tuned model: its provenance, and the interface that scoring, exporting and predicting use.
 
-How it was made is in a run's record, or in the config of an exported model.
+The provenance is read from a run's record, or from the config of an exported model.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
 from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.records import MADE, RECORD, Record, Row, read_record
 from isogloss.data.examples import Example
+from isogloss.encoders.annotations import Network, Tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import Task
 from isogloss.training.evaluation import Evaluation
-from isogloss.using.formats import Kind
+from isogloss.using.formats import Answered, Entry, Kind
 
 CONFIG = "config.json"
 ENTRY = "isogloss"
-"""Where an exported model's config says what follows here."""
+"""Key of the provenance in an exported model's config."""
 
 SCORE_COLUMNS = ("corpus", "language", "split", "metric", "score", "baseline", "examples")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """A model's task, data and lengths, and the scores that were measured."""
+    """A model's task, training data, row lengths, and measured scores."""
 
     run: str
     title: str
@@ -50,23 +51,23 @@ class Provenance:
 
 
 Translations = Sequence[Example | None] | None
-"""Of each example, in the source language, None for one that has none; None where the model does not mix."""
+"""The translation of each example into the source language, if any; None for a model that does not mix."""
 
 
 class FineTuned(Protocol):
-    """A fine-tuned model in use (``model.Model``), for what it calls itself, which cannot see it."""
+    """A fine-tuned model in use: what ``model.Model`` is to the functions that it calls with itself."""
 
     @property
-    def network(self) -> Any:
+    def network(self) -> Network:
         """Encoder and head."""
 
     @property
-    def tokenizer(self) -> Any:
-        """What makes subwords of texts."""
+    def tokenizer(self) -> Tokenizer:
+        """Splits texts into subwords."""
 
     @property
     def task(self) -> Task:
-        """What decodes and scores."""
+        """Decodes and scores."""
 
     @property
     def provenance(self) -> Provenance:
@@ -82,7 +83,7 @@ class FineTuned(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """What goes into it and comes out."""
+        """Forms of inputs and answers."""
 
     @property
     def longest(self) -> int:
@@ -90,13 +91,13 @@ class FineTuned(Protocol):
 
     @property
     def into(self) -> str:
-        """The language that translations are in."""
+        """The language of translations."""
 
     def check_languages(self, languages: Iterable[str]) -> None:
         """Raise ConfigError for languages it cannot read."""
 
     def check_mixes(self, where: str) -> Mixup:
-        """Return where and how much it mixes; ConfigError for a model without use for translations."""
+        """Return where and how much it mixes; ConfigError for a model that does not use translations."""
 
     def prepared(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
@@ -106,7 +107,12 @@ class FineTuned(Protocol):
     def prepared_by_id(
         self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
     ) -> Evaluation:
-        """Encode and batch examples, each beside the translation of its id."""
+        """Encode and batch examples, each with the translation of its id."""
+
+    def answered(
+        self, entries: Iterable[Entry], *, language: str = "", scores: bool = False
+    ) -> Iterator[Answered]:
+        """Yield each entry with the prediction for its example."""
 
 
 def provenance_of(folder: Path) -> tuple[Provenance, Path]:
@@ -123,17 +129,12 @@ def provenance_of(folder: Path) -> tuple[Provenance, Path]:
 
 
 def exported_entry(folder: Path) -> object:
-    """Return what the config of an exported model says of its provenance; None for any other folder."""
+    """Return the provenance in an exported model's config, as plain data; None for any other folder."""
     try:
         body = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return body.get(ENTRY) if isinstance(body, dict) else None
-
-
-def entry_of(provenance: Provenance) -> dict[str, Any]:
-    """Return a provenance as plain data."""
-    return asdict(provenance)
 
 
 def _of_entry(entry: object, folder: Path) -> Provenance:
@@ -169,13 +170,13 @@ def _of_run(folder: Path) -> Provenance:
         overlap=how["overlap"],
         examples=run["examples"],
         treebanks=tuple((language, treebank) for language, treebank in run["treebanks"]),
-        scores=(*_own_scores(record), *_measured_scores(record, folder.resolve().parent)),
+        scores=tuple(_scores(record, folder.resolve().parent)),
         versions=_versions(folder),
     )
 
 
 def _encoder(encoder: Mapping[str, Any]) -> str:
-    """Say which encoder it was."""
+    """Return a description of an encoder, given its content in a record."""
     if "source" in encoder:
         return str(encoder["source"])
     if "aligned" in encoder:
@@ -187,40 +188,35 @@ def _encoder(encoder: Mapping[str, Any]) -> str:
     )
 
 
-def _own_scores(record: Record) -> Iterator[Row]:
-    """Give the scores of the epoch that was chosen."""
+def _scores(record: Record, store: Path) -> Iterator[Row]:
+    """Yield the scores of the selected epoch, and those of finished measurements of this model alone."""
     for row in record.rows:
         if row.get("chosen"):
-            yield _score({**row, "corpus": record.run["corpus"]})
-
-
-def _measured_scores(record: Record, store: Path) -> Iterator[Row]:
-    """Give what finished measurements beside the run say of this model alone."""
+            yield _score(row, record.run["corpus"])
     for path in sorted(store.glob(f"*/{RECORD}")):
         try:
             other = read_record(path.parent)
         except StorageError:
             continue  # A damaged neighbour is no reason not to use this model.
-        of_it_alone = other.kind == "measure" and tuple(other.needs) == (record.id,)
-        if of_it_alone and other.run["diagnostic"]["kind"] == "scores":
-            corpus = _test_set(other.run)
-            yield from (_score({**row, "corpus": corpus}) for row in other.rows if row.get("main"))
+        alone = other.kind == "measure" and tuple(other.needs) == (record.id,)
+        if alone and other.run["diagnostic"]["kind"] == "scores":
+            yield from (_score(row, _test_set(other.run)) for row in other.rows if row.get("main"))
 
 
 def _test_set(run: Mapping[str, Any]) -> str:
-    """Name what a measurement read: the corpus, its treebank if one is named for all, how inputs came."""
+    """Return the name of a test set: corpus, the treebank if all languages share one, form of the inputs."""
     named = {dict(run["treebanks"]).get(language, "") for language in run["languages"]}
     treebank = named.pop() if len(named) == 1 else ""
     by = "+".join(dict.fromkeys(one["translator"]["kind"] for one in run.get("translated", ())))
     return " ".join(filter(None, (run["corpus"], treebank, run.get("inputs", ""), by and f"by {by}")))
 
 
-def _score(row: Row) -> Row:
-    return {name: row.get(name) for name in SCORE_COLUMNS}
+def _score(row: Row, corpus: str) -> Row:
+    return {name: row.get(name) for name in SCORE_COLUMNS} | {"corpus": corpus}
 
 
 def _versions(folder: Path) -> Mapping[str, str]:
-    """Return the versions the run was made with; none where that is not known."""
+    """Return the versions the run was made with; empty if unknown."""
     try:
         made = json.loads((folder / MADE).read_text(encoding="utf-8"))
         return {str(name): str(number) for name, number in made["versions"].items()}
@@ -229,7 +225,7 @@ def _versions(folder: Path) -> Mapping[str, str]:
 
 
 def _nearby(folder: Path) -> str:
-    """Say where a run is, if one is just above or below."""
+    """Return a hint at runs directly above or below a folder."""
     if (folder.parent / RECORD).exists():
         return f" One is above: {folder.parent}."
     inside = sorted(path.parent.name for path in folder.glob(f"*/{RECORD}"))

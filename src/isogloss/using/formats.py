@@ -1,7 +1,7 @@
-"""What a model is used on and how its answers are written: files of several formats, read entry by entry.
+"""Files that models predict: formats, read entry by entry, and written with the answers.
 
-An entry is the smallest part of a file that is written as a whole: a line, a sentence of CoNLL-U. What is
-no example (an empty line, a comment) is an entry too, so that what comes out stands beside what came in.
+An entry is the smallest unit of a file that is written as a whole: a line, a sentence of CoNLL-U. What is no
+example (an empty line, a comment) is an entry too, so that the output is parallel to the input.
 """
 
 import json
@@ -18,8 +18,8 @@ from isogloss.data.files import File, short
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
 
-LOOKED_AT = 50
-"""Lines of a file that are looked at to find out its format: comments may come first."""
+INSPECTED = 50
+"""Lines of a file that are inspected to detect its format: comments may come first."""
 
 ENDINGS: Mapping[str, tuple[str, ...]] = {
     ".conllu": ("conllu",),
@@ -28,28 +28,28 @@ ENDINGS: Mapping[str, tuple[str, ...]] = {
     ".json": ("squad",),
     ".jsonl": ("jsonl",),
 }
-"""Formats by the end of a file's name; the first that the task has counts."""
+"""Formats by the end of a file's name; the first that the task reads is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A part of a file: its lines as they stood, and the example in it."""
+    """A unit of a file: its unchanged lines, and the example in it."""
 
     lines: tuple[str, ...]
 
     example: Example | None = None
-    """None where there is nothing to predict."""
+    """None if there is nothing to predict."""
 
-    about: Mapping[str, Any] | None = None
-    """What JSON lines say of it beside the answer; None where they pass it over."""
+    about: Mapping[str, object] | None = None
+    """Keys of its JSON object besides the answer; None if it is left out of JSON lines."""
 
     translation: Example | None = None
-    """The example's translation, for a model that mixes the two; None where there is none."""
+    """The example's translation, for a model that mixes the two, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model says of an example, and how sure it is where that was asked for."""
+    """The predicted answer for an example, and its probabilities if they were asked for."""
 
     answer: Any
     scores: Any = None
@@ -58,60 +58,60 @@ class Prediction:
 Answered = tuple[Entry, Prediction | None]
 
 Probabilities = Callable[
-    [Task, Sequence[Any], Sequence[EncodedRow], Sequence[Tensor], Sequence[Any]], list[Any]
+    [Task, Sequence[Example], Sequence[EncodedRow], Sequence[Tensor], Sequence[Any]], Sequence[object]
 ]
 """From a task, examples, their rows, the raw scores of each row, and the answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A file format: how it is known, read and written."""
+    """A file format: how it is recognised, read and written."""
 
     name: str
 
-    looks_so: Callable[[str], bool]
-    """Tell by the first line that is neither empty nor a comment."""
+    matches: Callable[[str], bool]
+    """Whether the first line that is neither empty nor a comment is of this format."""
 
     read: Callable[[File, str], Iterator[Entry]]
-    """From a file and the language it is in; DataError with file and line."""
+    """From a file and its language; DataError with file and line."""
 
     write: Callable[[Iterable[Answered]], Iterator[str]] | None = None
-    """Give lines without line ends; None: JSON lines."""
+    """Yields lines without line ends; None: JSON lines."""
 
     has_ids: bool = False
-    """Whether examples have ids of their own, by which translations are known; else by their order."""
+    """Whether examples have ids, by which translations are found; otherwise by their order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """What the inputs of some tasks have in common: words, pairs of texts, questions."""
+    """What tasks with the same form of inputs (words, pairs of texts, questions) have in common."""
 
     formats: tuple[Format, ...]
-    """The first that fits is taken, else the last."""
+    """The first that matches is taken, else the last."""
 
-    example: Callable[[Any, str, str], Example]
+    example: Callable[[object, str, str], Example]
     """From a Python value, its name in messages, and its language."""
 
-    from_json: Callable[[Mapping[str, Any], str, str], Example]
+    from_json: Callable[[Mapping[str, object], str, str], Example]
     """From a JSON object, its name in messages (file and line), and its language."""
 
-    to_json: Callable[[Example | None, Prediction | None], dict[str, Any]]
-    """What JSON says of an example and its answer."""
+    to_json: Callable[[Example | None, Prediction | None], dict[str, object]]
+    """From an example and its answer to a JSON object."""
 
-    answered: Callable[[Example, Any], Example] | None
-    """Give an example the answer in the place of its labels; None where examples have no such place."""
+    answered: Callable[[Any, Any], Example] | None
+    """Returns an example with the answer as its labels; None if examples do not hold their labels."""
 
     auto_class: str
-    """Class of transformers that loads encoder and head; empty where there is none."""
+    """Class of transformers that loads encoder and head; empty if there is none."""
 
     pipeline: str = ""
-    """Pipeline of transformers that predicts the same; empty where there is none."""
+    """Pipeline of transformers with the same predictions; empty if there is none."""
 
     probabilities: Probabilities | None = None
-    """How sure a model is of its answers: softmax of its raw outputs; None where an answer has none."""
+    """Probabilities of answers: softmax of the raw outputs; None if answers have none."""
 
     def json_lines(self, entries: Iterable[Answered]) -> Iterator[str]:
-        """Give a JSON object for each example."""
+        """Yield a JSON object for each example."""
         for entry, prediction in entries:
             if entry.about is not None:
                 body = {**entry.about, **self.to_json(entry.example, prediction)}
@@ -119,9 +119,9 @@ class Kind:
 
 
 def format_of(file: File, kind: Kind, task: str, wanted: str = "") -> tuple[Format, File]:
-    """Return the format of a file, by what is wanted, its name or its first line, and the file to read.
+    """Return the format of a file, as requested, by its name or by its first line, and the file to read.
 
-    ConfigError when the task has no such format.
+    ConfigError if the task has no such format.
     """
     formats = {one.name: one for one in kind.formats}
     if wanted:
@@ -140,8 +140,8 @@ def format_of(file: File, kind: Kind, task: str, wanted: str = "") -> tuple[Form
     )
 
 
-def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Give number, line and object of each JSON line, empty ones left out; DataError at any other line."""
+def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]:
+    """Yield number, line and object of each JSON line, skipping empty ones; DataError at any other line."""
     for number, line in file.lines():
         if not line.strip():
             continue
@@ -155,19 +155,19 @@ def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, Any]]]:
         yield number, line, body
 
 
-def keys_missing(body: Mapping[str, Any], where: str, expected: str) -> DataError:
-    """Build the error for an object without the keys a task needs; ``where`` is file and line."""
+def keys_missing(body: Mapping[str, object], where: str, expected: str) -> DataError:
+    """Return the error for an object that lacks keys; ``where`` is file and line."""
     found = short(f"the keys {', '.join(body) or 'none'}")
     return DataError(f"{where}: {found}; expected {expected}. Correct the line.")
 
 
 def is_object(line: str) -> bool:
-    """Tell whether a line may be a whole JSON object."""
+    """Return whether a line looks like a JSON object."""
     return line.startswith("{") and line.rstrip().endswith("}")
 
 
-def shown(probabilities: Sequence[float]) -> list[str]:
-    """Write probabilities for people."""
+def rounded(probabilities: Sequence[float]) -> list[str]:
+    """Return probabilities as text with four decimals."""
     return [f"{one:.4f}" for one in probabilities]
 
 
@@ -176,7 +176,7 @@ def _by_first_line(file: File, kind: Kind) -> tuple[Format, File]:
     for line in lines:
         seen.append(line)
         first = "" if line.startswith("#") else line.strip("\r\n")
-        if first.strip() or len(seen) == LOOKED_AT:
+        if first.strip() or len(seen) == INSPECTED:
             break
-    fitting = (one for one in kind.formats if first and one.looks_so(first))
+    fitting = (one for one in kind.formats if first and one.matches(first))
     return next(fitting, kind.formats[-1]), replace(file, read=lambda: chain(seen, lines))

@@ -1,14 +1,13 @@
-"""Which inputs each task has, and how its answers are written, by what its labels are of.
+"""The form of each task's inputs and answers.
 
-Words are in a file of their own; here are pairs of texts with a label for each (rows split by tabs, JSON
-lines), and questions about passages with an answer to each (SQuAD's JSON, JSON lines).
+Words have a file of their own; here are pairs of texts with a label each (rows of tab-separated columns, JSON
+lines), and questions about passages with an answer each (SQuAD's JSON, JSON lines).
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from torch import Tensor
 
@@ -32,15 +31,15 @@ from isogloss.using.formats import (
 )
 from isogloss.using.words import words
 
-ADDED = ("predicted", "scores")
+ADDED_COLUMNS = ("predicted", "scores")
 """Names of the columns that are added to a file with a header."""
 
 TEXTS = (("text", "text_pair"), ("first", "second"))
-"""Names of the texts in an object; "texts" is a list of both."""
+"""Keys of the texts in an object, besides "texts" for a list of both."""
 
 
 def probabilities_of(task: Task) -> Probabilities:
-    """Return the function that tells how sure a task's model is; ConfigError where there is none."""
+    """Return the function that computes a task's probabilities; ConfigError if there is none."""
     found = KINDS[task.name].probabilities
     if found is None:
         having = sorted(name for name, kind in KINDS.items() if kind.probabilities)
@@ -51,34 +50,34 @@ def probabilities_of(task: Task) -> Probabilities:
     return found
 
 
-def _pair(value: Any, where: str, language: str = "") -> SentencePair:  # noqa: ARG001
+def _pair(value: object, where: str, language: str = "") -> SentencePair:  # noqa: ARG001
     first, second = _two_texts(value, where, "first, second")
     return SentencePair(id=where, first=first, second=second, label="")
 
 
-def _question(value: Any, where: str, language: str = "") -> Question:
+def _question(value: object, where: str, language: str = "") -> Question:
     asked, passage = _two_texts(value, where, "question, passage")
     return Question(id=where, passage=passage, question=asked, answers=(), language=language)
 
 
-def _two_texts(value: Any, where: str, names: str) -> tuple[str, str]:
-    two = isinstance(value, list | tuple) and len(value) == 2
-    if not two or not all(isinstance(text, str) for text in value):
+def _two_texts(value: object, where: str, names: str) -> tuple[str, str]:
+    texts = value if isinstance(value, list | tuple) else ()
+    if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
         raise DataError(f"{where}: expected two texts ({names}), found {str(value)[:60]!r}.")
-    first, second = value
+    first, second = texts
     return first, second
 
 
 def _read_objects(
-    from_json: Callable[[Mapping[str, Any], str, str], Example], file: File, language: str
+    from_json: Callable[[Mapping[str, object], str, str], Example], file: File, language: str
 ) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
         example = from_json(body, f"{file.name}:{number}", language)
         yield Entry(lines=(line,), example=example, about=body)
 
 
-def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, Any]:
-    body: dict[str, Any] = {"texts": [], "label": None}
+def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
+    body: dict[str, object] = {"texts": [], "label": None}
     if isinstance(example, SentencePair):
         body["texts"] = [example.first, example.second]
     if prediction is not None:
@@ -89,7 +88,7 @@ def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dic
 
 
 def _read_tsv(file: File, _: str) -> Iterator[Entry]:
-    """Read the texts of the first two columns, or of those that a header names; all rows are of one width."""
+    """Read two texts per row, from the first two columns or those named in a header."""
     columns: tuple[int, int] = (0, 1)
     width = 0
     for number, line in file.lines():
@@ -117,29 +116,29 @@ def _expected(width: int) -> str:
 
 
 def _header(row: Sequence[str]) -> tuple[int, int] | None:
-    """Return the places of the texts if a row is a header."""
+    """Return the columns of the texts if a row is a header."""
     first = next((row.index(name) for name in Header().first if name in row), None)
     second = next((row.index(name) for name in Header().second if name in row), None)
     return None if first is None or second is None else (first, second)
 
 
 def _write_tsv(entries: Iterable[Answered]) -> Iterator[str]:
-    header: str | None = None  # Its new columns are known once something was predicted.
+    header: str | None = None  # Its new columns are known once there is a prediction.
     for number, (entry, prediction) in enumerate(entries):
         added = _columns(prediction)
         if number == 0 and prediction is None and _header(entry.lines[0].split("\t")):
             header = entry.lines[0]
             continue
         if header is not None and added:
-            yield "\t".join([header, *ADDED[: len(added)]])
+            yield "\t".join([header, *ADDED_COLUMNS[: len(added)]])
             header = None
         yield "\t".join([*entry.lines, *added])
     if header is not None:
-        yield f"{header}\t{ADDED[0]}"
+        yield f"{header}\t{ADDED_COLUMNS[0]}"
 
 
 def _columns(prediction: Prediction | None) -> list[str]:
-    """Return the label, and the probability of each where that was asked for."""
+    """Return the label, and the probabilities of all labels if there are any."""
     if prediction is None:
         return []
     if prediction.scores is None:
@@ -148,7 +147,7 @@ def _columns(prediction: Prediction | None) -> list[str]:
     return [prediction.answer, scores]
 
 
-def _pair_from_json(body: Mapping[str, Any], where: str, language: str) -> SentencePair:
+def _pair_from_json(body: Mapping[str, object], where: str, language: str) -> SentencePair:
     names = next((names for names in TEXTS if set(names) <= body.keys()), None)
     value = body.get("texts") if names is None else [body[name] for name in names]
     if value is None:
@@ -158,23 +157,23 @@ def _pair_from_json(body: Mapping[str, Any], where: str, language: str) -> Sente
 
 def _pair_probabilities(
     task: Task,
-    _: Sequence[Any],
+    _: Sequence[Example],
     rows: Sequence[EncodedRow],
     scores: Sequence[Tensor],
     answers: Sequence[str],
 ) -> list[Mapping[str, float]]:
-    """Return the probability of each label of the inventory, in its order."""
+    """Return the probability of each label, in the order of the inventory."""
     found: list[Mapping[str, float]] = [{} for _ in answers]
-    for row, of_row in zip(rows, scores, strict=True):
-        probabilities = of_row.flatten().softmax(dim=-1).tolist()
+    for row, raw in zip(rows, scores, strict=True):
+        probabilities = raw.flatten().softmax(dim=-1).tolist()
         found[row.example] = dict(zip(task.labels, probabilities, strict=True))
     return found
 
 
 _PAIRS = Kind(
     formats=(
-        Format(name="jsonl", looks_so=is_object, read=partial(_read_objects, _pair_from_json)),
-        Format(name="tsv", looks_so=bool, read=_read_tsv, write=_write_tsv),
+        Format(name="jsonl", matches=is_object, read=partial(_read_objects, _pair_from_json)),
+        Format(name="tsv", matches=bool, read=_read_tsv, write=_write_tsv),
     ),
     example=_pair,
     from_json=_pair_from_json,
@@ -192,7 +191,7 @@ def _read_squad(file: File, language: str) -> Iterator[Entry]:
 
 
 def _write_squad(entries: Iterable[Answered]) -> Iterator[str]:
-    """Give one JSON object of ids and answers, as the official scripts read it."""
+    """Yield one JSON object of ids and answers, as the official scripts read it."""
     comma = "{"
     for entry, prediction in entries:
         if entry.example is not None and prediction is not None:
@@ -204,7 +203,7 @@ def _write_squad(entries: Iterable[Answered]) -> Iterator[str]:
     yield "}" if comma == "," else "{}"
 
 
-def _question_from_json(body: Mapping[str, Any], where: str, language: str) -> Question:
+def _question_from_json(body: Mapping[str, object], where: str, language: str) -> Question:
     passage = body.get("context", body.get("passage"))
     if "question" not in body or passage is None:
         raise keys_missing(body, where, "question and context")
@@ -215,10 +214,10 @@ _QUESTIONS = Kind(
     formats=(
         Format(
             name="jsonl",
-            looks_so=lambda line: is_object(line) and '"data"' not in line,
+            matches=lambda line: is_object(line) and '"data"' not in line,
             read=partial(_read_objects, _question_from_json),
         ),
-        Format(name="squad", looks_so=bool, read=_read_squad, write=_write_squad, has_ids=True),
+        Format(name="squad", matches=bool, read=_read_squad, write=_write_squad, has_ids=True),
     ),
     example=_question,
     from_json=_question_from_json,
@@ -235,4 +234,4 @@ def _kind(task: Task) -> Kind:
 
 
 KINDS = {name: _kind(task) for name, task in TASKS.items()}
-"""By the task's name."""
+"""The kind of each task, by name."""

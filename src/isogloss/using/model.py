@@ -1,4 +1,4 @@
-"""A fine-tuned model in use: its answers, a few at a time, however many inputs there are."""
+"""A fine-tuned model in use: predicting, scoring, exporting."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,43 +15,38 @@ from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import fastest_attention, load_tokenizer
+from isogloss.encoders.annotations import Network, Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.tasks import TASKS, Task
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
-from isogloss.training.precision import device
+from isogloss.training.precision import check_precision, device
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import Provenance, Translations, provenance_of
 from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
 from isogloss.using.kinds import KINDS, probabilities_of
+from isogloss.using.predicting import pair_in_order, warn_of_unmixed
 from isogloss.using.scoring import EvaluateOptions, evaluate
-from isogloss.using.translations import (
-    Warn,
-    pair_with_translations,
-    python_warning,
-    warn_of_unmixed,
-)
 
-TOGETHER = 256
+GROUP_SIZE = 256
 """Examples predicted together: enough for full batches, few enough for any memory."""
 
-LARGEST = 1_000_000
-"""Once entries have this many characters together, no further one is read before they are predicted."""
+GROUP_CHARACTERS = 1_000_000
+"""A group is complete once its entries have this many characters together."""
 
-One = TypeVar("One")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Model:
     """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it.
 
-    Where its encoder has modules for each language, or maps its states (procrustes, centring), ``language``
-    must be said. Where it mixes (x-mixup), each input should come beside its translation into the source
-    language.
+    ``language`` is required if its encoder has modules for each language, or maps its states (procrustes,
+    centring). If it mixes (x-mixup), each input should have a translation into the source language.
     """
 
-    network: Any
-    tokenizer: Any
+    network: Network
+    tokenizer: Tokenizer
     task: Task
     provenance: Provenance
     """How it was made."""
@@ -62,7 +57,7 @@ class Model:
 
     @property
     def kind(self) -> Kind:
-        """What goes into it and comes out."""
+        """Forms of inputs and answers."""
         return KINDS[self.task.name]
 
     @property
@@ -74,81 +69,77 @@ class Model:
 
     @property
     def into(self) -> str:
-        """The language that translations are in: its source, the first of several."""
+        """The language of translations: its source language, the first of several."""
         return next(iter(self.provenance.source), "the source language")
 
     def predict(
         self,
-        inputs: Iterable[Any],
+        inputs: Iterable[object],
         *,
         language: str = "",
-        translations: Iterable[Any] | None = None,
+        translations: Iterable[object] | None = None,
         scores: bool = False,
     ) -> list[Any]:
         """Predict a label for each word of sentences, or one for each pair of texts.
 
-        A sentence is its words, or a text whose words are parted by white space; a pair is two texts. Either
-        may be an example of a corpus, whose labels are not looked at. ``translations`` are the inputs in the
-        source language, in their order and form, None for one that has none; they are for a model that
-        mixes. With ``scores`` answers are ``Prediction``s, which know how probable they are. DataError, with
-        the number of the input, at anything else, and with both counts where there are more of the one than
-        of the other; ConfigError where a task has no probabilities.
+        A sentence is a list of words, or a text that is split at white space; a pair is two texts. Either may
+        be an example of a corpus, whose labels are ignored. ``translations`` are the inputs in the source
+        language, in their order and form, None for one without a translation; only for a model that mixes.
+        With ``scores``, answers are ``Prediction``s with probabilities. DataError, with the number of the
+        input, at anything else, and if inputs and translations differ in number; ConfigError for scores of a
+        task that has no probabilities.
         """
         return list(self.predict_stream(inputs, language=language, translations=translations, scores=scores))
 
     def predict_stream(
         self,
-        inputs: Iterable[Any],
+        inputs: Iterable[object],
         *,
         language: str = "",
-        translations: Iterable[Any] | None = None,
+        translations: Iterable[object] | None = None,
         scores: bool = False,
     ) -> Iterator[Any]:
-        """Give the answers to inputs as they come, ``TOGETHER`` inputs at a time."""
+        """Yield the answers while inputs are read, ``GROUP_SIZE`` at a time."""
         language = canonical_language(language)
         if language:
             check_language(language, "language")
         self.check_languages((language,))
-        entries: Iterable[Entry] = (
-            Entry(lines=(), example=example, about={})
-            for example in self._examples(inputs, "input", language)
-        )
+        examples = self._examples(inputs, "input", language)
+        entries: Iterable[Entry] = (Entry(lines=(), example=example, about={}) for example in examples)
+        given = translations is not None
         if translations is not None:
             self.check_mixes("translations")
             others = self._examples(translations, "translation", self.into)
-            entries = pair_with_translations(entries, others, ("inputs", "translations"))
-        entries = self.with_warnings(entries, language, given=translations is not None)
+            entries = pair_in_order(entries, others, ("inputs", "translations"))
+        entries = warn_of_unmixed(self, entries, language, given=given)
         for _, prediction in self.answered(entries, language=language, scores=scores):
             yield prediction if scores or prediction is None else prediction.answer
 
     def answered(
         self, entries: Iterable[Entry], *, language: str = "", scores: bool = False
     ) -> Iterator[Answered]:
-        """Give each entry with what is said of the example in it, with probabilities where asked."""
-        how_sure = probabilities_of(self.task) if scores else None
-        for together in in_groups(entries, size=_characters, largest=LARGEST):
-            examples = [entry.example for entry in together if entry.example is not None]
-            found = [entry.translation for entry in together if entry.example is not None]
-            predictions = iter(self._predictions(examples, found, language, how_sure))
-            for entry in together:
+        """Yield each entry with the prediction for its example, with probabilities if ``scores``."""
+        probabilities = probabilities_of(self.task) if scores else None
+        for group in in_groups(entries, size=_characters, largest=GROUP_CHARACTERS):
+            inputs = [entry for entry in group if entry.example is not None]
+            predictions = iter(self._predictions(inputs, language, probabilities))
+            for entry in group:
                 yield entry, None if entry.example is None else next(predictions)
 
     def _predictions(
-        self,
-        examples: Sequence[Example],
-        translations: Translations,
-        language: str,
-        how_sure: Probabilities | None,
+        self, inputs: Sequence[Entry], language: str, probabilities: Probabilities | None
     ) -> list[Prediction]:
-        if not examples:
+        if not inputs:
             return []
+        examples = [entry.example for entry in inputs if entry.example is not None]
+        translations = [entry.translation for entry in inputs]
         prepared = self.prepared(examples, language=language, translations=translations)
         raw = prepared.scores(self.network)
         answers = self.task.decode(examples, prepared.rows, raw)
-        if how_sure is None:
+        if probabilities is None:
             return [Prediction(answer) for answer in answers]
-        sure = how_sure(self.task, examples, prepared.rows, raw, answers)
-        return [Prediction(*both) for both in zip(answers, sure, strict=True)]
+        scores = probabilities(self.task, examples, prepared.rows, raw, answers)
+        return [Prediction(*both) for both in zip(answers, scores, strict=True)]
 
     def score(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
@@ -159,7 +150,7 @@ class Model:
     def measures(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> dict[str, float]:
-        """Return the task's metric on labelled examples, first, and what the field reports beside it."""
+        """Return all measures of labelled examples, the task's metric first."""
         return self.prepared(examples, language=language, translations=translations).measures(self.network)
 
     def evaluate(  # noqa: PLR0913 (what the command line asks, too)
@@ -188,15 +179,15 @@ class Model:
         return evaluate(self, options, Sources(str(data or "")), on_progress=on_progress)
 
     def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
-        """Write a folder that transformers loads without isogloss; see docs/use.md."""
+        """Write a folder that transformers loads without isogloss, and return it; see docs/use.md."""
         return export(self, Path(folder), onnx=onnx, force=force)
 
     def check_languages(self, languages: Iterable[str]) -> None:
-        """Raise ConfigError where its encoder has a module, or a map, for each language but these."""
+        """Raise ConfigError if its encoder has language modules or maps, but none for one of these."""
         check_languages(self.network, languages)
 
     def check_mixes(self, where: str) -> Mixup:
-        """Return where and how much it mixes; ConfigError for a model without use for translations."""
+        """Return where and how much it mixes; ConfigError for a model that does not use translations."""
         if self.mixup is None:
             raise ConfigError(
                 f"{where}: this model ({self.provenance.method}) does not mix inputs with their "
@@ -204,66 +195,53 @@ class Model:
             )
         return self.mixup
 
-    def with_warnings(
-        self, entries: Iterable[Entry], language: str, *, given: bool, warn: Warn = python_warning
-    ) -> Iterable[Entry]:
-        """Pass entries on; where the model mixes, warn once of those that lack a translation."""
-        if self.mixup is None or (language in self.provenance.source and not given):
-            return entries
-        return warn_of_unmixed(entries, self.into, given=given, warn=warn)
-
     def prepared(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> Evaluation:
-        """Encode and batch examples, each beside its translation where the model mixes the two."""
+        """Encode and batch examples, each with its translation if the model mixes the two."""
         if self.mixup is None or translations is None:
-            return self._alone(examples, language)
+            return self._evaluation(examples, language)
         numbered = [replace(one, id=str(number)) for number, one in enumerate(examples)]
         others = [
             replace(other, id=one.id)
             for one, other in zip(numbered, translations, strict=True)
             if other is not None
         ]
-        return self._beside(self._alone(numbered, language), others, self.mixup)
+        return self.prepared_by_id(numbered, others, language=language)
 
     def prepared_by_id(
         self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
     ) -> Evaluation:
-        """Encode and batch examples of a corpus, each beside the translation of its id, if there is one.
+        """Encode and batch examples, each with the translation of its id, if any.
 
-        ConfigError where the model does not mix the two.
+        ConfigError for a model that does not mix.
         """
-        return self._beside(self._alone(examples, language), translations, self.check_mixes("translations"))
-
-    def _alone(self, examples: Sequence[Example], language: str) -> Evaluation:
-        return evaluation(self.task, examples, self.tokenizer, self._how, language=language)
-
-    def _beside(self, alone: Evaluation, translations: Sequence[Example], mixup: Mixup) -> Evaluation:
         return beside_translations(
-            alone,
+            self._evaluation(examples, language),
             translations,
             self.tokenizer,
-            self._how,
-            mixup=mixup,
+            self._optimization,
+            mixup=self.check_mixes("translations"),
             source=next(iter(self.provenance.source), ""),
         )
 
+    def _evaluation(self, examples: Sequence[Example], language: str) -> Evaluation:
+        return evaluation(self.task, examples, self.tokenizer, self._optimization, language=language)
+
     @property
-    def _how(self) -> Optimization:
+    def _optimization(self) -> Optimization:
         updates = Updates(precision=self.precision)
         return Optimization(limit=self.provenance.limit, overlap=self.provenance.overlap, updates=updates)
 
-    def _examples(self, values: Iterable[Any], what: str, language: str) -> Iterator[Example | None]:
-        """Make examples of values; only a translation may be None."""
+    def _examples(self, values: Iterable[object], what: str, language: str) -> Iterator[Example | None]:
+        """Yield the examples of values; only a translation may be None."""
         for number, value in enumerate(values):
-            given = isinstance(value, Example) or (value is None and what == "translation")
-            yield value if given else self.kind.example(value, f"{what} {number}", language)
+            is_example = isinstance(value, Example) or (value is None and what == "translation")
+            yield value if is_example else self.kind.example(value, f"{what} {number}", language)  # type: ignore[misc]
 
 
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
-    """Load the model of a finished fine-tuning run, or one that was exported, from its folder."""
-    from isogloss.training.precision import check_precision
-
+    """Load the model of a finished fine-tuning run, or an exported model, from its folder."""
     check_precision(precision, "load_model")
     folder = Path(folder)
     provenance, weights = provenance_of(folder)
@@ -275,16 +253,19 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
 
 
 def in_groups(
-    things: Iterable[One], *, size: Callable[[One], int] = lambda _: 0, largest: int = 1
-) -> Iterator[list[One]]:
-    """Give things as they come, ``TOGETHER`` at a time, fewer once their sizes add up to ``largest``."""
-    rest = iter(things)
-    while first := list(islice(rest, 1)):
-        together, sizes = first, size(first[0])
-        while len(together) < TOGETHER and sizes < largest and (another := list(islice(rest, 1))):
-            together += another
-            sizes += size(another[0])
-        yield together
+    items: Iterable[T], *, size: Callable[[T], int] = lambda _: 0, largest: int = 1
+) -> Iterator[list[T]]:
+    """Yield groups of ``GROUP_SIZE`` items, smaller ones if their sizes add up to ``largest``.
+
+    No item is read before the group it belongs to is asked for.
+    """
+    rest = iter(items)
+    while group := list(islice(rest, 1)):
+        total = size(group[0])
+        while len(group) < GROUP_SIZE and total < largest and (another := list(islice(rest, 1))):
+            group += another
+            total += size(another[0])
+        yield group
 
 
 def _characters(entry: Entry) -> int:

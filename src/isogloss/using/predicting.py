@@ -1,28 +1,40 @@
-"""Predicting for a file: read, predicted and written a few entries at a time, so memory stays what it is."""
+"""Predicting for a file: read, predicted and written a few entries at a time, so memory stays what it is.
 
+A model that mixes (X-Mixup) takes each input together with its translation, in the order of the inputs or by
+id. An input without one is predicted unmixed, of which there is a single warning that says what to do.
+"""
+
+import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice, tee
+from pathlib import Path
 
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError, DataError, unknown_name
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.data.examples import Example
 from isogloss.data.files import File
-from isogloss.data.label_projection import TranslateTexts
+from isogloss.data.label_projection import TranslateTexts, texts_of, translate_inputs
+from isogloss.translators import TRANSLATORS, TranslateSetting, Translator
+from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Format, format_of
 from isogloss.using.kinds import probabilities_of
-from isogloss.using.model import Model
-from isogloss.using.translations import (
-    Warn,
-    pair_by_id,
-    pair_with_translations,
-    python_warning,
-    translate_on_the_way,
-    unless_blank,
-)
 
-OWN = "translation"
-"""What a JSON object calls the translation that it carries itself: an object like it."""
+TRANSLATION_KEY = "translation"
+"""Key of a JSON object whose value is the object's own translation: an object like it."""
+
+MOST_COUNTED = 1_000_000
+"""Limit on counting the surplus of inputs or translations: a stream may be endless."""
+
+Warn = Callable[[str], None]
+"""Receives the text of a warning."""
+
+
+def python_warning(text: str) -> None:
+    """Issue a warning of Python's warnings module."""
+    warnings.warn(text, stacklevel=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,24 +59,24 @@ class PredictOptions:
     JSON by their ids), in any of the task's formats; an empty line for an input without a translation."""
 
     translate: TranslateTexts | None = None
-    """What translates the inputs on the way, in place of a file."""
+    """Translates the inputs while they are read, instead of a file."""
 
     warn: Warn = python_warning
-    """Who is told, once, of inputs without a translation."""
+    """Called once if there are inputs without a translation."""
 
 
 def predict_file(
-    model: Model,
+    model: FineTuned,
     file: File,
     options: PredictOptions,
     *,
     on_progress: OnProgress = no_progress,
     lines: int = 0,
 ) -> Iterator[str]:
-    """Give the lines to write, without line ends, as the file is read.
+    """Yield the lines to write, without line ends, while the file is read.
 
-    ``lines`` is how many lines the file has, where progress is to be told. DataError with file and line at
-    a broken line; ConfigError, before anything is read, at what the task cannot do.
+    ``lines`` is the number of lines of the file, needed for progress. DataError with file and line at a
+    malformed line; ConfigError, before anything is read, for what the task cannot do.
     """
     options = replace(options, language=canonical_language(options.language))
     if options.language:
@@ -74,7 +86,7 @@ def predict_file(
         probabilities_of(model.task)
     _check_options(model, options)
     chosen, file = format_of(file, model.kind, model.task.name, options.format)
-    counted = _counting(file, lines, on_progress) if lines else file
+    counted = _with_progress(file, lines, on_progress) if lines else file
     entries = _with_translations(model, chosen.read(counted, options.language), options, (chosen, file))
     if options.language:
         entries = (_with_language(entry, options.language) for entry in entries)
@@ -82,25 +94,20 @@ def predict_file(
     return write(model.answered(entries, language=options.language, scores=options.scores))
 
 
-def check_translations(model: Model, file: File, options: PredictOptions) -> None:
-    """Read inputs and translations to their ends, for what is wrong with them to be said beforehand.
+def check_translations(model: FineTuned, file: File, options: PredictOptions) -> None:
+    """Read inputs and translations to their ends, so that errors are raised before anything is predicted.
 
     Only for files that can be read twice. DataError as at prediction.
     """
     _check_options(model, options)
     if options.translations is not None:
         chosen, file = format_of(file, model.kind, model.task.name, options.format)
-        entries = _with_translations(
-            model, chosen.read(file, options.language), replace(options, warn=_unheard), (chosen, file)
-        )
-        deque(entries, maxlen=0)
+        entries = chosen.read(file, options.language)
+        silent = replace(options, warn=lambda _: None)
+        deque(_with_translations(model, entries, silent, (chosen, file)), maxlen=0)
 
 
-def _unheard(_: str) -> None:
-    pass
-
-
-def _check_options(model: Model, options: PredictOptions) -> None:
+def _check_options(model: FineTuned, options: PredictOptions) -> None:
     if options.translations is not None and options.translate is not None:
         raise ConfigError("--translations and --translator: both give translations. Leave one away.")
     for given, option in ((options.translations, "--translations"), (options.translate, "--translator")):
@@ -109,9 +116,9 @@ def _check_options(model: Model, options: PredictOptions) -> None:
 
 
 def _with_translations(
-    model: Model, entries: Iterable[Entry], options: PredictOptions, source: tuple[Format, File]
+    model: FineTuned, entries: Iterable[Entry], options: PredictOptions, source: tuple[Format, File]
 ) -> Iterable[Entry]:
-    """Give entries with their translations, from wherever these come, where the model mixes the two."""
+    """Add translations, from wherever the options take them, if the model mixes."""
     if model.mixup is None:
         return entries
     chosen, file = source
@@ -119,32 +126,31 @@ def _with_translations(
     if options.translations is not None:
         theirs, translations = format_of(options.translations, model.kind, model.task.name)
         others = (one.example for one in theirs.read(translations, model.into) if one.about is not None)
-        pair = pair_by_id if chosen.has_ids and theirs.has_ids else pair_with_translations
+        pair = pair_by_id if chosen.has_ids and theirs.has_ids else pair_in_order
         entries = pair(entries, others, (file.name, translations.name))
     elif options.translate is not None:
-        entries = translate_on_the_way(entries, options.translate)
+        entries = _translated(entries, options.translate)
     else:
-        entries = (_with_own(model, entry) for entry in entries)
-    return model.with_warnings(entries, options.language, given=given, warn=options.warn)
+        entries = (_with_own_translation(model, entry) for entry in entries)
+    return warn_of_unmixed(model, entries, options.language, given=given, warn=options.warn)
 
 
-def _with_own(model: Model, entry: Entry) -> Entry:
-    """Take the translation that a JSON object carries itself."""
-    own = (entry.about or {}).get(OWN)
+def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
+    own = (entry.about or {}).get(TRANSLATION_KEY)
     if own is None or entry.example is None:
         return entry
-    where = f"{entry.example.id}: {OWN}"
+    where = f"{entry.example.id}: {TRANSLATION_KEY}"
     if not isinstance(own, dict):
         raise DataError(f"{where} is {str(own)[:60]!r}; expected an object like the one it stands in.")
-    return replace(entry, translation=unless_blank(model.kind.from_json(own, where, model.into)))
+    return replace(entry, translation=_unless_blank(model.kind.from_json(own, where, model.into)))
 
 
 def _with_language(entry: Entry, language: str) -> Entry:
     return entry if entry.about is None else replace(entry, about={**entry.about, "language": language})
 
 
-def _counting(file: File, total: int, on_progress: OnProgress) -> File:
-    """Tell how many lines of a file were read."""
+def _with_progress(file: File, total: int, on_progress: OnProgress) -> File:
+    """Return the file; reading it reports progress every 100 lines."""
 
     def read() -> Iterator[str]:
         for done, line in enumerate(file.read(), start=1):
@@ -153,3 +159,125 @@ def _counting(file: File, total: int, on_progress: OnProgress) -> File:
                 on_progress(Progress("predicting", done, total, "lines"))
 
     return replace(file, read=read)
+
+
+def pair_in_order(
+    entries: Iterable[Entry], translations: Iterable[Example | None], names: tuple[str, str]
+) -> Iterator[Entry]:
+    """Yield each entry with the translation at its place; entries that are no inputs are passed on.
+
+    ``names`` are those of inputs and translations in messages. DataError, with both counts, if one side has
+    more than the other.
+    """
+    inputs, others, done = iter(entries), iter(translations), 0
+    for entry in inputs:
+        if entry.about is None:
+            yield entry
+            continue
+        found = list(islice(others, 1))
+        if not found:
+            raise _unequal(names, done + 1 + _count(one for one in inputs if one.about is not None), done)
+        done += 1
+        yield replace(entry, translation=_unless_blank(found[0]))
+    if more := _count(others):
+        raise _unequal(names, done, done + more)
+
+
+def pair_by_id(
+    entries: Iterable[Entry], translations: Iterable[Example | None], names: tuple[str, str]
+) -> Iterator[Entry]:
+    """Yield each entry with the translation of its example's id; DataError if they have no id in common."""
+    by_id = {one.id: one for one in map(_unless_blank, translations) if one is not None}
+    inputs = list(entries)
+    found = [by_id.get(entry.example.id) if entry.example is not None else None for entry in inputs]
+    if by_id and not any(found):
+        raise DataError(
+            f"{names[1]}: none of its {len(by_id)} ids is one of {names[0]}. Give the same questions under "
+            f"the same ids."
+        )
+    for entry, translation in zip(inputs, found, strict=True):
+        yield replace(entry, translation=translation)
+
+
+def _translated(entries: Iterable[Entry], translate: TranslateTexts) -> Iterator[Entry]:
+    inputs, copies = tee(entries)
+    made = translate_inputs((one.example for one in copies if one.example is not None), translate)
+    for entry in inputs:
+        yield entry if entry.example is None else replace(entry, translation=_unless_blank(next(made)))
+
+
+def warn_of_unmixed(
+    model: FineTuned, entries: Iterable[Entry], language: str, *, given: bool, warn: Warn = python_warning
+) -> Iterator[Entry]:
+    """Pass entries on; if the model mixes, warn once of those without a translation.
+
+    The warning comes at the first one if no translations were ``given``, else at the end, with the count.
+    """
+    expects = model.mixup is not None and (given or language not in model.provenance.source)
+    inputs = unmixed = 0
+    for entry in entries:
+        if entry.example is not None:
+            inputs += 1
+            unmixed += entry.translation is None
+            if expects and not given and unmixed == 1 and entry.translation is None:
+                warn(_unmixed(f"input {inputs} has none, and so may others", model.into))
+        yield entry
+    if expects and given and unmixed:
+        warn(_unmixed(f"{unmixed} of {inputs} inputs have none", model.into))
+
+
+def _unmixed(which: str, into: str) -> str:
+    return (
+        f"this model mixes each input with its translation into {into}; {which}. They are predicted unmixed. "
+        f"Give translations (--translations FILE or --translator NAME; in Python translations=…)."
+    )
+
+
+def _unless_blank(example: Example | None) -> Example | None:
+    return None if example is None or not any(text.strip() for text in texts_of(example)) else example
+
+
+def _count(rest: Iterable[object]) -> int:
+    return sum(1 for _ in islice(rest, MOST_COUNTED))
+
+
+def _unequal(names: tuple[str, str], inputs: int, translations: int) -> DataError:
+    return DataError(
+        f"{names[1]}: {translations} translations for {inputs} inputs ({names[0]}). Give one for each, in "
+        f"their order; an empty one for an input that has none."
+    )
+
+
+def input_translator(
+    model: FineTuned, name: str, *, language: str, translator_model: str = "", folder: Path
+) -> TranslateTexts:
+    """Return a function that translates inputs in a language into the model's source language.
+
+    ``translator_model`` is the folder or hub name of the model that translates, ``folder`` a work folder of
+    the translator. ConfigError for options that contradict each other.
+    """
+    if name not in TRANSLATORS:
+        raise unknown_name("--translator", "translator", name, TRANSLATORS)
+    model.check_mixes("--translator")
+    _check_translation_languages(model, language)
+    translator: Translator = TRANSLATORS[name]()
+    if translator.needs_model and not translator_model:
+        raise ConfigError(f"--translator {name} needs a model: --model FOLDER, or its name on the hub.")
+    if translator_model and not translator.needs_model:
+        raise ConfigError(f"--model: translator {name} takes none. Leave it away.")
+    setting = TranslateSetting(
+        source=language, target=model.into, model=translator_model, folder=folder, precision=model.precision
+    )
+    return lambda texts: translator.translate(texts, setting)
+
+
+def _check_translation_languages(model: FineTuned, language: str) -> None:
+    if not language:
+        raise ConfigError("--translator: from which language? Say that of the inputs: --language sw.")
+    if not model.provenance.source:
+        raise ConfigError("--translator: into which language? The model's record names no source language.")
+    if language in model.provenance.source:
+        raise ConfigError(
+            f"--translator: {language} is the language the model was trained on; there is nothing to "
+            f"translate. Leave --translator away."
+        )

@@ -1,10 +1,10 @@
-"""Scoring a saved model on any corpus that has its task's labels, beside what no model at all would score."""
+"""Scoring a saved model, and the majority baseline, on any corpus that has labels of its task."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, unknown_name
@@ -26,7 +26,7 @@ from isogloss.training.evaluation import (
 )
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Prediction
-from isogloss.using.translations import Warn, python_warning
+from isogloss.using.predicting import Warn, python_warning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class EvaluateOptions:
     split: str = "test"
     treebanks: Treebanks = ()
     inputs: str = ORIGINAL_INPUTS
-    """How target inputs come, as in recipes: as they are, translated, paired (to models that mix), mixed."""
+    """Form of target inputs, as in recipes: original, translated, paired (for models that mix), mixed."""
 
     def __post_init__(self) -> None:
         for language in self.languages:
@@ -46,6 +46,15 @@ class EvaluateOptions:
                 check_language(code, "--language")
         if self.split not in SPLITS:
             raise unknown_name("--split", "split", self.split, SPLITS)
+
+    @property
+    def unpaired_inputs(self) -> str:
+        """The form of inputs, disregarding translations paired with them."""
+        return ORIGINAL_INPUTS if self.inputs == PAIRED else self.inputs
+
+    def treebanks_of(self, language: str) -> Treebanks:
+        """Return the treebank of a language, if one is named."""
+        return tuple(pair for pair in self.treebanks if pair[0] == language)
 
 
 def evaluate(
@@ -57,10 +66,10 @@ def evaluate(
     on_progress: OnProgress = no_progress,
     warn: Warn = python_warning,
 ) -> list[Row]:
-    """Return a row of measures for each language; what was predicted goes into ``predictions``.
+    """Return a row of measures for each language; ``predictions`` is a folder to write predicted labels to.
 
-    ConfigError when the corpus has no labels of the model's task, or the model cannot take such inputs;
-    DataError when the corpus has not the split.
+    ConfigError if the corpus has no labels of the model's task, or the model cannot take such inputs;
+    DataError if the corpus does not have the split.
     """
     check_evaluation(model, options, sources)
     rows: list[Row] = []
@@ -77,12 +86,17 @@ def evaluate(
             folder = predictions / model.provenance.run / options.inputs
             write_predictions(model, options, language, examples, predicted, folder)
     on_progress(Progress(f"scoring {model.provenance.run}", len(options.languages), len(options.languages)))
-    _warn_of_unmixed(model, options, warn)
+    unmixed = model.mixup is not None and not options.inputs
+    if unmixed and set(options.languages) - set(model.provenance.source):
+        warn(
+            f"{model.provenance.run} mixes each input with its translation into {model.into}, and was scored "
+            f"unmixed. Score it as it was meant to be used: --inputs {PAIRED}."
+        )
     return rows
 
 
 def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Sources) -> None:
-    """Raise ConfigError where a model cannot be scored as the options say."""
+    """Raise ConfigError if a model cannot be scored as the options request."""
     sources.needs(options.corpus, model.task.name)
     check_inputs(options.inputs, model.task.name, "--inputs")
     if options.inputs and not model.provenance.source:
@@ -92,44 +106,25 @@ def check_evaluation(model: FineTuned, options: EvaluateOptions, sources: Source
         )
     if options.inputs == PAIRED:
         model.check_mixes(f"--inputs {PAIRED}")
-    model.check_languages(_read(model, options, language) for language in options.languages)
-
-
-def _warn_of_unmixed(model: FineTuned, options: EvaluateOptions, warn: Warn) -> None:
-    if (
-        model.mixup is not None
-        and not options.inputs
-        and set(options.languages) - set(model.provenance.source)
-    ):
-        warn(
-            f"{model.provenance.run} mixes each input with its translation into {model.into}, and was scored "
-            f"unmixed. Score it as it was meant to be used: --inputs {PAIRED}."
-        )
+    model.check_languages(
+        language_read(options.unpaired_inputs, language, model.provenance.source)
+        for language in options.languages
+    )
 
 
 def _prepared(
     model: FineTuned, options: EvaluateOptions, sources: Sources, language: str
 ) -> tuple[Evaluation, tuple[str, ...]]:
-    """Encode a language's examples, with their inputs as they are wanted; warn of what these lack."""
+    """Read and encode a language's examples in the requested form; also return warnings."""
     source = model.provenance.source
     read = partial(_examples, sources, options)
-    examples = examples_of(_own_inputs(options), language, source, read)
-    spoken = _read(model, options, language)
+    examples = examples_of(options.unpaired_inputs, language, source, read)
+    active = language_read(options.unpaired_inputs, language, source)
     _, *translations = codes_read(PAIRED, language, source) if options.inputs == PAIRED else (language,)
     if not translations:
-        return model.prepared(examples, language=spoken), ()
-    paired = model.prepared_by_id(examples, read(translations[0]), language=spoken)
+        return model.prepared(examples, language=active), ()
+    paired = model.prepared_by_id(examples, read(translations[0]), language=active)
     return paired, paired.warnings
-
-
-def _read(model: FineTuned, options: EvaluateOptions, language: str) -> str:
-    """Return the language, pair or both languages that the model reads as a language's inputs."""
-    return language_read(_own_inputs(options), language, model.provenance.source)
-
-
-def _own_inputs(options: EvaluateOptions) -> str:
-    """Return how inputs come, their translations beside them aside."""
-    return ORIGINAL_INPUTS if options.inputs == PAIRED else options.inputs
 
 
 def write_predictions(
@@ -137,10 +132,13 @@ def write_predictions(
     options: EvaluateOptions,
     language: str,
     examples: Sequence[Example],
-    predicted: Sequence[Any],
+    predicted: Sequence[object],
     folder: Path,
 ) -> Path:
-    """Write examples with the predicted labels as the corpus's own files are, and return the file."""
+    """Write examples with the predicted labels in the corpus's own format, and return the file.
+
+    Answers to questions are written as their format of files is answered.
+    """
     corpus = Sources().corpus(options.corpus, options.treebanks)
     path = folder / corpus.path(language, cast(Split, options.split))
     answered = model.kind.answered
@@ -148,20 +146,12 @@ def write_predictions(
     if answered is not None:
         lines = corpus.write(map(answered, examples, predicted), language)
     else:
-        lines = _as_answers(model, examples, predicted)
+        write = next(one.write for one in model.kind.formats if one.write is not None)
+        entries = (Entry(lines=(), example=one) for one in examples)
+        lines = write(zip(entries, map(Prediction, predicted), strict=True))
     with atomic_file(path) as file:
         file.writelines(f"{line}\n" for line in lines)
     return path
-
-
-def _as_answers(model: FineTuned, examples: Iterable[Example], predicted: Iterable[Any]) -> Iterable[str]:
-    """Write answers in the format that the kind's own files are answered in."""
-    write = next(one.write for one in model.kind.formats if one.write is not None)
-    entries = (
-        (Entry(lines=(), example=one), Prediction(answer))
-        for one, answer in zip(examples, predicted, strict=True)
-    )
-    return write(entries)
 
 
 def _row(
@@ -184,38 +174,36 @@ def _row(
 def _baseline(
     model: FineTuned, options: EvaluateOptions, sources: Sources, language: str, examples: Sequence[Example]
 ) -> float | None:
-    """Score the commonest label of the corpus's train split: in the model's training languages, else here.
+    """Return the score of the majority label of the corpus's train split, if it has one.
 
-    None where the corpus has neither.
+    The split is that of the model's training languages, or else of this language.
     """
     of_model = model.provenance.treebanks if model.provenance.corpus == options.corpus else ()
     train = replace(
         options, split="train", treebanks=tuple({**dict(of_model), **dict(options.treebanks)}.items())
     )
     for codes in (model.provenance.languages, (language,)):
-        there = [code for code in codes if _is_there(sources, train, code)]
-        seen = [one for code in there for one in _examples(sources, train, code, model.provenance.examples)]
-        if seen:
-            return model.task.majority(seen, examples)
+        found = [
+            one
+            for code in codes
+            if _exists(sources, train, code)
+            for one in _examples(sources, train, code, model.provenance.examples)
+        ]
+        if found:
+            return model.task.majority(found, examples)
     return None
 
 
-def _is_there(sources: Sources, options: EvaluateOptions, language: str) -> bool:
-    """Tell whether the split has files; what is wrong with them is said when they are read."""
+def _exists(sources: Sources, options: EvaluateOptions, language: str) -> bool:
+    """Return whether the split has files; errors in them are raised when they are read."""
+    split = cast(Split, options.split)
     try:
-        sources.fingerprint(
-            options.corpus, language, cast(Split, options.split), treebanks=_of(options, language)
-        )
+        sources.fingerprint(options.corpus, language, split, treebanks=options.treebanks_of(language))
     except DataError:
         return False
     return True
 
 
 def _examples(sources: Sources, options: EvaluateOptions, language: str, count: int = 0) -> list[Example]:
-    split = cast(Split, options.split)
-    treebanks = _of(options, language)
+    split, treebanks = cast(Split, options.split), options.treebanks_of(language)
     return sources.examples(options.corpus, language, split, treebanks=treebanks, examples=count)
-
-
-def _of(options: EvaluateOptions, language: str) -> Treebanks:
-    return tuple(pair for pair in options.treebanks if pair[0] == language)

@@ -1,4 +1,4 @@
-"""Sentences in words, and a label for each: plain lines, CoNLL-U, a word a line, JSON lines."""
+"""Inputs of tasks that label words: plain lines, CoNLL-U, one word per line, JSON lines."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,49 +25,49 @@ from isogloss.using.formats import (
     is_object,
     keys_missing,
     numbered_objects,
-    shown,
+    rounded,
 )
 
 SCORE_KEY = "Score"
-"""Key, in the last column of CoNLL-U, of the probability of a word's label."""
+"""Key of the probability of a word's label in the last column of CoNLL-U."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Labels:
-    """What a task says of words, as lists of one value for each word."""
+    """What a task predicts for words: lists with one value per word."""
 
     names: tuple[str, ...]
-    """What JSON calls the lists."""
+    """Names of the lists in JSON."""
 
-    lists: Callable[[Any], tuple[Sequence[Any], ...]]
-    """From what the task predicts for a sentence."""
+    lists: Callable[[Any], tuple[Sequence[object], ...]]
+    """From the answer for a sentence."""
 
     fill: Callable[[Sequence[str], Any], Iterable[str]]
-    """From a sentence's lines in CoNLL-U and what was predicted to the lines with that in them."""
+    """From the lines of a sentence in CoNLL-U and the answer to the lines with the answer in them."""
 
     answered: Callable[[Any, Any], Example]
-    """Give a sentence what was predicted in the place of its labels."""
+    """Returns a sentence with the answer as its labels."""
 
 
 def words(task: Task) -> Kind:
-    """Make the kind of a task that labels words: each of them, or all as a tree."""
+    """Return the kind of a task that labels each word, or all words as a tree."""
     labels = TREES if task.labels_are == "tree" else _tags(task.name)
     return Kind(
         formats=(
             Format(
                 name="conllu",
-                looks_so=lambda line: line.count("\t") == COLUMNS - 1,
+                matches=lambda line: line.count("\t") == COLUMNS - 1,
                 read=_read_conllu,
                 write=partial(_write_conllu, labels),
             ),
             Format(
                 name="tsv",
-                looks_so=lambda line: line.count("\t") == 1,
+                matches=lambda line: line.count("\t") == 1,
                 read=_read_tsv,
                 write=partial(_write_tsv, labels),
             ),
-            Format(name="jsonl", looks_so=is_object, read=_read_objects),
-            Format(name="lines", looks_so=bool, read=_read_lines, write=partial(_write_lines, labels)),
+            Format(name="jsonl", matches=is_object, read=_read_objects),
+            Format(name="lines", matches=bool, read=_read_lines, write=partial(_write_lines, labels)),
         ),
         example=sentence,
         from_json=_from_json,
@@ -87,11 +87,11 @@ TREES = Labels(
     ),
     answered=lambda example, tree: with_tree(example, tree.heads, tree.relations),
 )
-"""Trees, in their own columns; an enhanced graph stays as it was."""
+"""Trees, in their own columns; an enhanced graph stays unchanged."""
 
 
 def _tags(task: str) -> Labels:
-    """Make what is said of tags: universal ones have a column, others stand in the last under their name."""
+    """Return the labels of a tagging task: UPOS has a column, other tags go into the last one by name."""
 
     def fill(lines: Sequence[str], tags: Sequence[str]) -> Iterable[str]:
         return with_columns(lines, {TAG: tags}) if task == "upos" else with_misc(lines, task.upper(), tags)
@@ -104,8 +104,8 @@ def _tags(task: str) -> Labels:
     )
 
 
-def sentence(value: Any, where: str, language: str = "") -> TaggedSentence:  # noqa: ARG001
-    """Make a sentence of its words, or of a text whose words are parted by white space."""
+def sentence(value: object, where: str, language: str = "") -> TaggedSentence:  # noqa: ARG001
+    """Return a sentence, given its words or a text that is split at white space."""
     found = value.split() if isinstance(value, str) else value
     if not isinstance(found, list | tuple):
         raise DataError(f"{where}: expected words or a text, found {str(value)[:60]!r}.")
@@ -115,8 +115,8 @@ def sentence(value: Any, where: str, language: str = "") -> TaggedSentence:  # n
     return TaggedSentence(id=where, words=tuple(found), tags=())
 
 
-def _to_json(labels: Labels, example: Example | None, prediction: Prediction | None) -> dict[str, Any]:
-    body: dict[str, Any] = {"words": [], **{name: [] for name in labels.names}}
+def _to_json(labels: Labels, example: Example | None, prediction: Prediction | None) -> dict[str, object]:
+    body: dict[str, object] = {"words": [], **{name: [] for name in labels.names}}
     if isinstance(example, TaggedSentence):
         body["words"] = list(example.words)
     if prediction is not None:
@@ -155,11 +155,11 @@ def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
             continue
         filled = labels.fill(entry.lines, prediction.answer)
         scores = prediction.scores
-        yield from filled if scores is None else with_misc(tuple(filled), SCORE_KEY, shown(scores))
+        yield from filled if scores is None else with_misc(tuple(filled), SCORE_KEY, rounded(scores))
 
 
 def _read_tsv(file: File, _: str) -> Iterator[Entry]:
-    """Read a word a line, in the first column; an empty line ends a sentence."""
+    """Read one word per line, from the first column; an empty line ends a sentence."""
     start, lines = 1, list[str]()
     for number, line in file.lines():
         if line.strip():
@@ -189,11 +189,11 @@ def _write_tsv(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
 
 
 def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str]]:
-    """Return the labels, and their probabilities where there are any."""
+    """Return the columns of labels, and of their probabilities if there are any."""
     if prediction is None:
         return []
     lists = [[str(value) for value in values] for values in labels.lists(prediction.answer)]
-    return [*lists, *([] if prediction.scores is None else [shown(prediction.scores)])]
+    return [*lists, *([] if prediction.scores is None else [rounded(prediction.scores)])]
 
 
 def _read_objects(file: File, language: str) -> Iterator[Entry]:
@@ -202,7 +202,7 @@ def _read_objects(file: File, language: str) -> Iterator[Entry]:
         yield Entry(lines=(line,), example=example if example.words else None, about=body)
 
 
-def _from_json(body: Mapping[str, Any], where: str, language: str) -> TaggedSentence:
+def _from_json(body: Mapping[str, object], where: str, language: str) -> TaggedSentence:
     if not {"words", "text"} & body.keys():
         raise keys_missing(body, where, "words (a list) or text")
     return sentence(body.get("words", body.get("text")), where, language)
@@ -215,13 +215,13 @@ def _probabilities(
     scores: Sequence[Tensor],
     answers: Sequence[Sequence[str]],
 ) -> list[list[float]]:
-    """Return the probability of each word's label (of the repaired one, where a tag was repaired)."""
+    """Return the probability of each word's label (of the repaired one if a tag was repaired)."""
     if not scores:
         return [[] for _ in answers]
     probabilities = torch.cat(list(scores)).softmax(dim=-1)
-    places = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
+    indices = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
     numbers = label_ids(task.labels)
     return [
-        [float(probabilities[place, numbers[label]]) for place, label in zip(of, labels, strict=True)]
-        for of, labels in zip(places, answers, strict=True)
+        [float(probabilities[index, numbers[label]]) for index, label in zip(own, labels, strict=True)]
+        for own, labels in zip(indices, answers, strict=True)
     ]

@@ -1,0 +1,107 @@
+"""Every benchmark works, and all sides of one do the same work: each is run here at its smallest size.
+
+They run in this process, as scripts: what is proved is what they print, not what they measure.
+"""
+
+import json
+import runpy
+import sys
+from math import log
+from pathlib import Path
+
+import pytest
+import torch
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+WAY = """
+import json, sys
+print("loading")
+print(json.dumps({"options": sys.argv[1:]}))
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def script(monkeypatch, capsys):
+    """Run a benchmark and return what it prints."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    for name in ("OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM"):  # Scripts set them, for their own process.
+        monkeypatch.setenv(name, "1")
+    threads = torch.get_num_threads()
+
+    def run(name, *arguments):
+        path = BENCHMARKS / f"{name}.py"
+        monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except SystemExit as end:
+            assert not end.code
+        return capsys.readouterr().out
+
+    yield run
+    torch.set_num_threads(threads)
+
+
+def numbers(printed, width):
+    """Return the table rows of this width whose second cell is a number, by their first cell."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines()]
+    return {row[0]: row[1:] for row in rows if len(row) == width and row[1][:1].isdigit()}
+
+
+def test_adjustment_comes_to_the_same_loss_both_ways(script):
+    found = numbers(script("adjustment", "--quick"), 4)
+    losses = [float(cells[-1]) for way, cells in found.items() if "," in way]
+    assert len(losses) == 4 and max(losses) < 1.2 * min(losses)  # Dropout and the order of batches differ.
+    assert [found[precision][1] for precision in ("float32", "bfloat16")] == ["1.8", "1.8"]
+
+
+def test_every_form_of_meta_learning_costs_more_than_joint_training(script):
+    found = numbers(script("meta_learning", "--quick"), 5)
+    ratios = {form: float(cells[1]) for form, cells in found.items()}
+    assert ratios.keys() == {"joint", "first-order", "finite-difference", "exact"}
+    assert ratios.pop("joint") == 1
+    assert all(ratio > 1 for ratio in ratios.values())
+
+
+def test_pretraining_comes_to_the_same_loss_every_way(script):
+    printed = script("pretraining", "--quick")
+    losses = {way: float(cells[-1]) for way, cells in numbers(printed, 4).items()}
+    assert losses.keys() == {"isogloss", "Trainer, blocks", "Trainer, lines"}
+    assert all(abs(loss - log(12000)) < 0.5 for loss in losses.values())  # One step: as good as a guess.
+    assert numbers(printed, 3).keys() == {"isogloss : Trainer, blocks", "isogloss : Trainer, lines"}
+
+
+def test_every_way_of_mixing_is_compared_with_translate_train(script):
+    rows = numbers(script("x_mixup", "--quick"), 6)
+    found = {way: [float(cell) for cell in cells] for way, cells in rows.items()}
+    assert found.keys() == {"translate-train", "pairs alone", "constant ratio", "x-mixup"}
+    assert found["translate-train"][1] == found["translate-train"][3] == 1
+    assert all(cells[0] > 0 and cells[2] > 0 for cells in found.values())
+    assert found["pairs alone"][-1] == pytest.approx(found["translate-train"][-1], abs=0.1)
+
+
+def test_fine_tuning_and_paths_find_the_same_as_trainer(script, tmp_path):
+    printed = script("bench", "--quick", "--out", tmp_path)
+    (path,) = tmp_path.iterdir()
+    found = json.loads(path.read_text(encoding="utf-8"))
+    losses = [one["mean_loss"] for one in found["training"]]
+    assert len(losses) == 5 and max(losses) - min(losses) < 0.05
+    first, *others = [one["scores"] for one in found["path"]]
+    assert len(first) == 2 and others
+    for other in others:
+        assert other == pytest.approx(first, abs=0.03)  # In bfloat16 a word in a hundred may differ.
+    ratios = {name: cells[0] for name, cells in numbers(printed, 3).items()}
+    assert ratios == {one["name"]: f"{one['measured']:.2f}" for one in found["ratios"]}
+
+
+def test_predicting_says_how_much_memory_each_file_took(script):
+    assert script("predict_memory", "--lines", "20", "--mixed").startswith("20 lines: peak ")
+
+
+def test_each_way_is_a_process_of_its_own_in_every_round(script, tmp_path):
+    from turns import in_turns
+
+    (tmp_path / "ways.py").write_text(WAY)
+    found = in_turns(str(tmp_path / "ways.py"), ("a", "b"), 2, ["--shape", "tiny"])
+    assert found == {way: [{"options": ["--way", way, "--shape", "tiny"]}] * 2 for way in ("a", "b")}

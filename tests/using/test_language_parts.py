@@ -1,0 +1,114 @@
+"""A model whose encoder has modules or maps for languages must know the language, and its export says so."""
+
+from shutil import copytree
+
+import pytest
+import torch
+from used import joined, text_file
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Modules
+from isogloss.encoders import load_model as load_encoder
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.language_context import LanguageMaps, write_language_maps
+from isogloss.encoders.language_modules import add_modules, language_parameters
+from isogloss.nn.language_modules import LanguageMap
+from isogloss.using import PredictOptions, load_model, predict_file
+from isogloss.using.exporting import export
+
+SENTENCES = [["the", "cat", "sat", "."], ["Anna", "happened", "slowly"]] * 4
+TEXT = joined(" ".join(words) for words in SENTENCES)
+SAID = {
+    "maps": (
+        "onto English (en), with the maps in `language_maps.safetensors`: German (de), French (fr).",
+        'predict(inputs, language="de")',
+    ),
+    "adapter": (
+        "adapter modules for each of these languages, in `language_modules.safetensors`: English (en), "
+        "French (fr). Programs that load this folder without isogloss leave that file out, ",
+        "run the encoder without its adapters",
+        'predict(inputs, language="en")',
+    ),
+    "feed-forward": (
+        "feed-forward modules for each of these languages, in `language_modules.safetensors`",
+        "read every language with the modules of English (en)",
+    ),
+    "attention": ("attention modules for each of these languages",),
+}
+"""What the card of an exported model says, by the kind of the encoder's parts."""
+
+
+@pytest.fixture
+def make(make_model, bert_folder, tmp_path):
+    """Make a tagger whose encoder differs between English, which it reads as without parts, and French."""
+
+    def made(kind):
+        folder = tmp_path / kind
+        generator = torch.Generator().manual_seed(0)
+        if kind == "maps":
+            copytree(bert_folder, folder)
+            turned = torch.linalg.qr(torch.randn(32, 32, generator=generator)).Q
+            maps = {"fr": LanguageMap(turned, torch.ones(32))}
+            maps["de"] = LanguageMap(torch.eye(32), torch.zeros(32))
+            write_language_maps(LanguageMaps("en", maps), folder)
+            return make_model(encoder=folder)
+        encoder = load_encoder(bert_folder)
+        add_modules(encoder, Modules(kind=kind), ("en", "fr"), seed=0)
+        with torch.no_grad():
+            for weight in language_parameters(encoder, "fr").values():
+                weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)))
+        save_model(encoder, load_tokenizer(bert_folder), folder)
+        return make_model(encoder=folder)
+
+    return made
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_answers_depend_on_the_language(make, make_model, kind):
+    model = make(kind)
+    english, french = (model.predict(SENTENCES, language=code) for code in ("en", "fr"))
+    assert english == make_model().predict(SENTENCES) != french
+    assert kind != "maps" or model.predict(SENTENCES, language="de") == english  # Its map changes nothing.
+
+
+@pytest.mark.parametrize(
+    ("kind", "known", "unknown"),
+    [("maps", "de, en, fr", "no map for 'sw'"), ("adapter", "en, fr", "none for 'sw'")],
+)
+def test_a_language_must_be_given_and_known(make, kind, known, unknown):
+    model = make(kind)
+    with pytest.raises(ConfigError, match=f"not said which language it reads. Known: {known}. Name it"):
+        model.predict(SENTENCES)
+    with pytest.raises(ConfigError, match=unknown):
+        model.predict(SENTENCES, language="sw")
+    with pytest.raises(ConfigError, match="--language"):
+        predict_file(model, text_file(TEXT), PredictOptions())
+
+
+def test_files_are_predicted_in_their_language(make):
+    model = make("maps")
+    found = list(predict_file(model, text_file(TEXT), PredictOptions(language="fr", as_json=True)))
+    for line, tags in zip(found, model.predict(SENTENCES, language="fr"), strict=True):
+        assert f'"labels": {list(tags)}'.replace("'", '"') in line
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_an_export_keeps_the_parts_and_says_who_does_not_use_them(make, kind, tmp_path):
+    model = make(kind)
+    folder = export(model, tmp_path / "out")
+    card = " ".join((folder / "README.md").read_text().split())
+    assert [said for said in SAID[kind] if said not in card] == []
+    again = load_model(folder, precision="float32")
+    for language in ("en", "fr"):
+        assert again.predict(SENTENCES, language=language) == model.predict(SENTENCES, language=language)
+
+
+def test_the_card_of_any_other_model_says_nothing_of_languages(make_model, tmp_path):
+    card = (export(make_model(), tmp_path / "out") / "README.md").read_text()
+    assert "language_maps" not in card and "language_modules" not in card
+
+
+def test_an_onnx_file_of_one_language_alone_is_not_made(make, tmp_path):
+    with pytest.raises(ConfigError, match="--onnx: the encoder has modules for each language"):
+        export(make("adapter"), tmp_path / "out", onnx=True)
+    assert not (tmp_path / "out").exists()
