@@ -83,7 +83,9 @@ def test_facts_reach_through_adjustment_to_pretraining() -> None:
     ("earlier", "name", "own"),
     [("continual", "source-only", {}), ("continual-few-shot", "few-shot", {"shots": 4, "draw": 1})],
 )
-def test_continual_learning_recorded_as_a_method_has_the_facts_of_an_auxiliary_loss(earlier, name, own) -> None:
+def test_continual_learning_recorded_as_a_method_has_the_facts_of_an_auxiliary_loss(
+    earlier, name, own
+) -> None:
     loss = {"bitext": "bible", "alpha": 0.1}
     today = {**model(name, fields=own), "auxiliary": {"kind": "alignment-loss", **loss}}
     facts = model_facts(model(earlier, fields={**own, **loss}))
