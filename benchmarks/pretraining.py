@@ -136,7 +136,7 @@ def text_of(folder: Path, *, shape: Architecture, steps: int, budget: int) -> Te
     for step in range(steps):
         batch = batches[step]
         flat = batch.subwords.flatten().clone()
-        flat[batch.places] = batch.gold
+        flat[batch.masked] = batch.gold
         blocks += flat.view_as(batch.subwords).tolist()
     lengths = np.cumsum([len(row.subwords) for row in material.rows])
     enough = int(np.searchsorted(lengths, steps * budget)) + 1

@@ -8,7 +8,7 @@ from measuring import WORDS, equal, load, measure_setting, subject, translations
 
 from in_translation import sentences
 from isogloss.core.rows import ROWS, Score, as_row
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import DIAGNOSTICS, ON_BITEXT
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
@@ -30,7 +30,7 @@ LINES = [" ".join(WORDS[at : at + 4]) for at in range(16)]
 
 def setting_of(diagnostic, folder):
     """Return a setting that every diagnostic can read, and the models in it."""
-    task, how = TASKS["upos"], Optimization(limit=32, overlap=8, precision="float32")
+    task, how = TASKS["upos"], Optimization(limit=32, overlap=8, updates=Updates(precision="float32"))
     models = [task.head(folder, seed=seed) for seed in range(3)]
     masked_lm, tokenizer = load(folder)
     count = len(diagnostic.between) if diagnostic.subject == "cell" else 1

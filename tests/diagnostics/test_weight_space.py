@@ -14,7 +14,7 @@ from measuring import Toy, equal, measure_setting, subject, weights
 from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import ParsedSentence
 from isogloss.diagnostics.scores import Scores
 from isogloss.diagnostics.weight_space import (
@@ -249,7 +249,7 @@ def real(request, encoder_folder):
             for weight in model.parameters():
                 weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
     tokenizer = load_tokenizer(encoder_folder)
-    how = Optimization(limit=32, overlap=8, precision="float32")
+    how = Optimization(limit=32, overlap=8, updates=Updates(precision="float32"))
     return models, lambda language: evaluation(task, read(language), tokenizer, how)
 
 

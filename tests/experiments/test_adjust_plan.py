@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.experiments.encoder_runs import Adjust, Align
 from isogloss.experiments.plan import plan_recipe

@@ -1,6 +1,7 @@
 """Translators are trained and examples translated, kept, read back and trained on; losses are counted."""
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from isogloss.experiments.execute import make
 from isogloss.experiments.runs import TrainTranslator, Translate
 from isogloss.experiments.store import Store
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.metrics.labels import chunks
+from isogloss.translators import sentence_batches
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
 
@@ -199,20 +200,21 @@ def test_bitext_is_scored_by_its_own_translations(context, trained):
 
 
 def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monkeypatch, tmp_path):
-    monkeypatch.setattr(chunks, "CHUNK", 4)
+    monkeypatch.setattr(sentence_batches, "CHUNK", 4)
     run = Translate(
         corpus="xnli", languages="qaa-qab", translator=Seq2Seq(longest=24), model=TRANSLATOR, examples=6
     )
-    kept = chunks._write
-    written = []
+    atomic_file, written = sentence_batches.atomic_file, []
 
-    def stop(path, *rest):
-        kept(path, *rest)
+    @contextmanager
+    def stop(path):
+        with atomic_file(path) as file:
+            yield file
         written.append(path)
         if len(written) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(chunks, "_write", stop)
+    monkeypatch.setattr(sentence_batches, "atomic_file", stop)
     with pytest.raises(KeyboardInterrupt):
         make(context, run)
     assert not context.store.is_finished(run)

@@ -1,8 +1,8 @@
 """Encoded rows of subwords, and their collation into padded batches."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,11 +12,15 @@ from isogloss.encoders.language_context import active_language
 from isogloss.encoders.subwords import pad_rows, padding_mask
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
     from transformers import PreTrainedModel
     from transformers.utils import ModelOutput
 
-AnyBatch = TypeVar("AnyBatch", bound="DataclassInstance")
+
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
