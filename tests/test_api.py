@@ -41,6 +41,7 @@ def test_every_error_of_the_package_is_caught_by_one_name():
         isogloss.run("quickstrt")
 
 
+@pytest.mark.slow
 def test_a_run_gives_records_and_a_report_and_prints_nothing(tmp_path, capfd):
     heard = []
     result = isogloss.run(
@@ -64,6 +65,7 @@ def test_what_is_done_is_not_done_again(tiny_runs):
     assert (len(result.outcome.done), len(result.records), result.outcome.made) == (RUNS, RUNS, [])
 
 
+@pytest.mark.slow
 def test_a_tagger_labels_every_word(models):
     tagger, _ = models
     labels = tagger.predict([["tuki", "mirne"], "tuki mirne", (), "x " * 300])

@@ -51,6 +51,7 @@ KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", TABLES)
 def test_every_plug_in_of_a_package_is_in_its_table(package: str) -> None:
     table, marks = TABLES[package]

@@ -44,6 +44,7 @@ def folder(tmp_path: Path) -> Places:
     return recipe, data, out
 
 
+@pytest.mark.slow
 def test_the_command_line_neither_imports_torch_nor_writes(folder: Places) -> None:
     recipe, data, out = folder
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
@@ -102,6 +103,7 @@ def test_a_change_of_files_is_noticed(folder: Places, change: str) -> None:
     assert api.finished(recipe, out=out, data=data) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked", [{"scale": "small"}, {"changes": {"grid.seeds": [1]}}, {"data": "hub"}, {"data": None}]
 )

@@ -66,6 +66,7 @@ PLUG_INS = {
 FILES = sorted(ROOT.rglob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_a_package_imports_lower_floors_only(file: Path) -> None:
     package = package_of(file)
@@ -98,6 +99,7 @@ def test_a_plug_in_never_imports_another(kind: str) -> None:
         assert not (modules - {module}) & set(imports(file)), module
 
 
+@pytest.mark.slow
 def test_the_floors_that_need_no_torch_import_without_it() -> None:
     code = f"""
 import sys, pkgutil, importlib

@@ -4,6 +4,8 @@ import resource
 import subprocess
 import sys
 
+import pytest
+
 import isogloss
 
 SMALLEST = "import typer; app = typer.Typer(); app.command()(lambda: None); app(['--help'])"
@@ -22,6 +24,7 @@ def test_importing_isogloss_imports_nothing_heavy() -> None:
     assert not HEAVY & set(there)
 
 
+@pytest.mark.slow
 def test_help_is_at_hand() -> None:
     assert cost("-m", "isogloss", "--help") < 3 * cost("-c", SMALLEST)
 

@@ -40,6 +40,7 @@ def imported() -> set[str]:
     return found - set(sys.stdlib_module_names) - {"isogloss"}
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
     extras = {name: names(each) for name, each in DECLARED["optional-dependencies"].items() if name != "dev"}
     declared = names(DECLARED["dependencies"]).union(*extras.values())

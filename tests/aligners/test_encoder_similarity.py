@@ -31,6 +31,7 @@ MIXED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", ["argmax", "itermax", "match"])
 @pytest.mark.parametrize("unit", ["subword", "word"])
 def test_a_sentence_and_itself_are_linked_word_by_word(align, matching, unit):

@@ -217,6 +217,7 @@ def damaged(tiny_runs, tmp_path):
     return runs, min(runs.glob("*/record.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"id": "x"}'])
 def test_a_record_damaged_by_hand_is_named(command, damaged, damage):
     runs, record = damaged
@@ -225,6 +226,7 @@ def test_a_record_damaged_by_hand_is_named(command, damaged, damage):
         assert command(*arguments).message.startswith(f"{record}: this record is damaged")
 
 
+@pytest.mark.slow
 def test_a_damaged_record_is_set_aside_and_made_again(command, damaged, tmp_path):
     runs, record = damaged
     record.write_text("{")

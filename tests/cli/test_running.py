@@ -43,6 +43,7 @@ def test_a_dry_run_knows_what_is_done(command, tiny_runs):
     assert all((tiny_runs / line["run"] / "record.json").exists() for line in plan)
 
 
+@pytest.mark.slow
 def test_a_run_of_json_is_json_lines_and_nothing_else(command, tmp_path):
     ended = command("run", tiny(tmp_path), "--out", tmp_path / "o", "--scale", "least", "--json", "--jobs", 1)
     assert (ended.status, ended.err) == (0, "")
@@ -62,6 +63,7 @@ def test_quiet_says_nothing_on_standard_error(command, tiny_runs):
     assert quiet.out.splitlines()[-1] == f"Report: {tiny_runs / 'report.html'}"
 
 
+@pytest.mark.slow
 def test_a_failed_run_ends_with_1_and_says_why(command, tmp_path):
     diverging = ["--set", "grid.optimization.learning_rate=1e30", "--jobs", 1, "--quiet"]
     ended = command("run", tiny(tmp_path), "--out", tmp_path / "runs", *diverging)

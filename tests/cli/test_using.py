@@ -88,6 +88,7 @@ def test_predict_refuses_what_it_cannot_do(command, fine_tuned, tmp_path):
     assert "no ordinary file" in command("predict", fine_tuned, text, "--out", tmp_path).message
 
 
+@pytest.mark.slow
 def test_evaluate_prints_every_measure_of_every_model(command, tiny_runs, fine_tuned):
     runs = sorted(path.parent for path in tiny_runs.glob("*/model"))[:2]
     ended = command(
@@ -147,6 +148,7 @@ def mixing(mixup_runs):
     return next(path.parents[1] for path in mixup_runs.glob("*/model/mixup.json"))
 
 
+@pytest.mark.slow
 def test_predict_mixes_a_file_with_its_translations(command, mixing, tmp_path):
     here, there = tmp_path / "text.txt", tmp_path / "text.qaa"
     here.write_text("gar zinormunil bimajen botonbon .\n\ngar zinormunil .\n")
@@ -195,6 +197,7 @@ def test_predict_refuses_translations_that_do_not_fit(command, mixing, fine_tune
     assert "--language sw" in refused(mixing, "--translator", "built-in")
 
 
+@pytest.mark.slow
 def test_evaluate_takes_inputs_as_recipes_do(command, mixing, fine_tuned):
     about = ("--corpus", "ud", "--language", "qab", "--split", "dev")
     paired = command("evaluate", mixing, *about, "--inputs", "paired", "--json")

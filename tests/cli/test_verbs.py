@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 
 import pytest
 import typer
@@ -132,6 +133,7 @@ ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 def test_an_interruption_says_what_the_same_command_does(command, tmp_path, monkeypatch, sign, status):
     def interrupted(*_, **__):
         os.kill(os.getpid(), sign)
+        time.sleep(10)  # The handler may run a little later.
 
     monkeypatch.setitem(LISTS, "tasks", interrupted)
     monkeypatch.setattr("isogloss.experiments.engine.make_planned", interrupted)

@@ -131,6 +131,7 @@ def with_text(example: Example, text: str) -> Example:
             return replace(example, first=text)
 
 
+@pytest.mark.slow
 @EVERY
 def test_no_sign_is_lost_or_made_another(name):
     """Joiners, marks of direction, composed and decomposed letters and separators come back code by code."""
@@ -241,6 +242,7 @@ FLOODS = [
 ]
 
 
+@pytest.mark.slow
 @EVERY
 def test_reading_takes_linear_time(name):
     """A step that is quadratic in the length of a line would take minutes here."""

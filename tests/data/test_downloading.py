@@ -114,6 +114,7 @@ def test_a_trouble_that_passes_leaves_the_right_file(get, tmp_path, waits, troub
     assert len(waits.seconds) == 1
 
 
+@pytest.mark.slow
 @given(cuts=some.lists(some.integers(0, 2000), max_size=4), ranges=some.booleans())
 @settings(max_examples=10)
 def test_any_series_of_breaks_leaves_the_right_file(_running, tmp_path_factory, cuts, ranges):

@@ -153,6 +153,7 @@ def fetched(wanted: list[Release], folder: Path, **how):
     return list(fetch(wanted, folder, retry=PATIENT, **how))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checked", [True, False])
 def test_every_corpus_that_is_fetched_is_found_by_its_reader(served, tmp_path, checked):
     fetched([served(place, checked=checked) for place in OFFICIAL], tmp_path)

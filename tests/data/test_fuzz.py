@@ -271,6 +271,7 @@ def check_damaged(place: Path, case: Case, damages: list[Damage], packing: tuple
     check_reading(case, put(place, case, suffix, pack(text)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @fuzz(20)
 @given(damages=damages, packing=st.sampled_from(PACKINGS))

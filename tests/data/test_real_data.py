@@ -102,6 +102,7 @@ def test_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
         assert all(one.question == same[one.id] and one.language == context for one in questions)
 
 
+@pytest.mark.slow
 def test_bible_holds_out_enough_verses_for_retrieval(real_data):
     assert 1100 < sum(1 for _ in Bitext(collection="bible").read(real_data, "en-vi", "test")) < 1400
 
@@ -147,6 +148,7 @@ WITHOUT_READER = {
 """Folders that no corpus reads yet."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_counts_are_those_stated_and_what_is_written_is_what_was_read(real_data, place):
     if place not in stated.places(real_data):

@@ -107,6 +107,7 @@ def test_a_name_that_would_leave_the_folder_is_refused_or_harmless(take, tmp_pat
     assert all((tmp_path / place).resolve().is_relative_to(tmp_path.resolve()) for place in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", ["../escaped", "/tmp/escaped", "x/../../escaped"])
 def test_names_that_leave_the_folder_are_never_taken(refused, kind, member):
     message = refused(MAKERS[kind]([(member, TEXT)]), kind, {"a/{file}": "corpus/{file}", "{file}": "{file}"})
@@ -138,6 +139,7 @@ def test_a_member_that_comes_twice_is_refused(refused, kind):
     assert "stands there a second time" in refused(body, kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a/sw/dev.tsv", "not/asked/for"])
 @pytest.mark.parametrize("bomb", ["x.zip", "x.tar.gz"])
 def test_what_swells_beyond_reason_is_refused(refused, take, bomb, name):
@@ -155,6 +157,7 @@ def test_a_zip_that_lies_about_its_size_is_refused(refused):
     assert "damaged" in refused(body.replace(size, (10).to_bytes(4, "little")))
 
 
+@pytest.mark.slow
 def test_an_archive_without_the_members_is_refused_by_name(refused, kind):
     message = refused(MAKERS[kind]([("b/sw/dev.tsv", TEXT)]), kind)
     assert f"{kind}: it has no member a/{{language}}/{{file}}.tsv. Delete it and fetch again" in message
@@ -172,6 +175,7 @@ def test_what_is_no_archive_is_refused(refused, kind, junk):
     assert "fetch again" in refused(junk, kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place, value", [(42, 255), (45, 255), (28, 0), (9, 8)])
 def test_a_zip_whose_directory_is_damaged_is_an_error(refused, place, value):
     """Where the member begins (before the file, after it), its name's length, and that its name is UTF-8."""

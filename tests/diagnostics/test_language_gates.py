@@ -176,6 +176,7 @@ def measured(tmp_path_factory):
     return record, read_masks(folder / "runs" / record.id / "masks.safetensors")
 
 
+@pytest.mark.slow
 def test_a_measurement_leaves_masks_that_its_rows_agree_with(measured):
     record, masks = measured
     assert [(one.language, one.draw) for one in masks] == [("qaa", 0), ("qaa", 1), ("qab", 0), ("qab", 1)]

@@ -268,6 +268,7 @@ def test_scores_at_ends_and_corners_are_those_of_the_models(real):
     assert at == alone
 
 
+@pytest.mark.slow
 def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
     models, data = real
     scored, seen = data("en"), []

@@ -50,6 +50,7 @@ def states(model, language="sw"):
         return model.base_model(IDS).last_hidden_state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("load", "name", "kind"),
     [

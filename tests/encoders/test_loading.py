@@ -80,6 +80,7 @@ def test_loaded_models_are_in_fp32_and_evaluation_mode(copy):
     assert not any(module.training for module in model.modules())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", ["sdpa", "eager", EXPLICIT])
 def test_attention_is_the_one_asked_for_and_is_not_saved(encoder_folder, tmp_path, attention):
     offer_explicit_attention()

@@ -250,6 +250,7 @@ def test_marks_that_a_normaliser_drops_or_joins_stay_with_their_letter(normalize
     assert not any(unicodedata.combining(text[end]) for end in ends if end < len(text))
 
 
+@pytest.mark.slow
 def test_a_frame_is_what_the_tokenizer_puts_around_a_pair(bert_folder, xlm_roberta_folder):
     for folder in (bert_folder, xlm_roberta_folder):
         tokenizer = load_tokenizer(folder)

@@ -232,6 +232,7 @@ def spm_folder(deberta_v2_folder, pieces, tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_text_is_split_as_by_sentencepiece(spm_folder, pieces):
     from sentencepiece import SentencePieceProcessor
 

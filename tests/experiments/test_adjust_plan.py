@@ -152,6 +152,7 @@ def test_mistakes_are_found_before_anything_is_made(refused, changes, said):
     assert said in refused(**changes)
 
 
+@pytest.mark.slow
 def test_the_example_for_the_built_in_languages_is_what_it_says():
     path = Path(__file__).parents[2] / "examples/adjust.toml"
     runs = plan_recipe(str(path)).runs

@@ -100,6 +100,7 @@ def test_a_second_call_makes_nothing(made):
     assert again.outcome.made == []
 
 
+@pytest.mark.slow
 def test_bitext_is_aligned_by_itself_once(tmp_path):
     wanted = BitextToAlign(
         bitext="bitext", pairs=("qaa-qab", "qab-qaa"), aligner={"name": "given"}, split="dev", examples=5

@@ -38,6 +38,7 @@ def failed(tmp_path_factory):
     return recipe, isogloss.run(recipe, out=folder / "runs", jobs=1)
 
 
+@pytest.mark.slow
 def test_processes_leave_the_records_of_one_process(tiny_runs, tmp_path):
     result = isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=2)
     assert len(result.outcome.made) == RUNS
@@ -69,6 +70,7 @@ def test_made_json_says_how_it_was_made(tiny_runs):
         assert made["seconds"] >= 0
 
 
+@pytest.mark.slow
 def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
     _, result = failed
     outcome = result.outcome
@@ -81,6 +83,7 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
     assert all(re.search(r"the loss is nan .*Lower learning_rate", reason) for reason in own)
 
 
+@pytest.mark.slow
 def test_a_second_call_tries_the_failed_ones_again_and_only_those(failed):
     recipe, first = failed
     before = records(first.out)
@@ -90,6 +93,7 @@ def test_a_second_call_tries_the_failed_ones_again_and_only_those(failed):
     assert records(first.out) == before
 
 
+@pytest.mark.slow
 def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     recipe, right = tiny(tmp_path), execute._MAKERS["fine-tune"]
 
@@ -130,6 +134,7 @@ def test_an_error_that_is_every_runs_ends_everything(tmp_path, monkeypatch):
     assert not records(tmp_path / "runs")
 
 
+@pytest.mark.slow
 def test_a_damaged_record_is_made_again_when_it_is_deleted_and_nothing_else(tiny_runs, tmp_path):
     runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
     whole = records(runs)
@@ -140,6 +145,7 @@ def test_a_damaged_record_is_made_again_when_it_is_deleted_and_nothing_else(tiny
     assert records(runs) == whole
 
 
+@pytest.mark.slow
 def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_runs, tmp_path):
     runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
     whole = records(runs)
@@ -158,6 +164,7 @@ def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_run
     assert (records(runs), weights.read_bytes()) == (whole, content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model.safetensors", "state.json"])
 def test_a_damaged_checkpoint_is_set_aside_and_the_training_starts_over(
     tiny_runs, tmp_path, monkeypatch, name
@@ -206,6 +213,7 @@ class Mine(SourceOnly):
 """
 
 
+@pytest.mark.slow
 def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
     """Other processes find a class in a module; one of the script itself is made in its own process alone."""
     models = TINY.partition("[[measure]]")[0].replace('name = "source-only"', 'name = "mine"')
@@ -221,6 +229,7 @@ def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
     assert alone == side_by_side == "2 {}"
 
 
+@pytest.mark.slow
 def test_runs_are_announced_with_their_numbers(tmp_path):
     told = []
     isogloss.run(
@@ -234,6 +243,7 @@ def test_runs_are_announced_with_their_numbers(tmp_path):
     assert {total for _, total, _ in told} == {len(told)}
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_is_given_back(tmp_path):
     import torch
 

@@ -19,6 +19,7 @@ def score_runs(out):
     return [path.parent for path in sorted(out.glob(f"*/{RECORD}")) if "scores: " in path.read_text()]
 
 
+@pytest.mark.slow
 def test_score_runs_keep_predictions_and_others_do_not(tiny_runs):
     assert sorted(path.parent for path in tiny_runs.glob(f"*/{PREDICTIONS}")) == score_runs(tiny_runs)
 
@@ -39,6 +40,7 @@ def test_predictions_are_json(tiny_runs):
     assert all(tag[0] in "OBI" for text in table["predicted"].to_pylist() for tag in json.loads(text))
 
 
+@pytest.mark.slow
 def test_the_same_runs_keep_the_same_bytes(tiny_runs, tmp_path):
     again = tmp_path / "again"
     shutil.copytree(tiny_runs, again)
@@ -52,6 +54,7 @@ def test_the_same_runs_keep_the_same_bytes(tiny_runs, tmp_path):
             assert (before / name).read_bytes() == (after / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, tmp_path, monkeypatch):
     again = tmp_path / "again"
     shutil.copytree(tiny_runs, again)

@@ -1,5 +1,6 @@
 """A recipe for parsing, from its plan to records, on the built-in languages."""
 
+import pytest
 import torch
 
 import isogloss
@@ -45,6 +46,7 @@ def test_a_parsing_recipe_is_planned(plan):
     assert [run.task for run in of(FineTune, plan())] == ["parsing", "parsing"]
 
 
+@pytest.mark.slow
 def test_a_parsing_recipe_runs_and_learns(made):
     for record in of("fine-tune", made.records):
         scores = [row["score"] for row in record.rows if row.get("metric") == "las"]

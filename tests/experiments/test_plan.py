@@ -42,6 +42,7 @@ def test_the_quickstart_has_a_sensible_size():
     assert len(measures(runs, "plane")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
 def test_every_example_can_be_planned(path, real_data):

@@ -180,6 +180,7 @@ def test_lines_that_cannot_be_are_refused(planned, lines, said):
         planned(encoder__0__pretrain__lines=lines)
 
 
+@pytest.mark.slow
 def test_low_resource_text_is_part_of_the_text_and_the_held_out_text_stays(planned, swahili):
     (full, *_), (little, *_) = (
         of(Pretrain, planned(encoder__0__pretrain__lines=lines).runs) for lines in ({}, {"qaa": 40})

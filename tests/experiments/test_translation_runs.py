@@ -162,6 +162,7 @@ def test_nothing_found_at_all_is_said_with_what_to_do(context):
     assert not context.store.is_finished(run)
 
 
+@pytest.mark.slow
 def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
     run = Translate(
         corpus="squad",

@@ -98,6 +98,7 @@ def test_equation_1_with_every_choice_is_that_of_two_models(bert_folder, how, tm
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_padding_and_order_change_nothing(bert_folder, tmp_path):
     long = translations(1, seed=7, longest=20)
     together, _ = equation_1(bert_folder, [*translations(6), *long], tmp_path / "a")

@@ -93,6 +93,7 @@ def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path)
     assert all(one.requires_grad for one in model.parameters())
 
 
+@pytest.mark.slow
 def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
     method = with_fields(METHOD, steps=100, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
     same = {"text": lambda language: list(lines(language, 1)) * 40, "held_out": lambda one: lines(one, 1)}
@@ -102,6 +103,7 @@ def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
         assert scores[-1] < 0.6 * scores[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [0, 2, 4, 7])
 @pytest.mark.parametrize("inner_step", ["plain", "preconditioned"])
 def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monkeypatch, stop, inner_step):

@@ -141,6 +141,7 @@ def trained(tmp_path_factory):
 EACH = pytest.mark.parametrize("name", FINE_TUNING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLAIN)
 def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, trained, bert_folder):
     plain = trained(PLAIN[name], None, bert_folder)
@@ -150,6 +151,7 @@ def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, t
     assert not equal(trained(PLAIN[name], WITH, bert_folder), plain)
 
 
+@pytest.mark.slow
 @EACH
 def test_the_seed_decides_the_model(name, trained, with_modules, tmp_path):
     method, auxiliary, _ = FINE_TUNING[name]
@@ -159,6 +161,7 @@ def test_the_seed_decides_the_model(name, trained, with_modules, tmp_path):
     assert not equal(trained(method, auxiliary, encoder, seed=1), one)
 
 
+@pytest.mark.slow
 @EACH
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(
     name, trained, with_modules, tmp_path, monkeypatch
@@ -221,6 +224,7 @@ def test_a_language_without_modules_is_refused_before_anything_is_read(name, wit
         method.train(made)
 
 
+@pytest.mark.slow
 @EACH
 def test_each_language_is_read_through_its_map(name, trained, bert_folder, mapped):
     method, auxiliary, languages = FINE_TUNING[name]

@@ -26,6 +26,7 @@ def train(make_setting, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_every_method_without_the_other_language_is_plain_fine_tuning(train, make_setting, tmp_path):
     plain = fine_tune(make_setting(folder=tmp_path / "plain"), on("en"))
     for method, source, target in (
@@ -44,6 +45,7 @@ def test_every_method_without_the_other_language_is_plain_fine_tuning(train, mak
         assert trained.rows == plain.rows
 
 
+@pytest.mark.slow
 def test_bilingual_is_fine_tuning_on_both(train, make_setting, tmp_path):
     both = fine_tune(make_setting(("en",), ("de",), folder=tmp_path / "both"), on("en", "de"))
     assert equal(train(Bilingual(), ("en",), ("de",)), both)
@@ -51,6 +53,7 @@ def test_bilingual_is_fine_tuning_on_both(train, make_setting, tmp_path):
     assert not equal(train(TargetOnly(), ("en",), ("de",)), both)
 
 
+@pytest.mark.slow
 def test_translate_train_is_fine_tuning_on_source_and_translations(train, make_setting, tmp_path):
     both = fine_tune(make_setting(folder=tmp_path / "both"), Reads(train=("en", "en-de"), dev=("en",)))
     assert equal(train(TranslateTrain(), ("en",), ("de",)), both)

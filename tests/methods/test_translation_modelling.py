@@ -63,6 +63,7 @@ def folder(trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
     rows = [row for row in trained[2].rows if "score" in row]
     assert [(row["step"], row["language"]) for row in rows] == [
@@ -79,6 +80,7 @@ def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained)
     assert model.lm_head.weight.data_ptr() == model.model.shared.weight.data_ptr()
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_weights_of_an_uninterrupted_one(
     trained, tmp_path, monkeypatch
 ) -> None:

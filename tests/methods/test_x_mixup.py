@@ -169,6 +169,7 @@ def test_without_a_ratio_the_layer_decides_nothing(train, task):
     assert one.rows == other.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "sampling"), [("nli", "example"), ("upos", "batch")])
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(train, tmp_path, monkeypatch, task, sampling):
     method = XMixup(decay=3, sampling=sampling)
@@ -183,6 +184,7 @@ def test_a_training_that_was_interrupted_ends_as_if_it_was_not(train, tmp_path, 
     assert torch.equal(before.ratio.bias, after.ratio.bias)
 
 
+@pytest.mark.slow
 def test_every_switch_makes_another_model_and_every_seed(train):
     plain = train(XMixup(decay=3), epochs=1)
     changed = [
@@ -229,6 +231,7 @@ def test_back_translations_are_read_for_the_schedule_alone():
     assert XMixup(schedule=False).reads(("en",), ("de",)).train == ("en", "en-de")
 
 
+@pytest.mark.slow
 def test_tags_of_translations_are_never_looked_at(train, monkeypatch):
     plain = train(XMixup(decay=3), "upos", name="plain")
 
@@ -276,6 +279,7 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
     assert 0 <= scorer.score(trained.model) <= 1
 
 
+@pytest.mark.slow
 def test_the_faster_the_ratio_learns_the_more_it_tells_examples_apart(train, tmp_path):
     spreads = []
     for times in (None, 1.0, 30.0):

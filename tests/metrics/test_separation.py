@@ -44,6 +44,7 @@ def test_the_error_is_small_for_many_numbers(shift):
     assert abs(found.auc - exact(lower.astype(np.float32), upper.astype(np.float32))) < 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(NUMBERS, NUMBERS)
 def test_exchanging_the_groups_turns_auc_around(lower, upper):
@@ -63,6 +64,7 @@ def test_neither_order_nor_parts_matter(parts, random):
     assert whole.number == sum(map(len, parts))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(NUMBERS, NUMBERS, st.integers(-8, 8))
 def test_scale_by_a_power_of_two_changes_nothing(lower, upper, power):

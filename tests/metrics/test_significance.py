@@ -142,6 +142,7 @@ def test_the_same_seed_gives_the_same_p_value_and_no_round_can_be_beaten_for_cer
     assert permutation_test(pair, rounds=99).p_value == 1 / 100
 
 
+@pytest.mark.slow
 @given(counted())
 def test_a_permutation_test_does_not_care_which_system_comes_first(pair):
     turned = permutation_test(SystemPair(pair.baseline, pair.system))

@@ -151,6 +151,7 @@ RULES = {
 CASES += [(claim, {"scores": rows}, verdict) for claim, rows, verdict in RULES.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "frames", "verdict"), CASES, ids=[*map(str, range(len(CASES) - len(RULES))), *RULES]
 )

@@ -162,6 +162,7 @@ def test_every_pretraining_seed_counts_once_however_many_draws_it_has() -> None:
     assert found["4f"].checks[0].estimate.mean == pytest.approx(-1 / 3)
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_changes_no_verdict() -> None:
     m = measured(
         scores=[*own(UP, NOISY), *halves(meta(), UP, DOWN), *seeds(ALONE, NOISY, **WITHIN)],

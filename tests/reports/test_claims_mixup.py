@@ -177,6 +177,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("claim", "verdict"), CASES)
 def test_a_verdict_follows_the_rule(claim, verdict):
     assert outcomes(measured(**CASES[claim, verdict]))[claim].verdict == verdict
@@ -201,6 +202,7 @@ def found(m):
     return {name: (one.verdict, one.found) for name, one in outcomes(m).items()}
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_changes_nothing():
     rows = everything()
     before, after = (
@@ -376,6 +378,7 @@ def test_a_paired_score_that_equals_a_plain_one_is_kept(study):
     assert nli.groupby("way").size().tolist() == [12, 12, 12]
 
 
+@pytest.mark.slow
 def test_without_translate_train_there_are_no_gains_to_compare():
     own = outcomes(measured(scores=system(MIXES, 0.7), cka=[cka(0.5, about=MIXES)]))
     assert own["2a"].verdict == "not tested" and "2m" not in own

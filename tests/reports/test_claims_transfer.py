@@ -199,6 +199,7 @@ STRANGERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_a_path_that_is_not_the_papers_changes_no_verdict(stranger):
     rows = {"interpolation": everything()["interpolation"]}

@@ -38,6 +38,7 @@ def test_retrieval_by_layer_is_as_it_was(study: Study) -> None:
     assert figures(study("transfer"), "retrieval") == []
 
 
+@pytest.mark.slow
 def test_losses_and_perplexities_are_as_they_were(study: Study) -> None:
     old = golden("interference")["figures"]
     before = pd.DataFrame(old["pretraining"]["data"]).dropna(subset=["loss"])
@@ -129,6 +130,7 @@ def test_one_size_of_bitext_makes_no_curve_and_a_size_of_all_is_what_was_read() 
     assert set(drawn.data.loc[drawn.data["line"] == "original encoder", "score"]) == {0.4}
 
 
+@pytest.mark.slow
 def test_a_thousand_runs_are_drawn_as_averages_in_a_figure_of_few_panels() -> None:
     rows = [
         epoch(at, seed / 100, seed=seed, run=f"{target} {seed}", target=target)

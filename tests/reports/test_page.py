@@ -28,6 +28,7 @@ def test_every_figure_and_table_stands_in_one_section() -> None:
     assert all(parts.count(one) == 1 for one in made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_drawn_the_same_twice(name: str, study: Callable[[str], Measurements]) -> None:
     studies = ("transfer", "mixup", "adjustment", "interference")

@@ -184,6 +184,7 @@ def test_the_page_needs_nothing_else_and_runs_nothing(out: Path) -> None:
     assert not re.search(r'(?:src|href)="(?:https?:|/|file:)', html)
 
 
+@pytest.mark.slow
 def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(out: Path) -> None:
     (figure,) = write_report(out).figures
     assert figure.read_bytes().startswith(b"%PDF")
@@ -242,6 +243,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_where_anything_changed_the_report_is_made_again(
     out: Path, change: str, monkeypatch: pytest.MonkeyPatch
@@ -299,6 +301,7 @@ def test_a_report_of_an_unfinished_plan_is_not_finished(out: Path) -> None:
     assert finished_report(out) is None
 
 
+@pytest.mark.slow
 def test_torch_is_never_imported_and_the_rest_late(out: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from isogloss.reports import write_report;"
@@ -374,6 +377,7 @@ def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
     assert "0 of 2 finished" in text_of(tmp_path)
 
 
+@pytest.mark.slow
 def test_records_without_a_plan_are_reported(out: Path) -> None:
     (out / "plan.json").unlink()
     write_report(out)
@@ -453,6 +457,7 @@ def test_the_first_table_of_scores_is_not_repeated() -> None:
     assert [table.name for table in left.tables] == ["b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["transfer", "mixup", "adjustment", "interference"])
 def test_a_real_study_makes_a_page_whose_files_have_names_of_their_own(
     study: Callable[[str], Measurements], name: str, tmp_path: Path

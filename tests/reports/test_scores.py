@@ -111,6 +111,7 @@ def several():
     ]
 
 
+@pytest.mark.slow
 def test_rows_in_another_order_give_the_same_tables(several):
     first = measured(*several)
     rng = np.random.default_rng(0)
@@ -227,6 +228,7 @@ def test_holm_is_over_the_whole_table(several):
     assert checked == 5
 
 
+@pytest.mark.slow
 def test_a_star_needs_seeds():
     def found(seeds, kept=True):
         m = measured(models(seeds=seeds), models(method="bilingual", seeds=seeds, gain=0.4), kept=kept)
@@ -435,6 +437,7 @@ BEFORE = {"continual": "source-only + alignment-loss"}
 """What methods of earlier records are today."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows"), [("transfer", 16), ("mixup", 123), ("adjustment", 128), ("interference", 57)]
 )

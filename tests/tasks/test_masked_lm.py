@@ -58,6 +58,7 @@ def test_what_stood_there_is_the_text_with_its_special_subwords(data, vocabulary
         assert set(line[~kept].tolist()) <= {vocabulary.padding}
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.data(), VOCABULARIES, st.sampled_from([0.15, 0.5, 1.0]), st.integers(0, 99))
 def test_no_special_subword_is_hidden_nor_stands_in_for_a_word(data, vocabulary, share, seed):

@@ -384,6 +384,7 @@ def test_layers_are_watched_when_they_are_asked_for(tmp_path):
 # Fine-tuning
 
 
+@pytest.mark.slow
 def test_fine_tuning_that_is_watched_gives_the_same_weights_to_the_bit(make_setting, tmp_path):
     plain = Bilingual().train(make_setting(target=("de",), folder=tmp_path / "plain"))
     method = Bilingual(conflict=WATCHED)
@@ -395,6 +396,7 @@ def test_fine_tuning_that_is_watched_gives_the_same_weights_to_the_bit(make_sett
     assert steps(seen.rows)[-1] == plain.rows[-1]["step"]
 
 
+@pytest.mark.slow
 def test_translations_are_watched_as_languages_of_their_own(make_setting, tmp_path):
     setting = make_setting(target=("de",), folder=tmp_path)
     rows = TranslateTrain(conflict=WATCHED).train(setting).rows

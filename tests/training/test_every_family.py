@@ -41,6 +41,7 @@ def setting(request, make_setting, encoder_folder):
     )
 
 
+@pytest.mark.slow
 def test_it_trains_resumes_saves_and_loads_with_the_same_predictions(setting, tmp_path, monkeypatch):
     whole = fine_tune(replace(setting, folder=tmp_path / "whole"), on("en"))
     before = weights(setting.task.head(setting.start, seed=0))

@@ -25,6 +25,7 @@ def first_heads(setting, languages, monkeypatch):
     return seen[0]
 
 
+@pytest.mark.slow
 def test_fine_tuning_learns_a_rule(make_setting):
     setting = make_setting(epochs=20, learning_rate=1e-2)
     trained = fine_tune(setting, on("en"))
@@ -101,6 +102,7 @@ def test_a_model_that_learned_nothing_is_warned_of(make_setting):
     assert warning.endswith("Try a lower learning_rate or more epochs.")
 
 
+@pytest.mark.slow
 def test_only_the_language_that_was_not_learned_is_warned_of(make_setting, monkeypatch):
     monkeypatch.setattr(type(make_setting().task), "majority", lambda _, __, dev: float("de" in dev[0].id))
     trained = fine_tune(make_setting(("en",), ("de",), epochs=6, learning_rate=3e-3), on("en", "de"))

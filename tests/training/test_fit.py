@@ -319,6 +319,7 @@ def train(folder, *, every=3, precision="float32", stop=-1, accumulation=1):
     return weights(model), fitted.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("every", [1, 3, 4, 5])
 def test_a_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path, every, precision):
@@ -332,6 +333,7 @@ def test_a_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path, every, p
         assert rows_again == rows
 
 
+@pytest.mark.slow
 def test_a_training_in_parts_stopped_at_any_step_ends_as_if_it_was_not(tmp_path):
     whole, rows = train(tmp_path / "whole", accumulation=3)
     for stop in range(12):
@@ -399,6 +401,7 @@ train(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_nothing_but_time(tmp_path):
     whole, rows = train(tmp_path / "whole")
     place = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
@@ -448,6 +451,7 @@ def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
     assert modes == [False] * 3
 
 
+@pytest.mark.slow
 def test_an_observed_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path):
     whole, rows, _ = observed(toy(), folder=tmp_path / "whole")
     for stop in range(12):

@@ -153,6 +153,7 @@ def test_a_step_moves_the_own_parameters_of_its_language_alone():
     assert asked == {name for name in before if not name.startswith("own.")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second_order", SECOND_ORDER)
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, inner_step):

@@ -164,6 +164,7 @@ def teacher(bert_folder, tmp_path_factory):
     return folder / "model"
 
 
+@pytest.mark.slow
 def test_tags_that_translations_bring_along_change_nothing(bert_folder, teacher, tmp_path):
     given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)
     with_tags = TAUGHT.train(given)

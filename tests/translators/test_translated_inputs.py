@@ -36,6 +36,7 @@ def as_file(texts):
     return byte_stream("texts", [f"{text}\n".encode() for text in texts])
 
 
+@pytest.mark.slow
 def test_sequence_to_sequence_models_translate_on_the_way(model, translate, marian_folder, tmp_path):
     on_the_way = input_translator(
         model, "seq2seq", language="en", translator_model=str(marian_folder), folder=tmp_path / "work"

@@ -126,6 +126,7 @@ def test_progress_counts_lines(make_model):
     assert {one.total for one in reported} == {600}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixed", [False, True], ids=["plain", "mixed"])
 def test_memory_does_not_grow_with_the_file(make_model, make_mixing, mixed):
     model = (make_mixing if mixed else make_model)()

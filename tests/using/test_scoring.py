@@ -87,6 +87,7 @@ def test_predictions_are_files_of_the_corpus(model, tmp_path):
     assert row["examples"] == 9
 
 
+@pytest.mark.slow
 def test_pairs_are_scored_beside_the_majority(pair_model, tmp_path):
     model = load_model(pair_model)
     (row,) = model.evaluate("pawsx", ["qab"], split="dev")
@@ -173,6 +174,7 @@ def rows_of(runs, diagnostic):
     return rows
 
 
+@pytest.mark.slow
 def test_paired_scores_are_those_of_the_recipe_to_the_last_digit(mixing_model, mixup_runs):
     measured = rows_of(mixup_runs, "scores")
     wanted = EvaluateOptions(corpus="ud", languages=("qaa", "qab"), split="dev", inputs="paired")

@@ -58,6 +58,7 @@ PARTICLES = {
 
 # The nine languages are read back exactly (above). Other settings of the dials may put homonyms side by side,
 # and "a sees b and c and d sees e" has two readings: some sentences are not understood, none is misquoted.
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.fixed_dictionaries(DIALS | AFFIXES) | st.fixed_dictionaries(DIALS | PARTICLES))
 def test_text_of_other_settings_of_the_dials_is_mostly_read_back_and_never_misquoted(dials):
