@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import identity
 from isogloss.data.conllu import (
+    HEAD,
     RELATION,
     TAG,
     UPOS,
@@ -23,7 +24,6 @@ from isogloss.data.conllu import (
 )
 from isogloss.data.examples import ParsedSentence
 from isogloss.data.files import File, byte_stream
-from isogloss.encoders.loading import HEAD
 
 WORD = "{0}\t{1}\t_\t{2}\t_\t_\t{3}\t{4}\t_\t_"
 
