@@ -112,7 +112,17 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
             heads=tuple(int(columns[HEAD]) for _, columns in block.rows),
             relations=tuple(columns[RELATION] for _, columns in block.rows),
             lines=block.lines,
+            where=f"{file.name}:{block.number}",
         )
+
+
+def word_location(sentence: ParsedSentence, number: int) -> str:
+    """Return file and line of a word (counted from 1), or its number in an example that is from no file."""
+    if not sentence.where:
+        return f"example {sentence.id!r}, word {number}"
+    file, _, first = sentence.where.rpartition(":")
+    words = [index for index, line in enumerate(sentence.lines) if _WORD.fullmatch(line.partition("\t")[0])]
+    return f"{file}:{int(first) + words[number - 1]}"
 
 
 def text_comment(sentence: ParsedSentence) -> str:

@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.data.conllu import word_location
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.loading import load_with_own_head
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
@@ -257,12 +258,12 @@ def _labels(example: Sentence, ids: Mapping[str, int]) -> tuple[tuple[int, ...],
             f"and every other lead there. Correct the heads, or leave the sentence out."
         )
     return tree.heads, tuple(
-        _relation_id(relation, ids, f"example {example.id!r}, word {number}")
+        _relation_id(relation, ids, example, number)
         for number, relation in enumerate(tree.relations, start=1)
     )
 
 
-def _relation_id(relation: str, ids: Mapping[str, int], where: str) -> int:
+def _relation_id(relation: str, ids: Mapping[str, int], example: Sentence, number: int) -> int:
     name = relation if relation in ids else universal(relation)
     if name in ids:
         return ids[name]
@@ -272,6 +273,9 @@ def _relation_id(relation: str, ids: Mapping[str, int], where: str) -> int:
             f" It looks like Universal Dependencies version 1, where version 2 has {VERSION_1[name]!r}: take "
             f"a later release of this treebank."
         )
+    where = f"example {example.id!r}, word {number}"
+    if isinstance(example, ParsedSentence):
+        where = word_location(example, number)
     raise DataError(f"{where}: parsing has no relation {name!r}.{advice} Allowed: {', '.join(ids)}.")
 
 
