@@ -116,15 +116,6 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
         )
 
 
-def word_location(sentence: ParsedSentence, number: int) -> str:
-    """Return file and line of a word (counted from 1), or its number in an example that is from no file."""
-    if not sentence.where:
-        return f"example {sentence.id!r}, word {number}"
-    file, _, first = sentence.where.rpartition(":")
-    words = [index for index, line in enumerate(sentence.lines) if _WORD.fullmatch(line.partition("\t")[0])]
-    return f"{file}:{int(first) + words[number - 1]}"
-
-
 def text_comment(sentence: ParsedSentence) -> str:
     """Return the sentence's text by its comment ``# text``; empty for none."""
     return _comment(sentence.lines, "text")

@@ -17,7 +17,6 @@ from torch.nn.functional import cross_entropy
 
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.data.conllu import word_location
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.loading import load_with_own_head
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
@@ -273,10 +272,20 @@ def _relation_id(relation: str, ids: Mapping[str, int], example: Sentence, numbe
             f" It looks like Universal Dependencies version 1, where version 2 has {VERSION_1[name]!r}: take "
             f"a later release of this treebank."
         )
-    where = f"example {example.id!r}, word {number}"
-    if isinstance(example, ParsedSentence):
-        where = word_location(example, number)
-    raise DataError(f"{where}: parsing has no relation {name!r}.{advice} Allowed: {', '.join(ids)}.")
+    raise DataError(
+        f"{_word_location(example, number)}: parsing has no relation {name!r}.{advice} "
+        f"Allowed: {', '.join(ids)}."
+    )
+
+
+def _word_location(example: Sentence, number: int) -> str:
+    """Return file and line of a word (counted from 1), or its number in an example that is from no file."""
+    if not isinstance(example, ParsedSentence) or not example.where:
+        return f"example {example.id!r}, word {number}"
+    file, _, first = example.where.rpartition(":")
+    is_word = (line.partition("\t")[0].isdecimal() for line in example.lines)
+    words = [index for index, found in enumerate(is_word) if found]
+    return f"{file}:{int(first) + words[number - 1]}"
 
 
 def _words(model: "PreTrainedModel", batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
