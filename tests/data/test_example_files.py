@@ -47,8 +47,10 @@ def any_example(kind):
 
 
 def said(example):
-    """All fields, those too that do not make another example of it."""
-    return {one.name: getattr(example, one.name) for one in fields(example)}
+    """All fields that are stored, those too that do not make another example of it."""
+    return {
+        one.name: getattr(example, one.name) for one in fields(example) if one.metadata.get("stored", True)
+    }
 
 
 @given(strategies.lists(strategies.one_of(*map(any_example, KINDS.values())), max_size=5))

@@ -8,6 +8,8 @@ from task_examples import SMALL, parsed, random_parsed, tagged
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Optimization, with_fields
+from isogloss.data.conllu import read_conllu
+from isogloss.data.files import File
 from isogloss.encoders.loading import save_model
 from isogloss.metrics.attachment import Tree
 from isogloss.nn.dropout import quick_dropout
@@ -80,6 +82,15 @@ def test_relations_outside_the_inventory_are_named(tokenizer, relation, said):
         PARSING.encode([parsed(["a", "b"], [0, 1], ["root", relation], number=7)], tokenizer)
     assert str(caught.value).startswith("example 's7', word 2: ")
     assert said in str(caught.value)
+
+
+def test_a_relation_outside_the_inventory_is_named_with_file_and_line(tokenizer):
+    lines = ["# text = a b", "1-2\tab" + "\t_" * 8, "1\ta\t_\tX\t_\t_\t0\troot\t_\t_"]
+    wrong = "2\tb\t_\tX\t_\t_\t1\tnusbj\t_\t_"
+    text = [*lines[2:], "", *lines, wrong, ""]
+    file = File("en.conllu", lambda: iter(text), str)
+    with pytest.raises(DataError, match=r"^en\.conllu:6: parsing has no relation 'nusbj'"):
+        PARSING.encode(list(read_conllu(file)), tokenizer)
 
 
 @pytest.mark.parametrize("heads", [(0, 0), (2, 1), (0, 3), (0, -1)])

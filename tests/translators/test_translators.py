@@ -1,5 +1,7 @@
 """Laws of all translators that use a model: a line for a line, whatever the batch, the order or a restart."""
 
+import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,19 @@ def test_models_with_marians_own_tokenizer_translate(translate, name, tmp_path) 
     assert [bool(one.text) for one in found] == [bool(text.strip()) for text in TEXTS]
     theirs = translate(TEXTS, "seq2seq", model=model)
     assert sum(one == other for one, other in zip(found, theirs, strict=True)) >= len(TEXTS) - 1
+
+
+def test_what_transformers_remarks_on_does_not_reach_the_terminal(translate, name, tmp_path, capfd) -> None:
+    pytest.importorskip("sentencepiece")
+    model = tiny_models.slow_marian(tmp_path / "made")
+    file = model / "generation_config.json"  # As Opus-MT has it: its own length beside ours.
+    file.write_text(json.dumps({**json.loads(file.read_text()), "max_length": 512, "num_beams": 4}))
+    capfd.readouterr()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        translate(TEXTS, name, model=model)
+    assert [str(one.message) for one in caught] == []
+    assert capfd.readouterr() == ("", "")
 
 
 def test_counts_that_cannot_be_are_refused(name) -> None:

@@ -45,6 +45,13 @@ def through(task, text, answers, *, name="input", wanted="", scores=None, as_jso
         ("upos", "a", "\n\nAnna\tB-PER\n", "tsv"),
         ("upos", "a", '{"words": []}\n', "jsonl"),
         ("upos", "a", "", "lines"),
+        ("upos", "a", "Anna PROPN\nran VERB\n", "columns"),
+        ("ner", "a.txt", "Anna\tB-PER\nran\tO\n", "columns"),
+        ("ner", "a.conll", "# id 5 domain=dev\nAnna _ _ S-PER\n# _ _ O\n", "columns"),
+        ("ner", "a", "-DOCSTART- -X- O O\n\nAnna NNP B-NP B-PER\n", "columns"),
+        ("ner", "a", "Blood type\nO O\n", "lines"),
+        ("ner", "a", "Vitamin B-12\n", "lines"),
+        ("ner", "a", "Anna O\nran home O\n", "lines"),
         ("nli", "a.txt", "", "tsv"),
         ("nli", "a", "", "tsv"),
         ("nli", "a", '{"texts": ["a", "b"]}\n', "jsonl"),
@@ -95,6 +102,19 @@ def test_probabilities_of_conllu_go_into_the_last_column():
         "SpaceAfter=No|Score=0.2500",
         "Score=0.5000",
     ]
+
+
+def test_files_of_conll_keep_their_comments_and_columns():
+    text = "# id 5\nAnna _ O\n# _ O\n\n# id 6\nhome _ O"
+    out = through("ner", text, [("B-PER", "O"), ("O",)], scores=[(1, 0.5), (1,)])
+    assert out == ("# id 5\nAnna _ O B-PER 1.0000\n# _ O O 0.5000\n\n# id 6\nhome _ O O 1.0000\n")
+    words = [json.loads(line)["words"] for line in through("ner", text, "AB", as_json=True).splitlines()]
+    assert words == [["Anna", "#"], ["home"]]
+
+
+def test_comments_of_tables_are_no_words():
+    out = through("ner", "# id 5\nAnna\tO\n#\tO\n\n", [("B-PER", "O")])
+    assert out == "# id 5\nAnna\tO\tB-PER\n#\tO\tO\n\n"
 
 
 def test_words_with_spaces_inside_stay_one_word():

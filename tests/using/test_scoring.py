@@ -151,7 +151,17 @@ def test_what_cannot_be_scored_is_refused(model, tmp_path):
 def test_progress_names_the_languages(model):
     reported = []
     model.evaluate("wikiann", ["qaa", "qab"], split="dev", on_progress=reported.append)
-    assert [(one.done, one.remark) for one in reported] == [(0, "qaa"), (1, "qab"), (2, "")]
+    languages = [one for one in reported if one.what != "scoring"]
+    assert [(one.done, one.remark) for one in languages] == [(0, "qaa"), (1, "qab"), (2, "")]
+
+
+def test_progress_counts_the_rows_that_are_scored(model):
+    reported = []
+    model.evaluate("wikiann", ["qaa"], split="dev", on_progress=reported.append)
+    rows = [one for one in reported if one.what == "scoring"]
+    assert len(rows) > 1
+    assert [one.done for one in rows] == sorted(one.done for one in rows)
+    assert {(one.total, one.remark) for one in rows} == {(rows[-1].done, "qaa")}
 
 
 class FirstFifty(Sources):

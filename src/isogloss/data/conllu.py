@@ -112,6 +112,7 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
             heads=tuple(int(columns[HEAD]) for _, columns in block.rows),
             relations=tuple(columns[RELATION] for _, columns in block.rows),
             lines=block.lines,
+            where=f"{file.name}:{block.number}",
         )
 
 

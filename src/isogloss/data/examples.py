@@ -50,6 +50,8 @@ class ParsedSentence:
     heads: tuple[int, ...]
     relations: tuple[str, ...]
     lines: tuple[str, ...] = ()
+    where: str = field(default="", compare=False, repr=False, metadata={"stored": False})
+    """File and number of the first line, for messages; not stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +134,8 @@ def read_examples(path: Path) -> Iterator[Example]:
 def example_line(example: Example) -> str:
     """Return an example as one line of JSON, without fields at their default."""
     said = {one.name: getattr(example, one.name) for one in fields(example)}
-    body = {one.name: said[one.name] for one in fields(example) if said[one.name] != _default(one)}
+    stored = [one for one in fields(example) if one.metadata.get("stored", True)]
+    body = {one.name: said[one.name] for one in stored if said[one.name] != _default(one)}
     line = json.dumps({"kind": type(example).__name__, **body}, ensure_ascii=False)
     # Half a surrogate pair is no character that a file can hold; its escape is.
     return line if is_unicode(line) else json.dumps({"kind": type(example).__name__, **body})

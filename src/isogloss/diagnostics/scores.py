@@ -7,7 +7,7 @@ language varies far more over seeds than the source. Transfer gap: X-Mixup, Tabl
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
 from isogloss.core.rows import Gap, Score, SeedSpread
@@ -31,7 +31,7 @@ class Scores:
         model = setting.load(setting.subjects[0])
         rows: list[Score] = []
         for language in setting.languages:
-            evaluation = setting.evaluation(language)
+            evaluation = replace(setting.evaluation(language), on_progress=setting.on_progress)
             predicted = evaluation.predict(model)
             setting.keep(_predictions(language, evaluation, predicted))
             measures = all_measures(evaluation.task, evaluation.gold, predicted)

@@ -7,6 +7,7 @@ downloaded. No code that comes with a model is ever run.
 import errno
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -260,7 +261,9 @@ def quiet() -> Iterator[None]:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"transformers\.")
+            yield
     finally:
         logging.set_verbosity(level)
         if bars:

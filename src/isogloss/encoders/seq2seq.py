@@ -15,7 +15,7 @@ from torch import Tensor
 from isogloss.core.errors import ModelError, did_you_mean
 from isogloss.data.parallel_text import THREE_LETTERS
 from isogloss.encoders import folders
-from isogloss.encoders.folders import from_pretrained
+from isogloss.encoders.folders import from_pretrained, quiet
 from isogloss.encoders.loading import check_complete
 from isogloss.encoders.subwords import pad_rows, padding_mask
 
@@ -145,19 +145,20 @@ def generate(
     end = end[0] if isinstance(end, list) else end
     ids, mask = pad_rows(rows, padding), padding_mask([len(row) for row in rows])
     limits = torch.tensor([translation_limit(row, longest) for row in rows], device=device)
-    written = model.generate(
-        input_ids=ids.to(device),
-        attention_mask=mask.to(device),
-        generation_config=GenerationConfig(
-            num_beams=beams,
-            do_sample=False,
-            max_new_tokens=int(limits.max()) + 2,
-            decoder_start_token_id=model.config.decoder_start_token_id if own is None else own,
-            eos_token_id=end,
-            pad_token_id=padding,
-        ),
-        logits_processor=[_Constraints(limits, beams, end, padding, first)],
-    )
+    with quiet():  # transformers warns at each call if the model has a max_length of its own.
+        written = model.generate(
+            input_ids=ids.to(device),
+            attention_mask=mask.to(device),
+            generation_config=GenerationConfig(
+                num_beams=beams,
+                do_sample=False,
+                max_new_tokens=int(limits.max()) + 2,
+                decoder_start_token_id=model.config.decoder_start_token_id if own is None else own,
+                eos_token_id=end,
+                pad_token_id=padding,
+            ),
+            logits_processor=[_Constraints(limits, beams, end, padding, first)],
+        )
     return [trimmed(row, end, padding, first) for row in written[:, 1:].tolist()]
 
 

@@ -34,12 +34,13 @@ from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.sources import Sources
 from isogloss.experiments.context import RunContext, precision_here
+from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.encoder_runs import Pretrain, Pretrained
 from isogloss.experiments.encoders import fetch
 from isogloss.experiments.execute import compute_without_recording, make
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.runs import Run, Translate, needs, parts_of
-from isogloss.experiments.store import WORK, Outcome, set_damage_aside
+from isogloss.experiments.store import WORK, Outcome
 from isogloss.experiments.translations import fetch_translators
 from isogloss.training.distributed import barrier, is_main_process, main_process_first
 

@@ -1,20 +1,15 @@
-"""The store: one folder a run, named by its id; a run is finished if and only if its record is there.
-
-Damaged records, models and checkpoints (a machine that lost power, an incomplete copy) are set aside and made
-again.
-"""
+"""The store: one folder a run, named by its id; a run is finished if and only if its record is there."""
 
 import json
 import os
-import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isogloss.core.errors import InputError, StorageError
+from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.locking import locked
 from isogloss.core.records import (
@@ -40,12 +35,6 @@ HOLDER = ".lock.process"
 PRECISION = "precision.json"
 WORK = "work"
 """Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""
-
-DAMAGED = "damaged-"
-"""Prefix of the names of what was set aside."""
-
-ADVICE = re.compile(r"\. (Delete|Copy) .*", re.DOTALL)
-"""What an error advises the user to do, and is done here."""
 
 
 @dataclass(frozen=True)
@@ -170,66 +159,3 @@ class Store:
         """Remove what only an unfinished run needs."""
         for name in names:
             shutil.rmtree(self.folder(run) / name, ignore_errors=True)
-
-
-def set_damage_aside(store: Store, runs: "Sequence[Run]") -> dict[str, str]:
-    """Set damaged records, models and checkpoints aside; return what was wrong, by run.
-
-    A run whose record or model was set aside has no record any more; one without its checkpoint starts over.
-    """
-    found: dict[str, str] = {}
-    for run in runs:
-        for path, why in _damage(store, run):
-            _set_aside(path)
-            found[identity(run)] = f"{why} Set aside as {DAMAGED}{path.name}, and made again."
-    return found
-
-
-def _damage(store: Store, run: "Run") -> Iterator[tuple[Path, str]]:
-    if not store.is_finished(run):
-        for checkpoint in sorted((store.folder(run) / WORK).rglob("checkpoint-*")):
-            if why := _unreadable(checkpoint):
-                yield checkpoint, f"{checkpoint}: this checkpoint is damaged ({why})."
-        return
-    record, model = store.folder(run) / RECORD, store.model(run)
-    try:
-        store.record(run)
-    except StorageError as error:
-        if isinstance(error.__cause__, OSError):  # It may be whole, and is not ours to read.
-            raise
-        yield record, ADVICE.sub(".", str(error))
-        return
-    if model.is_dir():
-        from isogloss.encoders.folders import check_weights, read_config
-
-        try:
-            read_config(model)
-            check_weights(model, "AutoModel")
-        except InputError as error:
-            yield model, ADVICE.sub(".", str(error))
-            _set_aside(record)  # Finished is what has a record: this run is so no longer.
-
-
-def _unreadable(checkpoint: Path) -> str:
-    """Return why a checkpoint cannot be read; empty where it can."""
-    from safetensors import SafetensorError, safe_open
-
-    for path in sorted(checkpoint.iterdir()) if checkpoint.is_dir() else ():
-        try:
-            if path.suffix == ".json":
-                json.loads(path.read_text(encoding="utf-8"))
-            elif path.suffix == ".safetensors":
-                with safe_open(path, framework="numpy"):  # Compares its header with the file's length.
-                    pass
-        except (OSError, SafetensorError, ValueError) as error:
-            return f"{path.name}: {' '.join(str(error).split())}"
-    return ""
-
-
-def _set_aside(path: Path) -> None:
-    """Rename a file or folder; what was set aside earlier is removed."""
-    aside = path.with_name(f"{DAMAGED}{path.name}")
-    with writing(aside):
-        if aside.is_dir():
-            shutil.rmtree(aside)
-        path.replace(aside)

@@ -257,12 +257,12 @@ def _labels(example: Sentence, ids: Mapping[str, int]) -> tuple[tuple[int, ...],
             f"and every other lead there. Correct the heads, or leave the sentence out."
         )
     return tree.heads, tuple(
-        _relation_id(relation, ids, f"example {example.id!r}, word {number}")
+        _relation_id(relation, ids, example, number)
         for number, relation in enumerate(tree.relations, start=1)
     )
 
 
-def _relation_id(relation: str, ids: Mapping[str, int], where: str) -> int:
+def _relation_id(relation: str, ids: Mapping[str, int], example: Sentence, number: int) -> int:
     name = relation if relation in ids else universal(relation)
     if name in ids:
         return ids[name]
@@ -272,7 +272,20 @@ def _relation_id(relation: str, ids: Mapping[str, int], where: str) -> int:
             f" It looks like Universal Dependencies version 1, where version 2 has {VERSION_1[name]!r}: take "
             f"a later release of this treebank."
         )
-    raise DataError(f"{where}: parsing has no relation {name!r}.{advice} Allowed: {', '.join(ids)}.")
+    raise DataError(
+        f"{_word_location(example, number)}: parsing has no relation {name!r}.{advice} "
+        f"Allowed: {', '.join(ids)}."
+    )
+
+
+def _word_location(example: Sentence, number: int) -> str:
+    """Return file and line of a word (counted from 1), or its number in an example that is from no file."""
+    if not isinstance(example, ParsedSentence) or not example.where:
+        return f"example {example.id!r}, word {number}"
+    file, _, first = example.where.rpartition(":")
+    is_word = (line.partition("\t")[0].isdecimal() for line in example.lines)
+    words = [index for index, found in enumerate(is_word) if found]
+    return f"{file}:{int(first) + words[number - 1]}"
 
 
 def _words(model: "PreTrainedModel", batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.languages import BOTH
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
@@ -69,6 +70,8 @@ class Evaluation:
     """Whether both sides answer, or the examples alone."""
     warnings: tuple[str, ...] = ()
     """A warning of examples without a translation."""
+    on_progress: OnProgress = no_progress
+    """Receives the number of rows scored, after each batch."""
 
     @property
     def metric(self) -> str:
@@ -120,12 +123,15 @@ class Evaluation:
     ) -> Iterator[tuple[ScoredBatch, Tensor, MixingTrace]]:
         """Run a model on batches; give each with its scores and what the layer that mixes noted."""
         model.eval()
+        done, total = 0, sum(len(each.numbers) for each in batches)
         with scoring(model, self.precision) as device:
             for each in batches:
                 batch = each.batch.to(device)
                 with mixing_translations(model, self.mixup, each, batch) as noted:
                     scores = self.task.scores(model, batch).float().cpu()
                 yield each, scores, noted
+                done += len(each.numbers)
+                self.on_progress(Progress("scoring", done, total, self.language))
         release_memory()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from isogloss.core.errors import ModelError, StorageError
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import MADE, RECORD, Record, Row, read_record
 from isogloss.data.examples import Example
 from isogloss.encoders.annotations import Network, Tokenizer
@@ -110,7 +111,12 @@ class FineTuned(Protocol):
         """Encode and batch examples, each with the translation of its id."""
 
     def answered(
-        self, entries: Iterable[Entry], *, language: str = "", scores: bool = False
+        self,
+        entries: Iterable[Entry],
+        *,
+        language: str = "",
+        scores: bool = False,
+        on_progress: OnProgress = no_progress,
     ) -> Iterator[Answered]:
         """Yield each entry with the prediction for its example."""
 

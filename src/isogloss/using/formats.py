@@ -7,7 +7,7 @@ example (an empty line, a comment) is an entry too, so that the output is parall
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from torch import Tensor
@@ -20,6 +20,9 @@ from isogloss.tasks.batch import EncodedRow
 
 INSPECTED = 50
 """Lines of a file that are inspected to detect its format: comments may come first."""
+
+PLAIN_TEXT = "lines"
+"""The format of plain text, which any file might be."""
 
 ENDINGS: Mapping[str, tuple[str, ...]] = {
     ".conllu": ("conllu",),
@@ -78,6 +81,9 @@ class Format:
     write: Callable[[Iterable[Answered]], Iterator[str]] | None = None
     """Yields lines without line ends; None: JSON lines."""
 
+    matches_lines: Callable[[Sequence[str]], bool] | None = None
+    """Whether the first lines of a file that looks like plain text are of this format; None: never."""
+
     has_ids: bool = False
     """Whether examples have ids, by which translations are found; otherwise by their order."""
 
@@ -130,14 +136,24 @@ def format_of(file: File, kind: Kind, task: str, wanted: str = "") -> tuple[Form
         return formats[wanted], file
     ending = next((names for end, names in ENDINGS.items() if file.plain_name.endswith(end)), ())
     if not ending:
-        return _by_first_line(file, kind)
+        return _unless_lines_match(*_by_first_line(file, kind), kind)
     for name in ending:
         if name in formats:
-            return formats[name], file
+            return _unless_lines_match(formats[name], file, kind)
     raise ConfigError(
         f"{file.name}: by its name this file is {ending[0]}, which task {task} does not read. "
         f"Give another file, or say its format: --format {'|'.join(formats)}."
     )
+
+
+def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format, File]:
+    """Return the format that the first lines match, if the file would be read as plain text otherwise."""
+    if chosen.name != PLAIN_TEXT:
+        return chosen, file
+    lines = iter(file.read())
+    seen = list(islice(lines, INSPECTED))
+    found = (one for one in kind.formats if one.matches_lines is not None and one.matches_lines(seen))
+    return next(found, chosen), replace(file, read=lambda: chain(seen, lines))
 
 
 def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]:

@@ -116,29 +116,35 @@ class Model:
             yield prediction if scores or prediction is None else prediction.answer
 
     def answered(
-        self, entries: Iterable[Entry], *, language: str = "", scores: bool = False
+        self,
+        entries: Iterable[Entry],
+        *,
+        language: str = "",
+        scores: bool = False,
+        on_progress: OnProgress = no_progress,
     ) -> Iterator[Answered]:
-        """Yield each entry with the prediction for its example, with probabilities if ``scores``."""
+        """Yield each entry with the prediction for its example, with probabilities if ``scores``.
+
+        ``on_progress`` receives the rows done within each group of ``GROUP_SIZE`` entries.
+        """
         probabilities = probabilities_of(self.task) if scores else None
         for group in in_groups(entries, size=_characters, largest=GROUP_CHARACTERS):
-            inputs = [entry for entry in group if entry.example is not None]
-            predictions = iter(self._predictions(inputs, language, probabilities))
+            examples = [entry.example for entry in group if entry.example is not None]
+            translations = [entry.translation for entry in group if entry.example is not None]
+            predictions: Iterator[Prediction] = iter(())
+            if examples:
+                prepared = self.prepared(examples, language=language, translations=translations)
+                prepared = replace(prepared, on_progress=on_progress)
+                predictions = iter(self._predictions(prepared, probabilities))
             for entry in group:
                 yield entry, None if entry.example is None else next(predictions)
 
-    def _predictions(
-        self, inputs: Sequence[Entry], language: str, probabilities: Probabilities | None
-    ) -> list[Prediction]:
-        if not inputs:
-            return []
-        examples = [entry.example for entry in inputs if entry.example is not None]
-        translations = [entry.translation for entry in inputs]
-        prepared = self.prepared(examples, language=language, translations=translations)
+    def _predictions(self, prepared: Evaluation, probabilities: Probabilities | None) -> list[Prediction]:
         raw = prepared.scores(self.network)
-        answers = self.task.decode(examples, prepared.rows, raw)
+        answers = self.task.decode(prepared.examples, prepared.rows, raw)
         if probabilities is None:
             return [Prediction(answer) for answer in answers]
-        scores = probabilities(self.task, examples, prepared.rows, raw, answers)
+        scores = probabilities(self.task, prepared.examples, prepared.rows, raw, answers)
         return [Prediction(*both) for both in zip(answers, scores, strict=True)]
 
     def score(

@@ -86,12 +86,16 @@ def predict_file(
         probabilities_of(model.task)
     _check_options(model, options)
     chosen, file = format_of(file, model.kind, model.task.name, options.format)
-    counted = _with_progress(file, lines, on_progress) if lines else file
-    entries = _with_translations(model, chosen.read(counted, options.language), options, (chosen, file))
+    progress = _LineProgress(file, lines, on_progress)
+    read = replace(file, read=progress.read) if lines else file
+    entries = _with_translations(model, chosen.read(read, options.language), options, (chosen, file))
     if options.language:
         entries = (_with_language(entry, options.language) for entry in entries)
     write = model.kind.json_lines if options.as_json else chosen.write or model.kind.json_lines
-    return write(model.answered(entries, language=options.language, scores=options.scores))
+    on_scored = progress.on_scored if lines else no_progress
+    return write(
+        model.answered(entries, language=options.language, scores=options.scores, on_progress=on_scored)
+    )
 
 
 def check_translations(model: FineTuned, file: File, options: PredictOptions) -> None:
@@ -149,16 +153,28 @@ def _with_language(entry: Entry, language: str) -> Entry:
     return entry if entry.about is None else replace(entry, about={**entry.about, "language": language})
 
 
-def _with_progress(file: File, total: int, on_progress: OnProgress) -> File:
-    """Return the file; reading it reports progress every 100 lines."""
+@dataclass
+class _LineProgress:
+    """Progress in lines of a file that is read ahead of what is predicted, a group at a time."""
 
-    def read() -> Iterator[str]:
-        for done, line in enumerate(file.read(), start=1):
+    file: File
+    total: int
+    on_progress: OnProgress
+    seen: int = 0
+    predicted: int = 0
+
+    def read(self) -> Iterator[str]:
+        """Yield the file's lines, counting them."""
+        for line in self.file.read():
+            self.seen += 1
             yield line
-            if done % 100 == 0 or done == total:
-                on_progress(Progress("predicting", done, total, "lines"))
 
-    return replace(file, read=read)
+    def on_scored(self, scored: Progress) -> None:
+        """Report progress, given that of the rows of the lines read since the last group."""
+        done = self.predicted + (self.seen - self.predicted) * scored.done // scored.total
+        if scored.done == scored.total:
+            self.predicted = self.seen
+        self.on_progress(Progress("predicting", done, self.total, "lines"))
 
 
 def pair_in_order(

@@ -76,6 +76,7 @@ def evaluate(
     for done, language in enumerate(options.languages):
         on_progress(Progress(f"scoring {model.provenance.run}", done, len(options.languages), language))
         prepared, warnings = _prepared(model, options, sources, language)
+        prepared = replace(prepared, on_progress=on_progress)
         examples, predicted = prepared.examples, prepared.predict(model.network)
         row = _row(model, options, language, all_measures(model.task, prepared.gold, predicted))
         baseline = _baseline(model, options, sources, language, examples)

@@ -1,5 +1,6 @@
 """Inputs of tasks that label words: plain lines, CoNLL-U, one word per line, JSON lines."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +10,17 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import DataError
-from isogloss.data.conllu import COLUMNS, HEAD, RELATION, TAG, read_blocks, with_columns, with_misc, with_tree
+from isogloss.data.conllu import (
+    COLUMNS,
+    HEAD,
+    RELATION,
+    TAG,
+    UPOS,
+    read_blocks,
+    with_columns,
+    with_misc,
+    with_tree,
+)
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File
 from isogloss.tasks import Task
@@ -27,6 +38,9 @@ from isogloss.using.formats import (
     numbered_objects,
     rounded,
 )
+
+_BIO = re.compile(r"O|[BIESLU]-\S+")
+"""Tags of spans in any scheme (IOB, BIOES, BILOU)."""
 
 SCORE_KEY = "Score"
 """Key of the probability of a word's label in the last column of CoNLL-U."""
@@ -64,7 +78,14 @@ def words(task: Task) -> Kind:
                 name="tsv",
                 matches=lambda line: line.count("\t") == 1,
                 read=_read_tsv,
-                write=partial(_write_tsv, labels),
+                write=partial(_write_columns, labels, "\t"),
+            ),
+            Format(
+                name="columns",
+                matches=lambda _: False,
+                matches_lines=_are_tagged,
+                read=_read_columns,
+                write=partial(_write_columns, labels, " "),
             ),
             Format(name="jsonl", matches=is_object, read=_read_objects),
             Format(name="lines", matches=bool, read=_read_lines, write=partial(_write_lines, labels)),
@@ -158,34 +179,61 @@ def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
         yield from filled if scores is None else with_misc(tuple(filled), SCORE_KEY, rounded(scores))
 
 
+def _are_tagged(lines: Sequence[str]) -> bool:
+    """Return whether lines are a word and its tag each, separated by white space, as in CoNLL's files."""
+    words = [line.split() for line in lines if line.strip() and not _is_comment(line)]
+    tagged = all(_BIO.fullmatch(tag) for *_, tag in words) or all(tag in UPOS for *_, tag in words)
+    return tagged and len(words) > 1 and min(map(len, words)) > 1 and len(set(map(len, words))) == 1
+
+
+def _is_comment(line: str) -> bool:
+    """Return whether a line of columns is a comment: the word # is followed by its tag."""
+    first, *others = line.split() or [""]
+    tagged = bool(others) and (others[-1] in UPOS or bool(_BIO.fullmatch(others[-1])))
+    return first.startswith("#") and not tagged and (len(others) > 0 or len(first) > 1)
+
+
+def _read_columns(file: File, _: str) -> Iterator[Entry]:
+    """Read one word per line, up to the first white space; an empty line ends a sentence."""
+    return _sentences(file, _is_comment, lambda line: line.split()[0])
+
+
 def _read_tsv(file: File, _: str) -> Iterator[Entry]:
     """Read one word per line, from the first column; an empty line ends a sentence."""
+    return _sentences(
+        file,
+        lambda line: line.startswith("# ") and "\t" not in line,
+        lambda line: line.partition("\t")[0],
+    )
+
+
+def _sentences(file: File, is_comment: Callable[[str], bool], word: Callable[[str], str]) -> Iterator[Entry]:
+    """Yield sentences, and the empty lines after and comments before them."""
     start, lines = 1, list[str]()
     for number, line in file.lines():
-        if line.strip():
+        if line.strip() and (lines or not is_comment(line)):
             if line.startswith("\t"):
                 raise file.broken(number, "a line that begins with a tab", "a word before the first tab")
             lines.append(line)
             continue
         if lines:
-            yield _word_lines(start, lines)
+            yield _word_lines(start, lines, word)
         yield Entry(lines=(line,))
         start, lines = number + 1, []
     if lines:
-        yield _word_lines(start, lines)
+        yield _word_lines(start, lines, word)
 
 
-def _word_lines(start: int, lines: Sequence[str]) -> Entry:
-    found = tuple(line.partition("\t")[0] for line in lines)
-    example = TaggedSentence(id=str(start), words=found, tags=())
+def _word_lines(start: int, lines: Sequence[str], word: Callable[[str], str]) -> Entry:
+    example = TaggedSentence(id=str(start), words=tuple(map(word, lines)), tags=())
     return Entry(lines=tuple(lines), example=example, about={"line": start})
 
 
-def _write_tsv(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
+def _write_columns(labels: Labels, separator: str, entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
         columns = _columns(labels, prediction)
         for number, line in enumerate(entry.lines):
-            yield "\t".join([line, *(column[number] for column in columns)])
+            yield separator.join([line, *(column[number] for column in columns)])
 
 
 def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str]]:

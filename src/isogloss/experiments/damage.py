@@ -1,0 +1,142 @@
+"""Damaged files of runs (a machine that lost power, an incomplete copy): set aside, and made again."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from isogloss.core.errors import DataError, InputError, StorageError
+from isogloss.core.identity import identity
+from isogloss.core.records import RECORD, Row, writing
+from isogloss.data.examples import read_examples
+from isogloss.data.files import disk_file
+from isogloss.data.result_files import ENDING, PREDICTIONS, read_predictions, read_tensors
+from isogloss.encoders.folders import check_weights, read_config
+from isogloss.experiments.context import EXAMPLES, LINKS
+from isogloss.experiments.runs import Run, needs
+from isogloss.experiments.store import WORK, Store
+
+DAMAGED = "damaged-"
+"""Prefix of the names of what was set aside."""
+
+ADVICE = re.compile(r"\. (Delete|Copy|Correct) .*", re.DOTALL)
+"""What an error advises the user to do, and is done here."""
+
+_LINKS = re.compile(r"(\d+-\d+(:\S+)?( (?=\d)|$))*")
+"""A line of links in Pharaoh's format, with or without scores."""
+
+
+def set_damage_aside(store: Store, runs: Sequence[Run]) -> dict[str, str]:
+    """Set damaged records, models, other files of runs and checkpoints aside; return what was wrong, by run.
+
+    A run whose record or files were set aside has no record any more; one without its checkpoint starts over.
+    Alignments and translations are long: they are read only where an unfinished run needs them, or where no
+    other run does.
+    """
+    found: dict[str, str] = {}
+    read_later, needed = set[str](), set[str]()
+    for run in reversed(runs):  # A run comes after those it needs.
+        key = identity(run)
+        for path, why in _damage(store, run, reads_all=key in read_later or key not in needed):
+            _set_aside(path)
+            found[key] = f"{why} Set aside as {DAMAGED}{path.name}, and made again."
+        needed |= set(map(identity, needs(run)))
+        if not store.is_finished(run):
+            read_later |= set(map(identity, needs(run)))
+    return dict(reversed(found.items()))
+
+
+def _damage(store: Store, run: Run, *, reads_all: bool) -> Iterator[tuple[Path, str]]:
+    if not store.is_finished(run):
+        yield from _checkpoints(store.folder(run) / WORK)
+        return
+    record, model = store.folder(run) / RECORD, store.model(run)
+    try:
+        rows = store.record(run).rows
+    except StorageError as error:
+        yield record, _reason(error)
+        return
+    for path, check in (model, _check_model), *_files(store.folder(run), reads_all=reads_all):
+        try:
+            if path.exists():
+                check(path, rows)
+        except InputError as error:
+            yield path, _reason(error)
+            if record.exists():
+                _set_aside(record)  # Without a record the run is unfinished.
+
+
+def _reason(error: InputError) -> str:
+    """Return what is wrong; raise the error where the operating system failed to read the file."""
+    if getattr(error.__cause__, "errno", None) is not None:
+        raise error
+    return ADVICE.sub(".", str(error))
+
+
+def _checkpoints(work: Path) -> Iterator[tuple[Path, str]]:
+    for checkpoint in sorted(work.rglob("checkpoint-*")):
+        if why := _unreadable(checkpoint):
+            yield checkpoint, f"{checkpoint}: this checkpoint is damaged ({why})."
+
+
+Check = Callable[[Path, Sequence[Row]], object]
+"""Raise InputError where a file or folder is damaged, or does not match the rows of its run's record."""
+
+
+def _files(folder: Path, *, reads_all: bool) -> Iterator[tuple[Path, Check]]:
+    """Yield the possible files of a run besides record and model, each with its check."""
+    yield folder / PREDICTIONS, lambda path, _: read_predictions(path)
+    for path in sorted(folder.glob(f"*{ENDING}")):
+        if not path.name.startswith((".", DAMAGED)):
+            yield path, lambda path, _: read_tensors(path)
+    if reads_all:
+        yield folder / LINKS, _check_links
+        yield folder / EXAMPLES, _check_examples
+
+
+def _check_model(model: Path, _: Sequence[Row]) -> None:
+    read_config(model)
+    check_weights(model, "AutoModel")
+
+
+def _check_links(path: Path, rows: Sequence[Row]) -> None:
+    file, number = disk_file(path), 0
+    for number, line in file.lines():
+        if not _LINKS.fullmatch(line):
+            raise file.broken(number, f"{line!r}", "links i-j, or i-j:score")
+    _check_count(path, number, rows[0]["pairs"])
+
+
+def _check_examples(path: Path, rows: Sequence[Row]) -> None:
+    _check_count(path, sum(1 for _ in read_examples(path)), rows[0]["translated"])
+
+
+def _check_count(path: Path, found: int, expected: object) -> None:
+    if found != expected:
+        raise DataError(f"{path}: {found} lines; the run's record says {expected}.")
+
+
+def _unreadable(checkpoint: Path) -> str:
+    """Return why a checkpoint cannot be read; empty where it can."""
+    from safetensors import SafetensorError, safe_open
+
+    for path in sorted(checkpoint.iterdir()) if checkpoint.is_dir() else ():
+        try:
+            if path.suffix == ".json":
+                json.loads(path.read_text(encoding="utf-8"))
+            elif path.suffix == ".safetensors":
+                with safe_open(path, framework="numpy"):  # Compares its header with the file's length.
+                    pass
+        except (OSError, SafetensorError, ValueError) as error:
+            return f"{path.name}: {' '.join(str(error).split())}"
+    return ""
+
+
+def _set_aside(path: Path) -> None:
+    """Rename a file or folder; what was set aside earlier is removed."""
+    aside = path.with_name(f"{DAMAGED}{path.name}")
+    with writing(aside):
+        if aside.is_dir():
+            shutil.rmtree(aside)
+        path.replace(aside)
