@@ -34,6 +34,15 @@ def test_a_dry_run_says_what_is_not_there(command, tmp_path):
     ) in ended.err.splitlines()
 
 
+def test_a_dry_run_says_what_it_cannot_look_at(command, tmp_path, hub_cache):
+    more = ("--set", "encoder=somebody/small-bert", "--out", tmp_path / "runs")
+    said = "somebody/small-bert: not looked at: not on this machine, and the Hugging Face hub cannot be"
+    ended = command("run", tiny(tmp_path), "--dry-run", *more)
+    assert (ended.status, ended.err.splitlines()) == (0, [f"isogloss: {said} reached."])
+    refused = command("run", tiny(tmp_path), *more)
+    assert (refused.status, refused.message[:39]) == (2, "somebody/small-bert: not found locally,")
+
+
 def test_a_dry_run_knows_what_is_done(command, tiny_runs):
     ended = command("run", tiny_runs.parent / "tiny.toml", "--out", tiny_runs, "--dry-run", "--json")
     *plan, summary = ended.lines
