@@ -61,6 +61,16 @@ def test_a_run_of_json_is_json_lines_and_nothing_else(command, tmp_path):
     assert ended.lines[-1]["html"] == str(tmp_path / "o/report.html")
 
 
+def test_a_run_on_a_hub_encoder_and_its_export_name_the_commit(command, tmp_path, hub_cache, bert_folder):
+    commit = hub_cache("some/bert", bert_folder, revision="v2")
+    only = ("--scale", "least", "--set", "encoder=some/bert@v2", "--jobs", 1)
+    assert command("run", tiny(tmp_path), "--out", tmp_path / "runs", *only).status == 0
+    models = [path.parent for path in (tmp_path / "runs").glob("*/model")]
+    assert {read_record(run).run["encoder"]["revision"] for run in models} == {commit}
+    assert command("export", models[0], tmp_path / "exported").status == 0
+    assert f"| encoder | some/bert@{commit} |" in (tmp_path / "exported" / "README.md").read_text()
+
+
 def test_quiet_says_nothing_on_standard_error(command, tiny_runs):
     recipe = tiny_runs.parent / "tiny.toml"
     loud = command("run", recipe, "--out", tiny_runs, "--jobs", 1)
