@@ -43,15 +43,15 @@ clean: ## Remove .venv and caches; runs are kept
 
 # The first of these that will do is found by running it: a name alone may be a shim without a Python.
 $(BIN)/python:
-	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
-		if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
+	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3.14 python3; do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 			echo "Making $(VENV) with $$("$$python" --version)"; \
 			"$$python" -m venv --clear $(VENV) && exit 0; \
 			echo "$$python cannot make a virtual environment. On Debian and Ubuntu: apt install python3-venv." >&2; \
 			exit 1; \
 		fi; \
 	done; \
-	echo "isogloss needs Python 3.11, 3.12 or 3.13, and none was found." \
+	echo "isogloss needs Python 3.11 or later, and none was found." \
 		"Install one, or name it: make quickstart PYTHON=/path/to/python" >&2; \
 	exit 1
 

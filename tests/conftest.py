@@ -1,7 +1,9 @@
 """What all tests share: where the real corpora are, and tiny random encoders of every kind of family."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -131,6 +133,26 @@ ENCODERS = ("bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert")
 def encoder_folder(request: pytest.FixtureRequest) -> Path:
     """Each family's folder in turn: config.json, model.safetensors (with masked-LM head), tokenizer."""
     return request.getfixturevalue(f"{request.param.replace('-', '_')}_folder")
+
+
+@pytest.fixture
+def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Put folders into a cache as the hub's client keeps it, which is asked offline; give their commits."""
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+
+    def put(name: str, folder: Path, *, revision: str = "main") -> str:
+        commit = sha256(f"{name} {revision} {folder}".encode()).hexdigest()[:40]
+        model = tmp_path / "hub" / f"models--{name.replace('/', '--')}"
+        shutil.copytree(folder, model / "snapshots" / commit)
+        (model / "refs").mkdir(exist_ok=True)
+        (model / "refs" / revision).write_text(commit)
+        return commit
+
+    return put
 
 
 @pytest.fixture

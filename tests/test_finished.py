@@ -153,6 +153,16 @@ def test_a_text_that_is_no_path_names_no_file() -> None:
     assert request("no toml [") == ""
 
 
+def test_a_hub_encoder_with_another_commit_is_noticed(
+    hub_cache: Callable[..., str], folder: Places, tmp_path: Path
+) -> None:
+    text = 'encoder = "some/encoder@v2"'
+    before = request(text)
+    assert request(text) == before
+    hub_cache("some/encoder", tmp_path / "encoder", revision="v2")
+    assert request(text) != before
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -52,6 +53,44 @@ def test_no_python_to_come_is_shut_out() -> None:
     assert DECLARED["requires-python"] == ">=3.11"
 
 
+def test_the_classifiers_name_the_pythons_that_are_tested() -> None:
+    named = [one.rpartition(" ")[2] for one in DECLARED["classifiers"] if "Python :: 3." in one]
+    assert named[0] == DECLARED["requires-python"].removeprefix(">=")
+    makefile = (PROJECT.parent / "Makefile").read_text(encoding="utf-8")
+    assert all(f"python{one} " in makefile for one in named)
+    assert "sys.version_info < (3, 11)" in makefile
+
+
+def test_every_link_of_the_readme_works_on_an_index_of_packages() -> None:
+    address = DECLARED["urls"]["Repository"]
+    links = re.findall(r"\]\(([^)#]+)\)", (PROJECT.parent / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 10
+    for link in links:
+        assert link.startswith("https://"), link
+        if link.startswith(address):
+            where = re.fullmatch(rf"{re.escape(address)}/(?:blob|raw|tree)/main/(.+)", link)
+            assert where, link
+            assert (PROJECT.parent / where[1]).exists(), link
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_recipes_pages_and_tests(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools", "77")
+    copy = tmp_path / "copy"
+    shutil.copytree(PROJECT.parent, copy, ignore=shutil.ignore_patterns(".*", "runs", "build", "*.egg-info"))
+    code = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=copy, check=True, capture_output=True)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as packed:
+        there = {name.partition("/")[2] for name in packed.getnames()}
+    for folder in ("benchmarks", "docs", "examples", "src/isogloss/recipes", "tests"):
+        files = [path for path in (copy / folder).rglob("*") if path.is_file()]
+        names = {path.relative_to(copy).as_posix() for path in files if path.suffix != ".pyc"}
+        assert names, folder
+        assert names <= there, folder
+    assert {"CHANGELOG.md", "constraints.txt", "Makefile", "LICENSE"} <= there
+
+
 @pytest.mark.slow
 def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", "77")
@@ -62,7 +101,10 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     subprocess.run([*command, "--wheel-dir", str(tmp_path), str(copy)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
-        there = {name.removeprefix("isogloss/") for name in packed.namelist() if name.startswith("isogloss/")}
+        names = packed.namelist()
+    there = {name.removeprefix("isogloss/") for name in names if name.startswith("isogloss/")}
+    examples = {name.rpartition("/")[2] for name in names if "/data/share/isogloss/examples/" in name}
+    assert examples == {path.name for path in (copy / "examples").iterdir()} - {"__pycache__"}
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()}
     assert {name for name in files if "__pycache__" not in name} == there
     assert sum(name.endswith(".toml") for name in there) >= len(packaged_recipes())

@@ -34,6 +34,15 @@ def test_a_dry_run_says_what_is_not_there(command, tmp_path):
     ) in ended.err.splitlines()
 
 
+def test_a_dry_run_says_what_it_cannot_look_at(command, tmp_path, hub_cache):
+    more = ("--set", "encoder=somebody/small-bert", "--out", tmp_path / "runs")
+    said = "somebody/small-bert: not looked at: not on this machine, and the Hugging Face hub cannot be"
+    ended = command("run", tiny(tmp_path), "--dry-run", *more)
+    assert (ended.status, ended.err.splitlines()) == (0, [f"isogloss: {said} reached."])
+    refused = command("run", tiny(tmp_path), *more)
+    assert (refused.status, refused.message[:39]) == (2, "somebody/small-bert: not found locally,")
+
+
 def test_a_dry_run_knows_what_is_done(command, tiny_runs):
     ended = command("run", tiny_runs.parent / "tiny.toml", "--out", tiny_runs, "--dry-run", "--json")
     *plan, summary = ended.lines
@@ -51,6 +60,16 @@ def test_a_run_of_json_is_json_lines_and_nothing_else(command, tmp_path):
     assert events.count("report") == 1
     assert set(events) == {"progress", "report"}
     assert ended.lines[-1]["html"] == str(tmp_path / "o/report.html")
+
+
+def test_a_run_on_a_hub_encoder_and_its_export_name_the_commit(command, tmp_path, hub_cache, bert_folder):
+    commit = hub_cache("some/bert", bert_folder, revision="v2")
+    only = ("--scale", "least", "--set", "encoder=some/bert@v2", "--jobs", 1)
+    assert command("run", tiny(tmp_path), "--out", tmp_path / "runs", *only).status == 0
+    models = [path.parent for path in (tmp_path / "runs").glob("*/model")]
+    assert {read_record(run).run["encoder"]["revision"] for run in models} == {commit}
+    assert command("export", models[0], tmp_path / "exported").status == 0
+    assert f"| encoder | some/bert@{commit} |" in (tmp_path / "exported" / "README.md").read_text()
 
 
 def test_quiet_says_nothing_on_standard_error(command, tiny_runs):

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import huggingface_hub
 import pytest
-from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError
+from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
 from networks import refusal, same, tagger
 
 from isogloss.core.errors import StorageError
 from isogloss.encoders import load_encoder_config, load_masked_lm, load_model, load_tokenizer, save_model
+from isogloss.encoders.folders import hub_commit
 
 
 @pytest.fixture
@@ -180,7 +181,7 @@ class Hub:
     def __init__(self, cached=None, online=None):
         self.cached, self.online, self.asked = cached, online, []
 
-    def __call__(self, name, *, allow_patterns, ignore_patterns=None, local_files_only=False):
+    def __call__(self, name, *, revision, allow_patterns, ignore_patterns=None, local_files_only=False):
         self.asked.append((name, local_files_only))
         found = self.cached if local_files_only else self.online
         if found is None:
@@ -252,6 +253,33 @@ def test_unknown_names_are_told_from_unreachable_hubs(hub):
     assert "some/encoder: neither a folder here nor a model on the Hugging Face hub" in refusal(
         load_model, "some/encoder"
     )
+
+
+def test_an_unknown_revision_is_told_from_an_unknown_name(hub):
+    hub(online=refused(RevisionNotFoundError))
+    assert refusal(load_model, "some/encoder@v2") == (
+        "some/encoder@v2: some/encoder is on the Hugging Face hub, and has no revision 'v2'. "
+        "Give one of its branches, tags or commits, or leave @v2 out."
+    )
+
+
+@pytest.mark.parametrize("revision", ["", "@step-20", "@{commit}"])
+def test_a_revision_is_a_branch_a_tag_or_a_commit(hub_cache, bert_folder, distilbert_folder, revision):
+    commit = hub_cache("some/encoder", bert_folder, revision="step-20")
+    other = hub_cache("some/encoder", distilbert_folder)
+    name = f"some/encoder{revision.format(commit=commit)}"
+    assert hub_commit(name) == (commit if revision else other)
+    assert load_model(name).config.model_type == ("bert" if revision else "distilbert")
+    assert load_encoder_config(name).model_type == ("bert" if revision else "distilbert")
+
+
+def test_a_commit_is_not_known_where_neither_cache_nor_hub_can_be_asked(hub_cache, bert_folder):
+    hub_cache("some/encoder", bert_folder)
+    assert hub_commit("some/encodr") is None
+    assert hub_commit("some/encoder@v2") is None
+    text = refusal(load_model, "some/encoder@v2")
+    assert text.startswith("some/encoder@v2: not found locally, and the Hugging Face hub")
+    assert "hf download some/encoder --revision v2 --local-dir" in text
 
 
 def test_interrupted_downloads_resume(hub):

@@ -13,7 +13,7 @@ from isogloss.experiments.asking import packaged_recipes, parse_change
 from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.recipe import read_recipe
-from isogloss.experiments.runs import FineTune, Measure, needs
+from isogloss.experiments.runs import FineTune, Measure, needs, not_looked_up
 from isogloss.training.evaluation import examples_of
 from tiny import MODELS, RUNS, TINY, lines, tiny
 
@@ -428,10 +428,43 @@ def test_a_folder_that_is_not_there_is_no_hub_name(plan, tmp_path):
             plan(encoder=source)
 
 
-def test_a_name_on_the_hub_is_planned_without_a_look(plan):
-    assert {run.encoder.source for run in models(plan(encoder="somebody/small-bert"))} == {
-        "somebody/small-bert"
-    }
+def test_runs_of_a_hub_encoder_are_its_commits(plan, hub_cache, bert_folder, distilbert_folder):
+    commits = [hub_cache("some/bert", bert_folder), hub_cache("some/bert", distilbert_folder, revision="v2")]
+    ids = []
+    for name, commit in zip(("some/bert", "some/bert@v2"), commits, strict=True):
+        found = models(plan(encoder=name))
+        assert {(run.encoder.source, run.encoder.revision) for run in found} == {(name, commit)}
+        ids.append({identity(run) for run in found})
+    assert not ids[0] & ids[1]
+
+
+def test_an_updated_hub_encoder_makes_other_runs(plan, hub_cache, bert_folder, distilbert_folder):
+    hub_cache("some/bert", bert_folder)
+    before = {identity(run) for run in models(plan(encoder="some/bert"))}
+    hub_cache("some/bert", distilbert_folder)
+    after = {identity(run) for run in models(plan(encoder="some/bert"))}
+    assert len(before) == len(after) == MODELS
+    assert not before & after
+
+
+def test_two_revisions_of_one_encoder_stand_in_one_recipe(plan, hub_cache, bert_folder):
+    hub_cache("some/bert", bert_folder, revision="step-20")
+    hub_cache("some/bert", bert_folder, revision="step-40")
+    found = models(plan(encoder=["some/bert@step-20", "some/bert@step-40"]))
+    assert {run.encoder.label for run in found} == {"bert@step-20", "bert@step-40"}
+
+
+def test_a_hub_encoder_of_an_unsupported_family_is_refused_in_the_plan(plan, hub_cache, tmp_path):
+    (tmp_path / "mt5").mkdir()
+    (tmp_path / "mt5" / "config.json").write_text('{"model_type": "mt5"}')
+    hub_cache("google/mt5-base", tmp_path / "mt5")
+    with pytest.raises(ModelError, match=r"encoder: .*the architecture 'mt5' is not supported"):
+        plan(encoder="google/mt5-base")
+
+
+def test_a_hub_encoder_that_cannot_be_looked_at_is_planned_without_its_commit(plan, hub_cache):
+    runs = plan(encoder="somebody/small-bert")
+    assert [model.source for model in not_looked_up(runs)] == ["somebody/small-bert"]
 
 
 def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeypatch):

@@ -77,6 +77,14 @@ def test_a_run_and_its_export_are_the_same_model(tiny_runs, tmp_path):
     assert exported.predict(text) == model.predict(text)
 
 
+@pytest.mark.parametrize("revision", ["", "@v2"])
+def test_an_exported_model_on_the_hub_is_loaded_by_its_name(make_model, hub_cache, tmp_path, revision):
+    model = make_model()
+    hub_cache("me/tagger", model.export(tmp_path / "tagger"), revision=revision[1:] or "main")
+    again = load_model(f"me/tagger{revision}", precision="float32")
+    assert again.predict(["Anna saw"]) == model.predict(["Anna saw"])
+
+
 def test_provenance_has_the_scores_that_were_measured(tiny_runs):
     for run in {path.parent for path in tiny_runs.glob("*/model")}:
         provenance, weights = provenance_of(run)

@@ -28,6 +28,9 @@ Engine = Annotated[
 ]
 Model = Annotated[
     Path,
-    typer.Argument(metavar="RUN", help="The folder of a finished fine-tuning run, or of an exported model."),
+    typer.Argument(
+        metavar="RUN",
+        help="A finished fine-tuning run's folder, or an exported model's: its folder or hub name.",
+    ),
 ]
 Folder = Annotated[Path, typer.Option("--in", help="The folder of runs.")]

@@ -128,10 +128,14 @@ def pretrain_in_all_processes(
 def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
     """Print every run of a recipe: its id, its state, and how many others need it."""
     from isogloss.experiments.execute import fewer_in_plan
-    from isogloss.experiments.runs import needs
+    from isogloss.experiments.runs import needs, not_looked_up
 
     planned = request.plan()
-    for warning in fewer_in_plan(planned.runs):
+    unseen = [
+        f"{model.source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached."
+        for model in not_looked_up(planned.runs)
+    ]
+    for warning in (*unseen, *fewer_in_plan(planned.runs)):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
     shared = {identity(run): 0 for run in planned.runs}
     for run in planned.runs:

@@ -17,6 +17,7 @@ from isogloss.data.sources import Sources
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
+from isogloss.using.fine_tuned import is_on_hub
 from isogloss.using.predicting import Warn, check_translations, input_translator
 from isogloss.using.scoring import check_evaluation
 
@@ -167,7 +168,7 @@ def open_file(name: str) -> File:
 def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
     """Raise ConfigError for runs that do not exist, such as a language given as a run."""
     for run in runs:
-        if not run.exists():
+        if not run.exists() and not is_on_hub(run):
             several = (
                 f" Several languages are parted by commas: --language {','.join((*languages, run.name))}."
             )

@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,23 +31,28 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.mo
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
 """Those that require the packages sentencepiece and protobuf."""
 
-CONFIG_FILES = ("*.json",)
-TOKENIZER_FILES = (*CONFIG_FILES, "*.txt", "*.model")
+TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
 """Patterns of the files downloaded from the hub."""
 
 Json: TypeAlias = dict[str, Any]
 
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w.-]+)?")
+"""A model's name on the hub; what follows @ is one of its branches, tags or commits."""
 
 
 def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
     """Return the folder of a path or hub name; hub files matching the patterns are downloaded."""
-    path = Path(source).expanduser()
-    path_exists = "/" in str(source) and path.parent.is_dir()
-    if isinstance(source, str) and _HUB_NAME.fullmatch(source) and not path.exists() and not path_exists:
+    if isinstance(source, str) and is_hub_name(source):
         return hub_folder(source, patterns, complete)
-    return existing_folder(path)
+    return existing_folder(Path(source).expanduser())
+
+
+def is_hub_name(source: str) -> bool:
+    """Return whether a text is a hub name: of its form, and neither it nor its parent is a path."""
+    path = Path(source).expanduser()
+    path_exists = path.exists() or ("/" in source and path.parent.is_dir())
+    return bool(HUB_NAME.fullmatch(source)) and not path_exists
 
 
 def existing_folder(path: Path) -> Path:
@@ -175,7 +181,7 @@ def one_line(error: Exception) -> str:
 
 
 def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
-    """Return the folder of a hub model, with the files that match the patterns.
+    """Return the folder of a hub model (``name`` or ``name@revision``), with the files matching the patterns.
 
     A ``complete`` folder in the cache is used without the network. Interrupted downloads are resumed.
     ModelError if the hub lacks required files.
@@ -183,44 +189,74 @@ def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bo
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
+    repository, _, revision = name.partition("@")
+    download = partial(
+        snapshot_download, repository, revision=revision or None, allow_patterns=list(patterns)
+    )
     try:
-        cached: Path | None = Path(
-            snapshot_download(name, allow_patterns=list(patterns), local_files_only=True)
-        )
+        cached: Path | None = Path(download(local_files_only=True))
     except LocalEntryNotFoundError:
         cached = None
     if cached and complete(cached):
         return cached
     try:
-        # Subfolders hold the weights in other formats.
-        folder = Path(snapshot_download(name, allow_patterns=list(patterns), ignore_patterns=["*/*"]))
+        folder = Path(download(ignore_patterns=["*/*"]))  # Subfolders hold the weights in other formats.
     except Exception as error:  # The hub's client raises errors of several HTTP libraries.
         raise _download_error(name, error) from error
     if not complete(folder):
-        found = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
-        raise ModelError(
-            f"{name}: of {', '.join(patterns)} the Hugging Face hub has {found}, which is not enough. If its "
-            f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if "
-            f"you trust where they come from: from transformers import AutoModel, AutoTokenizer; "
-            f"AutoModel.from_pretrained({name!r}).save_pretrained('FOLDER'); "
-            f"AutoTokenizer.from_pretrained({name!r}).save_pretrained('FOLDER'). Then give FOLDER."
-        )
+        raise _incomplete(name, folder, patterns)
     return folder
 
 
-def _download_error(name: str, error: Exception) -> IsoglossError:
-    from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError
+def hub_commit(name: str) -> str | None:
+    """Return the commit of a hub name in the cache, else on the hub; None if the hub cannot be reached.
 
+    The config is downloaded into the cache. ModelError for a name or revision that the hub does not have.
+    """
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return hub_folder(name, (CONFIG,), has_config).name
+    except ModelError as error:
+        if isinstance(error.__cause__, LocalEntryNotFoundError):
+            return None
+        raise
+
+
+def pinned_name(name: str, commit: str | None) -> str:
+    """Return a hub name at a commit, replacing its own revision; the name itself without a commit."""
+    return f"{name.partition('@')[0]}@{commit}" if commit else name
+
+
+def unreachable(name: str) -> ModelError:
+    """Return the error for a model that is not in the cache while the hub cannot be reached."""
+    return ModelError(
+        f"{name}: not found locally, and the Hugging Face hub cannot be reached. On a connected machine: "
+        f"hf download {name.replace('@', ' --revision ')} --local-dir FOLDER; then give that folder instead "
+        f"of the name."
+    )
+
+
+def _download_error(name: str, error: Exception) -> IsoglossError:
+    from huggingface_hub.errors import (
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    repository, _, revision = name.partition("@")
+    if isinstance(error, RevisionNotFoundError):
+        return ModelError(
+            f"{name}: {repository} is on the Hugging Face hub, and has no revision {revision!r}. Give one of "
+            f"its branches, tags or commits, or leave @{revision} out."
+        )
     if isinstance(error, RepositoryNotFoundError):
         return ModelError(
             f"{name}: neither a folder here nor a model on the Hugging Face hub (or one that needs a login). "
             f"Check the name, or give the folder."
         )
     if isinstance(error, LocalEntryNotFoundError):
-        return ModelError(
-            f"{name}: not found locally, and the Hugging Face hub cannot be reached. On a connected machine: "
-            f"hf download {name} --local-dir FOLDER; then give that folder instead of the name."
-        )
+        return unreachable(name)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return storage_error(Path(name), error)
     return ModelError(
@@ -229,11 +265,24 @@ def _download_error(name: str, error: Exception) -> IsoglossError:
     )
 
 
+def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
+    found = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+    repository, _, revision = name.partition("@")
+    given = f"{repository!r}, revision={revision!r}" if revision else repr(repository)
+    return ModelError(
+        f"{name}: of {', '.join(patterns)} the Hugging Face hub has {found}, which is not enough. If its "
+        f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if you "
+        f"trust where they come from: from transformers import AutoModel, AutoTokenizer; "
+        f"AutoModel.from_pretrained({given}).save_pretrained('FOLDER'); "
+        f"AutoTokenizer.from_pretrained({given}).save_pretrained('FOLDER'). Then give FOLDER."
+    )
+
+
 def load_encoder_config(source: str | Path) -> "PreTrainedConfig":
     """Load the configuration of a folder or hub name; ModelError for unsupported architectures."""
     from transformers import AutoConfig
 
-    folder = find_folder(source, CONFIG_FILES, has_config)
+    folder = find_folder(source, (CONFIG,), has_config)
     family_named(str(read_config(folder).get("model_type", "")), str(folder / CONFIG))
     return from_pretrained(AutoConfig, folder, {})
 

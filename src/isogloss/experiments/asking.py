@@ -5,6 +5,7 @@ nothing has to be planned again.
 """
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -84,7 +85,7 @@ def request(
     # "bitext:FOLDER" and "hub:FOLDER" name what stands behind the colon.
     names = {part for one in texts for part in (one, one.partition(":")[2]) if part.strip()}
     paths = {name: Path(name).expanduser() for name in sorted(names) if _could_be_path(name)}
-    there = [path.absolute() for path in paths.values() if path.exists()]
+    there = [path.absolute() for path in (*paths.values(), *map(_hub_commits, paths)) if path.exists()]
     asked = [text, named, scale, repr(changes or {}), str(Path.cwd()), package_stamp(), stamp(there)]
     return sha256(json.dumps(asked).encode()).hexdigest()[:16]
 
@@ -107,6 +108,13 @@ LONGEST_NAME = 255
 
 def _could_be_path(name: str) -> bool:
     return "\0" not in name and all(len(part.encode()) <= LONGEST_NAME for part in name.split("/"))
+
+
+def _hub_commits(name: str) -> Path:
+    """Return where the hub's client keeps the commits of a model's branches and tags."""
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface"))
+    cache = Path(os.environ.get("HF_HUB_CACHE", home / "hub")).expanduser()
+    return cache / f"models--{name.partition('@')[0].replace('/', '--')}" / "refs"
 
 
 def _file_text(path: Path) -> str:

@@ -55,7 +55,7 @@ class RunContext:
     def encoder(self, encoder: Encoder | TrainTranslator) -> str:
         """Return the folder (or hub name) of an encoder, or of a translation model."""
         if isinstance(encoder, Pretrained):
-            return self.sources.encoders.get(encoder.data, encoder.source)
+            return self.sources.encoders.get(encoder.data, encoder.pinned)
         return str(self.store.model(encoder))
 
     def bitext(self, run: Align, split: Split) -> list[Translation]:

@@ -13,6 +13,7 @@ from isogloss.core.identity import identity
 from isogloss.core.run_parts import Architecture, Count, Modules, Whole, precision_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
+from isogloss.encoders.folders import pinned_name
 from isogloss.methods import Adjustment, Pretraining
 
 
@@ -86,8 +87,15 @@ class Pretrained:
     """shipped, a folder, or a hub name."""
     data: str = ""
     """Fingerprint of its files: other weights in the same folder are another encoder."""
+    revision: str | None = None
+    """Commit of a hub name; None for a folder, and if it could not be looked up."""
     precision: ClassVar[str] = "auto"
     splits_read: ClassVar[tuple[SplitRead, ...]] = ()
+
+    @property
+    def pinned(self) -> str:
+        """What it is loaded by where no folder of this machine holds it: a hub name with its commit."""
+        return pinned_name(self.source, self.revision)
 
     @property
     def original(self) -> "Pretrained":

@@ -1,6 +1,5 @@
 """The encoders a recipe works on: those that exist already, those it pretrains, and those it adjusts."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -15,9 +14,11 @@ from isogloss.core.run_parts import Architecture, Modules, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.folders import (
+    HUB_NAME,
     check_tokenizer,
     check_weights,
     existing_folder,
+    hub_commit,
     read_config,
 )
 from isogloss.encoders.language_context import read_language_maps, read_module_info
@@ -43,24 +44,31 @@ from isogloss.methods import ADJUSTMENTS, PRETRAINING
 from isogloss.training.precision import check_precision
 
 SHIPPED = "shipped"
-HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def pretrained(source: str) -> Pretrained:
     """Name an encoder that exists already, without the place where this machine keeps it.
 
-    Its files are looked at (ModelError when one is missing or damaged) and their fingerprint taken. A name
-    on the hub is its own fingerprint: its files are not here yet.
+    Its files are looked at (ModelError when one is missing or damaged) and their fingerprint taken. Of a
+    name on the hub the config is looked at, and the commit taken.
     """
     folder = local_folder(source)
     if folder is None:
-        return Pretrained(source=source)
+        found = on_hub(source)
+        if found.revision:
+            load_encoder_config(found.pinned)
+        return found
     read_config(folder)
     check_tokenizer(folder)
     check_weights(folder, "AutoModel")
     # A run's model lies in a folder "model": the run's id says more.
     name = folder.parent.name if folder.name == "model" else folder.name
     return Pretrained(source=source if source == SHIPPED else name, data=fingerprint(folder))
+
+
+def on_hub(source: str) -> Pretrained:
+    """Name a model on the hub (``name`` or ``name@revision``) by its commit, if that can be looked up."""
+    return Pretrained(source=source, revision=hub_commit(source))
 
 
 def local_folder(source: str) -> Path | None:
@@ -76,8 +84,8 @@ def local_folder(source: str) -> Path | None:
 
 def places(sources: Iterable[str]) -> dict[str, str]:
     """Return where encoders are on this machine, by fingerprint."""
-    folders = [(pretrained(source).data, local_folder(source)) for source in sources]
-    return {data: str(folder) for data, folder in folders if folder is not None}
+    folders = {source: local_folder(source) for source in sources}
+    return {pretrained(source).data: str(folder) for source, folder in folders.items() if folder is not None}
 
 
 def most_subwords(encoder: Encoder, where: str) -> int | None:
@@ -100,11 +108,10 @@ def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     return not where or has_masked_lm_head(load_encoder_config(where))
 
 
-def fetch(source: str) -> None:
+def fetch(encoder: Pretrained) -> None:
     """Make sure that an encoder of the hub is whole on this machine, downloading what is missing."""
-    if local_folder(source) is None:
-        load_tokenizer(source)
-        load_model(source)
+    load_tokenizer(encoder.pinned)
+    load_model(encoder.pinned)
 
 
 @lru_cache(maxsize=64)

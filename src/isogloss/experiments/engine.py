@@ -33,13 +33,14 @@ from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.sources import Sources
+from isogloss.encoders.folders import unreachable
 from isogloss.experiments.context import RunContext, precision_here
 from isogloss.experiments.damage import set_damage_aside
 from isogloss.experiments.encoder_runs import Pretrain, Pretrained
 from isogloss.experiments.encoders import fetch
 from isogloss.experiments.execute import compute_without_recording, make
 from isogloss.experiments.plan import Planned
-from isogloss.experiments.runs import Run, Translate, needs, parts_of
+from isogloss.experiments.runs import Run, Translate, needs, not_looked_up, parts_of
 from isogloss.experiments.store import WORK, Outcome
 from isogloss.experiments.translations import fetch_translators
 from isogloss.training.distributed import barrier, is_main_process, main_process_first
@@ -85,12 +86,15 @@ def make_planned(
 
 def _fetch(runs: Sequence[Run]) -> None:
     """Download the encoders that are on the hub, before anything trains and once for all processes."""
+    for model in not_looked_up(runs):
+        raise unreachable(model.source)
     parts = [
         one for run in runs for one in parts_of(run) if not (isinstance(run, Translate) and one is run.model)
     ]
     # One with a fingerprint lies in a folder of this machine.
-    for source in sorted({one.source for one in parts if isinstance(one, Pretrained) and not one.data}):
-        fetch(source)
+    on_hub = {one for one in parts if isinstance(one, Pretrained) and not one.data}
+    for encoder in sorted(on_hub, key=lambda one: one.pinned):
+        fetch(encoder)
 
 
 def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -> None:

@@ -74,7 +74,7 @@ class EncoderTable:
     pretrain: PretrainTable | None = None
     """Make it from text."""
     pretrained: str = ""
-    """ "shipped", a folder, or a name on the Hugging Face hub."""
+    """ "shipped", a folder, or a name on the Hugging Face hub (name@revision for a branch, tag or commit)."""
     label: str = ""
     """Its name in methods and tables; "original" when left out."""
 

@@ -301,6 +301,14 @@ def needs(run: Run) -> tuple[Run, ...]:
     return tuple(part for part in parts_of(run) if not isinstance(part, Pretrained))
 
 
+def not_looked_up(runs: Iterable[Run]) -> list[Pretrained]:
+    """List the hub models that runs need and whose commits are not known."""
+    models = {part for run in runs for part in parts_of(run) if isinstance(part, Pretrained)}
+    return sorted(
+        (one for one in models if not one.data and one.revision is None), key=lambda one: one.source
+    )
+
+
 def in_order(runs: Iterable[Run]) -> list[Run]:
     """List all runs and what they need, each once, what is needed first."""
     ordered: dict[str, Run] = {}

@@ -185,7 +185,7 @@ def line_translator(
     setting = TranslateSetting(
         source=direction.source,
         target=direction.target,
-        model=sources.encoders.get(model.data, model.source) if isinstance(model, Pretrained) else "",
+        model=sources.encoders.get(model.data, model.pinned) if isinstance(model, Pretrained) else "",
         folder=folder,
         on_progress=on_progress,
     )

@@ -17,7 +17,7 @@ from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.experiments.alignments import aligner_of
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
-from isogloss.experiments.encoders import fingerprint, local_folder
+from isogloss.experiments.encoders import fingerprint, local_folder, on_hub
 from isogloss.experiments.recipe import (
     Language,
     Recipe,
@@ -50,7 +50,7 @@ def translation_model(source: str) -> Pretrained:
     """Name a translation model without the place where this machine keeps it, as encoders are named."""
     folder = model_folder(source)
     if folder is None:
-        return Pretrained(source=source)
+        return on_hub(source)
     seq2seq_folder(folder)
     name = folder.parent.name if folder.name == "model" else folder.name
     return Pretrained(source=name, data=fingerprint(folder))
@@ -72,8 +72,12 @@ def model_folder(source: str) -> Path | None:
 
 def translator_places(sources: Iterable[str]) -> dict[str, str]:
     """Return where translation models are on this machine, by fingerprint."""
-    folders = [(translation_model(source).data, model_folder(source)) for source in sources]
-    return {data: str(folder) for data, folder in folders if folder is not None}
+    folders = {source: model_folder(source) for source in sources}
+    return {
+        translation_model(source).data: str(folder)
+        for source, folder in folders.items()
+        if folder is not None
+    }
 
 
 @lru_cache(maxsize=256)
@@ -85,8 +89,8 @@ def check_direction(folder: str, source: str, target: str) -> None:
 def fetch_translators(runs: Iterable[Run]) -> None:
     """Make sure that translation models of the hub are whole on this machine."""
     models = [run.model for run in runs if isinstance(run, Translate)]
-    for source in sorted({one.source for one in models if isinstance(one, Pretrained) and not one.data}):
-        seq2seq_folder(source)
+    for name in sorted({one.pinned for one in models if isinstance(one, Pretrained) and not one.data}):
+        seq2seq_folder(name)
 
 
 ANY = ""

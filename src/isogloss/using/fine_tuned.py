@@ -14,6 +14,8 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import MADE, RECORD, Record, Row, read_record
 from isogloss.data.examples import Example
 from isogloss.encoders.annotations import Network, Tokenizer
+from isogloss.encoders.folders import is_hub_name, pinned_name
+from isogloss.encoders.loading import model_folder
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import Task
 from isogloss.training.evaluation import Evaluation
@@ -121,6 +123,16 @@ class FineTuned(Protocol):
         """Yield each entry with the prediction for its example."""
 
 
+def folder_of(model: str | Path) -> Path:
+    """Return the folder of a run or exported model; one on the hub (owner/name[@revision]) is downloaded."""
+    return model_folder(str(model)) if is_on_hub(model) else Path(model)
+
+
+def is_on_hub(model: str | Path) -> bool:
+    """Return whether a model is given by its hub name, with its owner, and is no folder of this machine."""
+    return "/" in str(model) and is_hub_name(str(model))
+
+
 def provenance_of(folder: Path) -> tuple[Provenance, Path]:
     """Return a model's provenance and the folder of its weights, from a run's folder or an exported one."""
     if (folder / RECORD).exists():
@@ -184,7 +196,7 @@ def _of_run(folder: Path) -> Provenance:
 def _encoder(encoder: Mapping[str, Any]) -> str:
     """Return a description of an encoder, given its content in a record."""
     if "source" in encoder:
-        return str(encoder["source"])
+        return pinned_name(str(encoder["source"]), encoder.get("revision"))
     if "aligned" in encoder:
         pairs = "+".join(one["languages"] for one in encoder["aligned"])
         return f"{_encoder(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"

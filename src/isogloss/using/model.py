@@ -22,7 +22,7 @@ from isogloss.tasks import TASKS, Task
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.precision import check_precision, device
 from isogloss.using.exporting import export
-from isogloss.using.fine_tuned import Provenance, Translations, provenance_of
+from isogloss.using.fine_tuned import Provenance, Translations, folder_of, provenance_of
 from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
 from isogloss.using.kinds import KINDS, probabilities_of
 from isogloss.using.predicting import pair_in_order, warn_of_unmixed
@@ -247,9 +247,9 @@ class Model:
 
 
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
-    """Load the model of a finished fine-tuning run, or an exported model, from its folder."""
+    """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub."""
     check_precision(precision, "load_model")
-    folder = Path(folder)
+    folder = folder_of(folder)
     provenance, weights = provenance_of(folder)
     if provenance.task not in TASKS:
         raise unknown_name(str(folder), "task", provenance.task, TASKS)
