@@ -62,6 +62,18 @@ def _canonical(tag: str) -> str:
     return found if _CODE.fullmatch(found) else tag
 
 
+def code_of_three_letters(language: str) -> str:
+    """Return the ISO 639-3 code of a language named by two letters; any other name as it is."""
+    if len(language) != 2:
+        return language
+    from langcodes import Language
+
+    try:
+        return str(Language.get(language).to_alpha3())
+    except LookupError:
+        return language
+
+
 def language_of_text(language: str) -> str:
     """Return the language a text is in: of a pair such as en-sw, translated from en into sw, the last."""
     return language.rpartition("-")[2]

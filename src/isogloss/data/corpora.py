@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.core.languages import canonical_language, language_name
+from isogloss.core.languages import canonical_language, code_of_three_letters, language_name
 from isogloss.data.examples import Example, SentencePair
 from isogloss.data.files import File, FilePlace, Folder, is_unicode, short
 
@@ -178,9 +178,10 @@ def every_split(*layouts: str) -> Layouts:
 def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
     """Return the paths to search, without those that need a language which the pair lacks.
 
-    A script or region is searched in both spellings: ``zh_Hant``, then ``zh-Hant``.
+    A script or region is searched in both spellings, ``zh_Hant``, then ``zh-Hant``, and a language by both
+    codes that it has: ``sw``, then ``swa``.
     """
-    spellings = dict.fromkeys((language, language.replace("_", "-")))
+    spellings = dict.fromkeys((language, language.replace("_", "-"), code_of_three_letters(language)))
     filled = (
         _filled(layout, language, spelled) for layout in layouts.get(split, ()) for spelled in spellings
     )

@@ -1,12 +1,12 @@
-"""Tagged sentences as lines: a word, a tab, its tag; an empty line after each sentence.
+"""Tagged sentences as lines: a word, a tab (or space), its tag; an empty line after each sentence.
 
 XTREME's layout of WikiANN and of its part-of-speech corpus; the original WikiANN puts the language
-and a colon before each word.
+and a colon before each word, Masakhane's corpora have a space.
 """
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.corpora import (
@@ -24,6 +24,8 @@ from isogloss.data.corpora import (
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import File, Folder
 
+SEPARATORS = {"\t": "tab", " ": "space"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaggedCorpus:
@@ -36,6 +38,8 @@ class TaggedCorpus:
     licence: str
     tags: tuple[str, ...]
     layouts: Layouts
+    separator: Literal["\t", " "] = "\t"
+    """What stands between a word and its tag; of several spaces the last."""
     after_colon: ClassVar[str] = ""
 
     def path(self, language: str, split: Split) -> str:
@@ -53,32 +57,47 @@ class TaggedCorpus:
     def read(self, source: Source, language: str, split: Split) -> Iterator[TaggedSentence]:
         """Read the sentences, numbered from 1; the original layout is known by its file names."""
         file = self.files(source, language, split)[0]
-        prefix = "" if file.plain_name.endswith(".tsv") else f"{language}:"
-        return nonempty(_sentences(file, self.tags, prefix), file.name)
+        prefix = "" if file.plain_name.endswith((".tsv", ".txt")) else f"{language}:"
+        return nonempty(self._sentences(file, prefix), file.name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Yield the lines of a file in XTREME's layout."""
-        return with_byte_order_mark(_lines(only(TaggedSentence, examples, self.name), self.name, self.tags))
+        """Yield the lines of a file."""
+        return with_byte_order_mark(self._lines(only(TaggedSentence, examples, self.name)))
 
+    def _sentences(self, file: File, prefix: str) -> Iterator[TaggedSentence]:
+        """Read the sentences, numbered from 1; every word must begin with the prefix, which is removed."""
+        number = 0
+        words: list[str] = []
+        tags: list[str] = []
+        for line_number, line in file.lines():
+            if line:
+                word, tag = _columns(file, line_number, line, prefix, self.separator)
+                if tag not in self.tags:
+                    raise _unknown(file, line_number, tag, self.tags)
+                words.append(word)
+                tags.append(tag)
+            elif words:
+                number += 1
+                yield TaggedSentence(id=str(number), words=tuple(words), tags=tuple(tags))
+                words, tags = [], []
+        if words:
+            yield TaggedSentence(id=str(number + 1), words=tuple(words), tags=tuple(tags))
 
-def _sentences(file: File, allowed: Collection[str], prefix: str) -> Iterator[TaggedSentence]:
-    """Read the sentences, numbered from 1; every word must begin with the prefix, which is removed."""
-    number = 0
-    words: list[str] = []
-    tags: list[str] = []
-    for line_number, line in file.lines():
-        if line:
-            word, tag = _columns(file, line_number, line, prefix)
-            if tag not in allowed:
-                raise _unknown(file, line_number, tag, allowed)
-            words.append(word)
-            tags.append(tag)
-        elif words:
-            number += 1
-            yield TaggedSentence(id=str(number), words=tuple(words), tags=tuple(tags))
-            words, tags = [], []
-    if words:
-        yield TaggedSentence(id=str(number + 1), words=tuple(words), tags=tuple(tags))
+    def _lines(self, sentences: Iterable[TaggedSentence]) -> Iterator[str]:
+        for sentence in sentences:
+            words, tags = len(sentence.words), len(sentence.tags)
+            if words != tags or not words or not all(sentence.words):
+                raise cannot_write(
+                    self.name,
+                    sentence.id,
+                    f"{words} words {sentence.words[:6]} and {tags} tags; expected as many, no empty word",
+                )
+            for word, tag in zip(sentence.words, sentence.tags, strict=True):
+                if tag not in self.tags:
+                    known = ", ".join(sorted(self.tags))
+                    raise cannot_write(self.name, sentence.id, f"tag {tag!r}; expected one of {known}")
+                yield f"{cell(word, self.name, sentence.id)}{self.separator}{tag}"
+            yield ""
 
 
 def _unknown(file: File, number: int, tag: str, allowed: Collection[str]) -> DataError:
@@ -93,30 +112,14 @@ def _unknown(file: File, number: int, tag: str, allowed: Collection[str]) -> Dat
     return file.broken(number, f"tag {tag!r}", f"one of {', '.join(sorted(allowed))}", advice)
 
 
-def _lines(sentences: Iterable[TaggedSentence], corpus: str, allowed: Collection[str]) -> Iterator[str]:
-    for sentence in sentences:
-        words, tags = len(sentence.words), len(sentence.tags)
-        if words != tags or not words or not all(sentence.words):
-            raise cannot_write(
-                corpus,
-                sentence.id,
-                f"{words} words {sentence.words[:6]} and {tags} tags; expected as many, and no empty word",
-            )
-        for word, tag in zip(sentence.words, sentence.tags, strict=True):
-            if tag not in allowed:
-                known = ", ".join(sorted(allowed))
-                raise cannot_write(corpus, sentence.id, f"tag {tag!r}; expected one of {known}")
-            yield f"{cell(word, corpus, sentence.id)}\t{tag}"
-        yield ""
-
-
-def _columns(file: File, number: int, line: str, prefix: str) -> tuple[str, str]:
-    columns = line.split("\t")
+def _columns(file: File, number: int, line: str, prefix: str, separator: str) -> tuple[str, str]:
+    columns = line.split("\t") if separator == "\t" else line.rsplit(" ", 1)
+    expected = f"a word, a {SEPARATORS[separator]} and its tag"
     if len(columns) != 2:
-        raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", "a word, a tab and its tag")
+        raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", expected)
     word, tag = columns
     if not word.startswith(prefix):
         raise file.broken(number, f"word {word!r}", f"{prefix!r} before each word")
     if word == prefix:
-        raise file.broken(number, f"no word before tag {tag!r}", "a word, a tab and its tag")
+        raise file.broken(number, f"no word before tag {tag!r}", expected)
     return word.removeprefix(prefix), tag
