@@ -6,6 +6,7 @@ No count is written here: each is found in the text of SOURCE.md.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from isogloss.core.errors import DataError
@@ -99,11 +100,11 @@ def _treebanks(place: str, text: str) -> Iterator[Check]:
             )
 
 
-def _udpos(place: str, text: str) -> Iterator[Check]:
+def _universal_tags(corpus: str, place: str, text: str) -> Iterator[Check]:
     for language, *cells in table(text):
         for split, stated in zip(SPLITS, cells, strict=True):
             if re.fullmatch(r"\d+ / \d+", stated):
-                yield _check(place, "udpos", language, split, stated, sentences_and_words)
+                yield _check(place, corpus, language, split, stated, sentences_and_words)
 
 
 def _panx(place: str, text: str) -> Iterator[Check]:
@@ -250,7 +251,8 @@ CHECKS: dict[str, Callable[[str, str], Iterator[Check]]] = {
     "ud-extra": _treebanks,
     "ud-legacy": _treebanks,
     "ud-pud": _treebanks,
-    "udpos-xtreme": _udpos,
+    "udpos-xtreme": partial(_universal_tags, "udpos"),
+    "masakhapos": partial(_universal_tags, "masakhapos"),
     "panx": _panx,
     "xnli": _xnli,
     "nli-train-en": _english_inference,

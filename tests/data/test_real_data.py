@@ -142,7 +142,7 @@ PLACES = [
 
 
 WITHOUT_READER = {
-    *("tokenizer", "afrisenti", "belebele", "flores-mt", "masakhanews", "masakhapos"),
+    *("tokenizer", "afrisenti", "belebele", "flores-mt", "masakhanews"),
     *("nusax-senti", "sib200", "taxi1500", "xcopa", "xnli-ext"),
 }
 """Folders that no corpus reads yet."""

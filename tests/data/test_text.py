@@ -6,9 +6,10 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data.bitext import Bitext
-from isogloss.data.catalogue import UDPOS, WIKIANN
+from isogloss.data.catalogue import MASAKHAPOS, UDPOS, WIKIANN
 from isogloss.data.corpora import SPLITS
 from isogloss.data.examples import TaggedSentence
+from isogloss.data.files import DiskFolder
 from isogloss.data.parallel_text import verse_split
 from isogloss.data.text import Bible, RawText
 
@@ -108,6 +109,24 @@ def test_wikiann_reads_both_layouts_and_keeps_tags_as_found(fixtures):
 def test_udpos_reads_universal_tags(fixtures):
     sentences = list(UDPOS.read(fixtures, "en", "train"))
     assert [sentence.tags for sentence in sentences] == [("NOUN", "VERB", "PUNCT"), ("INTJ",)]
+
+
+def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path):
+    for code, text in (("swa", "kwa ADP\n, PUNCT\n"), ("yo", "a b NOUN\n")):
+        file = tmp_path / f"masakhapos/{code}/test.txt"
+        file.parent.mkdir(parents=True)
+        file.write_text(text, encoding="utf-8")
+    (swahili,) = MASAKHAPOS.read(DiskFolder(tmp_path), "sw", "test")
+    assert swahili == TaggedSentence(id="1", words=("kwa", ","), tags=("ADP", "PUNCT"))
+    (yoruba,) = MASAKHAPOS.read(DiskFolder(tmp_path), "yo", "test")
+    assert yoruba.words == ("a b",)
+    with pytest.raises(DataError, match="masakhapos has test for: swa, yo"):
+        MASAKHAPOS.read(DiskFolder(tmp_path), "ha", "test")
+
+
+def test_a_line_of_masakhapos_without_a_tag_is_an_error(message):
+    text = message(MASAKHAPOS, {"masakhapos/en/train.txt": "a NOUN\nkwa\n"})
+    assert "train.txt:2: 1 columns in 'kwa'; expected a word, a space and its tag" in text
 
 
 @pytest.mark.parametrize(

@@ -312,6 +312,19 @@ TYDIQA = QuestionCorpus(
 )
 """What XTREME's translations call test is dev."""
 
+MASAKHAPOS = TaggedCorpus(
+    name="masakhapos",
+    tasks=("upos",),
+    about="""MasakhaPOS: the universal part-of-speech tags of news in twenty African languages. Dione et al.
+    (2023), "MasakhaPOS: Part-of-Speech Tagging for Typologically Diverse African Languages". Its conventions
+    are its own, not those of one treebank.""",
+    url="https://github.com/masakhane-io/masakhane-pos",
+    licence="CC BY-NC 4.0; the text is that of news sites",
+    tags=tuple(sorted(UPOS)),
+    separator=" ",
+    layouts=every_split("masakhapos/{language}/{split}.txt", "masakhane-pos/data/{language}/{split}.txt"),
+)
+
 UDPOS = TaggedCorpus(
     name="udpos",
     tasks=("upos",),
@@ -390,7 +403,7 @@ XNLI = PairCorpus(
 _ALL: tuple[Corpus, ...] = (
     *(Bible(), Bitext(), RawText(), Ud()),
     *(CAD_NLI, MRPC, MULTINLI, PAWSX, SICK, SNLI, XNLI),
-    *(UDPOS, WIKIANN),
+    *(MASAKHAPOS, UDPOS, WIKIANN),
     *(MLQA, SQUAD, TYDIQA),
 )
 
