@@ -19,7 +19,7 @@ from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
-from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
+from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.batching import Bucketed
@@ -32,6 +32,7 @@ WITH = AlignmentLoss(bitext="x", alpha=1.0, pairs=4)
 
 FINE_TUNING = {
     "source-only": (SourceOnly(), None, "en"),
+    "oracle-stopping": (OracleStopping(), None, "en"),
     "target-only": (TargetOnly(), None, "de"),
     "bilingual": (Bilingual(), None, "en de"),
     "few-shot": (FewShot(shots=8), None, "de"),

@@ -98,6 +98,7 @@ def test_few_shot_can_choose_the_epoch_without_target_labels(make_setting, tmp_p
 def test_sides_say_whose_labels_are_used():
     assert {name: method.uses for name, method in METHODS.items()} == {
         "source-only": ("source",),
+        "oracle-stopping": ("source", "target"),
         "target-only": ("target",),
         "bilingual": ("source", "target"),
         "few-shot": ("source", "target"),

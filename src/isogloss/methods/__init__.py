@@ -11,7 +11,7 @@ from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
-from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
+from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks.task import Config, Model
@@ -92,6 +92,7 @@ class Adjustment(Named, Protocol):
 
 _ALL: tuple[type[Method], ...] = (
     SourceOnly,
+    OracleStopping,
     TargetOnly,
     Bilingual,
     FewShot,

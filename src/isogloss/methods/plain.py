@@ -37,6 +37,27 @@ class SourceOnly:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OracleStopping:
+    """Train on the source languages alone, but let the targets' dev sets choose the epoch.
+
+    Keung et al. (2020), "Don't Use English Dev": how much of a difference between systems is the choice of
+    the epoch? No target label is trained on.
+    """
+
+    name: ClassVar[str] = "oracle-stopping"
+    uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    needs_start: ClassVar[bool] = False
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
+        """Train on the source, choose by the targets."""
+        return Reads(train=source, dev=target)
+
+    def train(self, setting: Setting) -> Trained:
+        """Fine-tune on the source languages; the targets' dev sets choose the epoch."""
+        return fine_tune(setting, self.reads(setting.source, setting.target))
+
+
+@dataclass(frozen=True, kw_only=True)
 class TargetOnly:
     """Train on the target language's own labels (paper 1's θ_T)."""
 
