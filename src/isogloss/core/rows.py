@@ -140,6 +140,18 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Anisotropy:
+    """Mean cosine between different sentences of one language, in one layer."""
+
+    frame: ClassVar[str] = "anisotropy"
+    model: str
+    language: str
+    layer: int
+    sentences: int
+    mean_cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WordDistance:
     """Distances of related and of unrelated words in one layer: means, and AUC of the separation."""
 
@@ -336,6 +348,7 @@ ROWS: dict[str, tuple[type, ...]] = {
     "run-variance": (SeedSpread,),
     "transfer-gap": (Gap,),
     "retrieval": (Retrieval,),
+    "anisotropy": (Anisotropy,),
     "word-distance": (WordDistance, DistanceBin),
     "cka": (Cka,),
     "representation-map": (MapPoint,),

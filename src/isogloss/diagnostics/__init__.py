@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from isogloss.core.run_parts import Named
+from isogloss.diagnostics.anisotropy import Anisotropy
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
 from isogloss.diagnostics.language_gates import LanguageGates
@@ -41,6 +42,7 @@ _ALL: tuple[type[Diagnostic], ...] = (
     RunVariance,
     TransferGap,
     Retrieval,
+    Anisotropy,
     WordDistance,
     Cka,
     RepresentationMap,

@@ -122,6 +122,15 @@ SUMMARIES = (
         group_by=("encoder", "way", "treebank"),
     ),
     Summary(
+        frame="anisotropy",
+        title="Anisotropy",
+        caption="Mean cosine between different sentences of a language; near 1 all states point one way.",
+        by=heads("corpus", *MODEL, "language", "layer", "sentences"),
+        keep=("name", "language", "layer"),
+        values=numbers({"mean cosine": "mean_cosine"}, 3),
+        group_by=("encoder", "way"),
+    ),
+    Summary(
         frame="mixup-ratio",
         title="Mixing ratio by language",
         caption="Share λ of the translation (Eq. 5) over examples, each ± standard deviation over seeds.",

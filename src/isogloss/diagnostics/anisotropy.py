@@ -1,0 +1,74 @@
+"""Anisotropy: how alike are the states of any two sentences of one language?
+
+The mean cosine of different sentences (Ethayarajh 2019, "How Contextual are Contextualized Word
+Representations?", Section 3.3). Near 1 all states point one way, and a cosine between languages (retrieval,
+alignment, distances) says little until each language's mean is taken off; decoders are often so.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from isogloss.core.errors import DataError
+from isogloss.core.rows import Anisotropy as AnisotropyRow
+from isogloss.diagnostics.retrieval import directions
+from isogloss.diagnostics.setting import MeasureSetting
+from isogloss.encoders.language_context import active_language
+from isogloss.training.states import sentence_states
+
+
+@dataclass(frozen=True)
+class Anisotropy:
+    """Mean cosine between different sentences of each language."""
+
+    name: ClassVar[str] = "anisotropy"
+    subject: ClassVar[str] = "states"
+    version: ClassVar[int] = 1
+
+    layers: tuple[int, ...] = (0, -1)
+    """Layers whose states are averaged over a sentence; -1 is the last, 0 the embeddings."""
+
+    limit: int = 128
+    """Maximum sentence length in subwords; longer ones are truncated."""
+
+    def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
+        """Return a row for each language and layer; sentences are those of the bitext with the first one."""
+        loaded = setting.encoder(setting.subjects[0])
+        first, *others = setting.languages
+        texts: dict[str, list[str]] = {}
+        for other in others:
+            pairs = list(setting.bitext(f"{first}-{other}"))
+            texts.setdefault(first, [one.first for one in pairs])
+            texts[other] = [one.second for one in pairs]
+        rows: list[AnisotropyRow] = []
+        for language, lines in texts.items():
+            if len(lines) < 2:
+                raise DataError(
+                    f"{self.name}: {len(lines)} sentences of {language}: two are compared at least. "
+                    f"Choose another split."
+                )
+            with active_language(loaded[0], language):
+                states = sentence_states(
+                    *loaded, lines, layers=self.layers, limit=self.limit, precision=setting.precision
+                )
+            rows += [
+                AnisotropyRow(
+                    model=setting.subjects[0].id,
+                    language=language,
+                    layer=layer,
+                    sentences=len(lines),
+                    mean_cosine=mean_cosine(part),
+                )
+                for layer, part in zip(self.layers, states, strict=True)
+            ]
+        return rows
+
+
+def mean_cosine(states: Float[Tensor, "item dim"]) -> float:
+    """Return the mean cosine of all pairs of different rows, from -1 / (items - 1) to 1."""
+    # The squared length of the sum of unit vectors is the sum of all their cosines, each with itself too.
+    unit = directions(states.double(), centred=False)
+    count = len(unit)
+    return float((unit.sum(dim=0).square().sum() - unit.square().sum()) / (count * (count - 1)))
