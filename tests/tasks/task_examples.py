@@ -59,17 +59,17 @@ def random_parsed(size, *, seed=0, number=0):
 def random_tagged(task, size, *, number=0):
     rng = np.random.default_rng([number, size])
     words, tags = ([str(one) for one in rng.choice(some, size)] for some in (WORDS, task.labels))
-    return tagged(words, repair(tags) if task.name == "ner" else tags, number)
+    return tagged(words, repair(tags) if task.metric == "span_f1" else tags, number)
 
 
 def examples_of(name, *, size=6):
     """Give eight examples of a task."""
     task = TASKS[name]
-    if name in ("upos", "ner"):
+    if task.labels_are == "word":
         return [random_tagged(task, size, number=n) for n in range(8)]
-    if name == "parsing":
+    if task.labels_are == "tree":
         return [random_parsed(size, seed=1, number=n) for n in range(8)]
-    if name == "qa":
+    if task.labels_are == "span":
         return [question(a, asked=f"saw {a.lower()} there", number=n) for n, a in enumerate(ANSWERS)]
     return [
         pair(TEXTS[n % 4], TEXTS[(3 * n + n // 4) % 4], task.labels[n % len(task.labels)], n)

@@ -20,14 +20,18 @@ from isogloss.tasks import TASKS, all_measures
 from isogloss.tasks.batch import collate
 
 UNLABELLED = {
-    "upos": tagged(["a", "cat"]),
-    "ner": tagged(["a", "cat"]),
-    "parsing": parsed(["a", "cat"]),
-    "nli": pair("a", "cat"),
-    "paraphrase": pair("a", "cat"),
-    "qa": question(),
+    "word": tagged(["a", "cat"]),
+    "tree": parsed(["a", "cat"]),
+    "example": pair("a", "cat"),
+    "span": question(),
 }
+"""By what the task labels."""
+
 every_task = pytest.mark.parametrize("task", SMALL_TASKS.values(), ids=SMALL_TASKS)
+
+
+def of_kinds(*kinds):
+    return [name for name, task in TASKS.items() if task.labels_are in kinds]
 
 
 def scores_of(task, model, rows, tokenizer):
@@ -97,7 +101,7 @@ def test_perfect_scores_decode_to_the_gold_answers_in_any_order(task, tokenizer,
 
 @every_task
 def test_unlabelled_examples_have_rows_without_labels_and_no_examples_no_rows(task, tokenizer):
-    (row,) = task.encode([UNLABELLED[task.name]], tokenizer)
+    (row,) = task.encode([UNLABELLED[task.labels_are]], tokenizer)
     assert (tuple(row.gold), row.heads) == ((), ())
     assert task.encode([], tokenizer) == task.decode([], [], []) == []
 
@@ -164,23 +168,21 @@ def test_padding_and_other_rows_change_no_score(task, folder, tokenizer):
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("name", ["upos", "ner", "nli", "paraphrase", "qa"])
+@pytest.mark.parametrize("name", of_kinds("word", "example", "span"))
 def test_scores_are_the_logits_of_hugging_face(name, folder, tokenizer, attention):
     task = TASKS[name]
     model = task.head(folder, seed=0, attention=attention)
     batch = collate(task.encode(examples_of(name), tokenizer), padding=tokenizer.pad_token_id)
     with torch.no_grad():
         output, found = model(**batch.inputs()), task.scores(model, batch)
-    if name == "qa":
+    if task.labels_are == "span":
         expected = torch.stack((output.start_logits, output.end_logits), dim=-1)[batch.rows, batch.columns]
     else:
-        expected = (
-            output.logits if name in ("nli", "paraphrase") else output.logits[batch.rows, batch.columns]
-        )
+        expected = output.logits if task.labels_are == "example" else output.logits[batch.rows, batch.columns]
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("name", ["upos", "ner", "nli", "paraphrase"])
+@pytest.mark.parametrize("name", of_kinds("word", "example"))
 def test_the_loss_is_that_of_hugging_face(name, folder, tokenizer):
     task = TASKS[name]
     model = task.head(folder, seed=0)
@@ -245,12 +247,10 @@ def answers(_):
 
 
 DRAWN = {
-    "upos": tags,
-    "ner": tags,
-    "parsing": trees,
-    "nli": label_pairs,
-    "paraphrase": label_pairs,
-    "qa": answers,
+    "word": tags,
+    "tree": trees,
+    "example": label_pairs,
+    "span": answers,
 }
 
 
@@ -259,7 +259,7 @@ DRAWN = {
 @given(data=st.data())
 def test_the_metric_comes_first_and_is_the_score_to_the_bit(name, data):
     task = TASKS[name]
-    drawn = data.draw(st.lists(DRAWN[name](task), max_size=6))
+    drawn = data.draw(st.lists(DRAWN[task.labels_are](task), max_size=6))
     gold, predicted = ([one[side] for one in drawn] for side in (0, 1))
     measures, contributions = all_measures(task, gold, predicted), task.contributions(gold, predicted)
     assert next(iter(measures.items())) == (task.metric, task.score(gold, predicted))
@@ -273,7 +273,7 @@ def test_the_metric_comes_first_and_is_the_score_to_the_bit(name, data):
 @given(data=st.data())
 def test_an_example_contributes_the_same_among_any_others(name, data):
     task = TASKS[name]
-    drawn = data.draw(st.lists(DRAWN[name](task), min_size=1, max_size=5))
+    drawn = data.draw(st.lists(DRAWN[task.labels_are](task), min_size=1, max_size=5))
     gold, predicted = ([one[side] for one in drawn] for side in (0, 1))
     together = task.contributions(gold, predicted)
     for n in range(len(drawn)):

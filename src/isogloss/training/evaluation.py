@@ -25,8 +25,10 @@ from isogloss.data.examples import Example
 from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup, mixing
-from isogloss.tasks import Task, all_measures
+from isogloss.tasks import TASKS, Task, all_measures
 from isogloss.tasks.batch import Batch, EncodedRow, collate
+from isogloss.tasks.pair_classification import PairClassification
+from isogloss.tasks.span_qa import SpanQA
 from isogloss.tasks.task import Model
 from isogloss.training.batching import by_length
 from isogloss.training.mixup_tasks import mixup_task
@@ -316,10 +318,10 @@ MIXED: Mapping[str, Mix] = {
 }
 """What is in the source language: one text of a pair (at random, by the id), or one part of a question."""
 
-TASKS = {
-    name: ("qa",) if name in ("mixed-question", "mixed-passage") else ("nli", "paraphrase") for name in MIXED
+PARTS: Mapping[str, type] = {
+    name: SpanQA if name in ("mixed-question", "mixed-passage") else PairClassification for name in MIXED
 }
-"""Tasks whose examples have these parts."""
+"""The kind of tasks whose examples have these parts."""
 
 Read = Callable[[str], list[Example]]
 
@@ -328,10 +330,12 @@ def check_inputs(inputs: str, task: str, where: str) -> None:
     """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
     if inputs not in (ORIGINAL_INPUTS, TRANSLATED, PAIRED, *MIXED):
         raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, PAIRED, *MIXED))
-    if task not in TASKS.get(inputs, (task,)):
-        fitting = [TRANSLATED, *(name for name, tasks in TASKS.items() if task in tasks)]
+    kind, mixed = type(TASKS[task]), PARTS.get(inputs)
+    if mixed not in (None, kind):
+        fitting = [TRANSLATED, *(name for name, one in PARTS.items() if one is kind)]
+        able = " and ".join(name for name, one in TASKS.items() if type(one) is mixed)
         raise ConfigError(
-            f"{where}: {inputs!r} is for {' and '.join(TASKS[inputs])}, not for {task}. "
+            f"{where}: {inputs!r} is for {able}, not for {task}. "
             f"Choose {' or '.join(fitting)}, or leave it out."
         )
 

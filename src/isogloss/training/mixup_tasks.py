@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Share
+from isogloss.tasks import TASKS
+from isogloss.tasks.pair_classification import PairClassification
+from isogloss.tasks.span_qa import SpanQA
+from isogloss.tasks.tagging import Tagging
 
 ORDINARY = 12
 """Layers of the encoders the paper chose its layers for (base)."""
@@ -41,21 +45,16 @@ CLASSIFICATION = MixupTask(alpha=0.4, decay=1000, layer=1, one_answer=True)
 STRUCTURED = MixupTask(alpha=0.8, decay=1000, layer=4, pseudo_labels=True)
 QUESTIONS = MixupTask(alpha=0.2, decay=2000, layer=8, grows=True)
 
-MIXUP_TASKS = {
-    "nli": CLASSIFICATION,
-    "paraphrase": CLASSIFICATION,
-    "upos": STRUCTURED,
-    "ner": STRUCTURED,
-    "qa": QUESTIONS,
-}
-"""By the task's name."""
+KINDS: dict[type, MixupTask] = {PairClassification: CLASSIFICATION, Tagging: STRUCTURED, SpanQA: QUESTIONS}
 
 
 def mixup_task(task: str) -> MixupTask:
     """Return the paper's choices for a task; ConfigError for one that X-Mixup does not know."""
-    if task not in MIXUP_TASKS:
+    found = KINDS.get(type(TASKS[task]))
+    if found is None:
+        known = sorted(name for name, one in TASKS.items() if type(one) in KINDS)
         raise ConfigError(
-            f"x-mixup: found task {task!r}; it is defined for {', '.join(sorted(MIXUP_TASKS))}. "
+            f"x-mixup: found task {task!r}; it is defined for {', '.join(known)}. "
             f"Choose one of these, or translate-train."
         )
-    return MIXUP_TASKS[task]
+    return found
