@@ -8,7 +8,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, load_masked_lm, save_model
-from isogloss.encoders.language_modules import language_parameters, modules_of, shared_parameters
+from isogloss.encoders.language_modules import modules_of
+from isogloss.encoders.language_parameters import language_parameters, shared_parameters
 from isogloss.methods import meta_learning as module
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss

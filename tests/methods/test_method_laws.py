@@ -12,7 +12,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
-from isogloss.encoders.language_modules import add_modules, language_parameters, modules_of
+from isogloss.encoders.language_modules import add_modules, modules_of
+from isogloss.encoders.language_parameters import language_parameters
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency

@@ -137,6 +137,11 @@ class Modules:
     """How many times narrower than the states an adapter's bottleneck is."""
     fallback: str = ""
     """Language whose modules read the languages that have none; without one these are refused."""
+    after: Literal["feed-forward"] | None = None
+    """feed-forward: adapters follow the feed-forward alone, as in MAD-X; attention too when left out."""
+    invertible: bool | None = None
+    """Whether there are adapters at the embeddings too, undone before the masked-LM scores (MAD-X); none when
+    left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

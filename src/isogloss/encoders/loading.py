@@ -27,10 +27,11 @@ from isogloss.encoders.language_context import (
     language_maps_of,
     read_language_maps,
     read_language_modules,
-    without_language_modules,
+    without_added_modules,
     write_language_maps,
     write_language_modules,
 )
+from isogloss.encoders.task_adapter import read_task_adapter, write_task_adapter
 from isogloss.nn.dropout import drop
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def save_model(
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
         temporary.mkdir(parents=True, exist_ok=True)
-        with quiet(), without_language_modules(model):
+        with quiet(), without_added_modules(model):
             model.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
         for write in extras:
@@ -228,6 +229,7 @@ def save_model(
         if maps := language_maps_of(model):
             write_language_maps(maps, temporary)
         write_language_modules(model, temporary)
+        write_task_adapter(model, temporary)
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)
@@ -272,6 +274,7 @@ def _read_model(
     if maps is not None:
         attach_language_maps(model, maps)
     read_language_modules(model, folder)
+    read_task_adapter(model, folder)
     return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
 
 

@@ -25,7 +25,7 @@ from isogloss.data.questions import repairs_message
 from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources, built_in_size
 from isogloss.encoders import save_model
-from isogloss.encoders.language_modules import parameter_counts
+from isogloss.encoders.language_parameters import parameter_counts
 from isogloss.experiments.alignments import align
 from isogloss.experiments.context import RunContext, RunResult
 from isogloss.experiments.encoder_runs import Adjust, Align, Pretrain, SplitRead

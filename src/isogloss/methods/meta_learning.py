@@ -13,7 +13,8 @@ from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
 from isogloss.encoders import set_dropout
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.language_modules import SHARED_ADAPTER, language_parameters
+from isogloss.encoders.language_modules import SHARED_ADAPTER
+from isogloss.encoders.language_parameters import language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.training.checkpoints import Checkpoints

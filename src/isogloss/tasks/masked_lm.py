@@ -7,6 +7,7 @@ word can be predicted from the other language.
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
+from isogloss.encoders.language_context import active_language
+from isogloss.encoders.language_modules import modules_of
 from isogloss.tasks.batch import forward, to_device
 
 if TYPE_CHECKING:
@@ -77,6 +80,13 @@ class MaskedBatch:
         named = {"input_ids": self.subwords, "attention_mask": self.mask, "position_ids": self.positions}
         return {name: value for name, value in named.items() if value is not None}
 
+    def languages_of_labels(self) -> tuple[str, ...]:
+        """Return the language of the whole batch, or of each predicted subword."""
+        if len(self.languages) < 2:
+            return self.languages
+        rows = (self.masked // self.subwords.size(1)).tolist()
+        return tuple(self.languages[row] for row in rows)
+
     def parts(self, count: int) -> list[tuple["MaskedBatch", float]]:
         """Split into at most ``count`` batches of nearly equal rows, each with its share of predictions."""
         rows = len(self.subwords)
@@ -104,7 +114,10 @@ def masked_lm_loss(model: "PreTrainedModel", batch: MaskedBatch) -> Tensor:
     The head is computed at these subwords only.
     """
     states = forward(model.base_model, batch).last_hidden_state
-    scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.masked]).float()
+    about = modules_of(model)
+    languages = batch.languages_of_labels() if about and about.how.invertible else ()
+    with active_language(model, languages) if languages else nullcontext():
+        scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.masked]).float()
     return nn.functional.cross_entropy(scores, batch.gold) if len(batch.gold) else scores.sum()
 
 
