@@ -342,10 +342,10 @@ def test_a_full_disk_is_a_storage_error(setting, monkeypatch):
 def test_texts_that_share_a_source_become_one_of_several_languages(setting):
     method = with_fields(METHOD, translation=1.0)
     tokenizer, *_ = pretraining._read(setting, method)
-    texts = module._translations(setting, tokenizer, method.block)
+    texts = module._translations(setting, tokenizer, method.training.block)
     assert len(texts) == 40
     for number, text in enumerate(texts):
         assert list(text) == ["en", "de", "sw"]
         for language, ids in text.items():
             expected = tokenizer(line(language, number), add_special_tokens=False)["input_ids"]
-            assert ids.tolist() == expected[: method.block - 2]
+            assert ids.tolist() == expected[: method.training.block - 2]

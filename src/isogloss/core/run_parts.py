@@ -170,6 +170,27 @@ class Updates:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextTraining:
+    """How an encoder is trained on raw text, by whatever method."""
+
+    steps: int = 10000
+    """Updates."""
+    batch_subwords: int = 4096
+    """Subwords of one update, padding included."""
+    block: int = 128
+    """Subwords of one row of text, special ones included."""
+    masked: float = 0.15
+    """Share of the subwords that are predicted."""
+    temperature: float = 1.43
+    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+    vocabulary_lines: int = 200_000
+    """Lines the vocabulary is trained on, the same number of each language."""
+    evaluate_every: int | None = None
+    """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
+    when left out, nothing is held out."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Optimization:
     """How a model is fine-tuned; the defaults are the seed paper's (Appendix A; its code used beta2 0.99)."""
 

@@ -296,7 +296,7 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
     values = {key: value for key, value in table.method.items() if key != "name"}
     method = checked(kind, values, f"{where}.method")
     check_precision(precision_of(method), f"{where}.method.precision")
-    _check_architecture(table.architecture, method.block, where)
+    _check_architecture(table.architecture, method.training.block, where)
     with located(where):
         FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
         method.check(table.architecture, table.modules, table.languages)
@@ -324,7 +324,7 @@ def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
         lines=tuple(sorted(table.lines.items())) or None,
         modules=table.modules,
         data=combined_fingerprint(
-            _files_read(table, sources, where, held_out=method.evaluate_every is not None)
+            _files_read(table, sources, where, held_out=method.training.evaluate_every is not None)
         ),
     )
 

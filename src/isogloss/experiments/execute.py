@@ -72,7 +72,7 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
         found = context.sources.stream(run.bitext, f"{first}-{second}", "train")
         return cast(Iterator[Translation], found)
 
-    text = PretrainingText(run, context.sources, holds_out=run.method.evaluate_every is not None)
+    text = PretrainingText(run, context.sources, holds_out=run.method.training.evaluate_every is not None)
     setting = TextSetting(
         text=text.train,
         held_out=text.held_out,

@@ -70,7 +70,7 @@ def _subject(context: RunContext, run: Run) -> Subject:
         id=identity(run),
         rows=tuple(context.store.record(run).rows) if context.store.is_finished(run) else (),
         folder=context.store.model(run),
-        trained_length=first.method.block if isinstance(first, Pretrain) else None,
+        trained_length=first.method.training.block if isinstance(first, Pretrain) else None,
     )
 
 

@@ -306,7 +306,11 @@ def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
         error.errors(include_url=False),
         key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
     )
-    place = [str(part) for part in first["loc"] if part != "updates" and not _is_alternative(str(part))]
+    place = [
+        str(part)
+        for part in first["loc"]
+        if part not in {"training", "updates"} and not _is_alternative(str(part))
+    ]
     name = ".".join(place) or kind.__name__
     if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         known = _fields_at(kind, first["loc"])

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
+from isogloss.core.run_parts import NESTED, Architecture, Modules, TextTraining, Updates, nested_fields
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, fastest_attention, require, set_dropout
 from isogloss.encoders.annotations import Tokenizer
@@ -41,20 +41,8 @@ class MaskedLanguageModelling:
 
     name: ClassVar[str] = "masked-language-modelling"
 
-    steps: int = 10000
-    """Updates."""
-
-    batch_subwords: int = 4096
-    """Subwords of one update, padding included."""
-
-    block: int = 128
-    """Subwords of one row of text, special ones included."""
-
-    masked: float = 0.15
-    """Share of the subwords that are predicted."""
-
-    temperature: float = 1.43
-    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+    training: TextTraining = field(default=TextTraining(), metadata=NESTED)
+    """How long, on what batches of text, and how that is followed."""
 
     mixed: bool = False
     """True: rows of one batch come from all languages; False: a batch holds one language (paper 4)."""
@@ -62,18 +50,11 @@ class MaskedLanguageModelling:
     translation: float = 0.0
     """Share of the updates that are translation LM."""
 
-    vocabulary_lines: int = 200_000
-    """Lines the vocabulary is trained on, the same number of each language."""
-
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
     """How weights are updated."""
 
     conflict: Conflict | None = None
     """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
-
-    evaluate_every: int | None = None
-    """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
-    when left out, nothing is held out."""
 
     _nested = nested_fields()
 
@@ -105,12 +86,14 @@ class MaskedLanguageModelling:
         self.check(setting.architecture, setting.modules, setting.languages)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
-        sampling = replace(sampling_of(self), mixed=self.mixed, translation=self.translation)
+        sampling = replace(sampling_of(self.training), mixed=self.mixed, translation=self.translation)
         start = begin(setting, self, sampling, attention=fastest_attention())
         batches = TextBatches(
             sampling=sampling,
             streams=start.streams,
-            translations=_translations(setting, start.tokenizer, self.block) if self.translation else [],
+            translations=_translations(setting, start.tokenizer, self.training.block)
+            if self.translation
+            else [],
             masking=start.masking,
             seed=derive(setting.seed, "text"),
         )
@@ -135,8 +118,8 @@ class MaskedLanguageModelling:
             start.model,
             start.streams,
             start.masking,
-            block=self.block,
-            budget=self.batch_subwords,
+            block=self.training.block,
+            budget=self.training.batch_subwords,
             precision=precision_of(self.updates.precision, checkpoints),
         )
         return (conflict_callback(self.conflict, start.model, pool, seed=setting.seed),)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
+from isogloss.core.run_parts import NESTED, Architecture, Modules, TextTraining, Updates, nested_fields
 from isogloss.encoders import set_dropout
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER
@@ -46,20 +46,8 @@ class MetaLearning:
     name: ClassVar[str] = "meta-learning"
     translation: ClassVar[float] = 0.0
 
-    steps: int = 10000
-    """Updates."""
-
-    batch_subwords: int = 4096
-    """Subwords of one update, padding included."""
-
-    block: int = 128
-    """Subwords of one row of text, special ones included."""
-
-    masked: float = 0.15
-    """Share of the subwords that are predicted."""
-
-    temperature: float = 1.43
-    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+    training: TextTraining = field(default=TextTraining(), metadata=NESTED)
+    """How long, on what batches of text, and how that is followed."""
 
     second_order: str = "finite-difference"
     """How the term that comes through the imagined step is computed: finite-difference (Eq. 8), exact, or
@@ -81,15 +69,8 @@ class MetaLearning:
     validation_subwords: int | None = None
     """Subwords of each language's validation batch, padding included; batch_subwords when left out."""
 
-    vocabulary_lines: int = 200_000
-    """Lines the vocabulary is trained on, the same number of each language."""
-
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
     """How weights are updated."""
-
-    evaluate_every: int | None = None
-    """Steps of an epoch, after each of which the perplexity on held-out text is measured; when left out,
-    nothing is held out."""
 
     _nested = nested_fields()
 
@@ -101,7 +82,8 @@ class MetaLearning:
             {
                 "accumulation": self.updates.accumulation in (None, 1),
                 "validation": 0 < self.validation < 1,
-                "validation_subwords": (self.validation_subwords or self.block) >= self.block,
+                "validation_subwords": (self.validation_subwords or self.training.block)
+                >= self.training.block,
                 **{name: rate is None or rate >= 0 for name, rate in rates.items()},
             },
         )
@@ -137,10 +119,10 @@ class MetaLearning:
                 f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
                 f"{world_size()} processes would each see a part. Run it in one process."
             )
-        sampling = sampling_of(self)
+        sampling = sampling_of(self.training)
         start = begin(setting, self, sampling)
         validation = Validation(
-            share=self.validation, batch_subwords=self.validation_subwords or self.batch_subwords
+            share=self.validation, batch_subwords=self.validation_subwords or self.training.batch_subwords
         )
         batches = meta_batches(
             start.streams,

@@ -17,7 +17,7 @@ import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Updates
+from isogloss.core.run_parts import TextTraining, Updates, values_of
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.encoders.annotations import Tokenizer
@@ -223,33 +223,8 @@ class TextMethod(Protocol):
     name: ClassVar[str]
 
     @property
-    def steps(self) -> int:
-        """Updates."""
-        ...
-
-    @property
-    def batch_subwords(self) -> int:
-        """Subwords of one update, padding included."""
-        ...
-
-    @property
-    def block(self) -> int:
-        """Subwords of one row of text."""
-        ...
-
-    @property
-    def masked(self) -> float:
-        """Share of the subwords that are predicted."""
-        ...
-
-    @property
-    def temperature(self) -> float:
-        """T in size^(1/T), with which languages are drawn."""
-        ...
-
-    @property
-    def vocabulary_lines(self) -> int:
-        """Lines the vocabulary is trained on."""
+    def training(self) -> TextTraining:
+        """How long, on what batches of text, and how that is followed."""
         ...
 
     @property
@@ -257,19 +232,14 @@ class TextMethod(Protocol):
         """How weights are updated."""
         ...
 
-    @property
-    def evaluate_every(self) -> int | None:
-        """Steps between measurements on held-out text; None when nothing is held out."""
-        ...
 
-
-def sampling_of(method: TextMethod) -> BatchSampling:
-    """Return the sampling of batches that a method's fields specify."""
+def sampling_of(training: TextTraining) -> BatchSampling:
+    """Return the sampling of batches that a training on text specifies."""
     return BatchSampling(
-        steps=method.steps,
-        batch_subwords=method.batch_subwords,
-        block=method.block,
-        temperature=method.temperature,
+        steps=training.steps,
+        batch_subwords=training.batch_subwords,
+        block=training.block,
+        temperature=training.temperature,
     )
 
 
@@ -290,7 +260,7 @@ def begin(
         add_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     masking = Masking(
         vocabulary=Vocabulary.of(tokenizer),
-        share=method.masked,
+        share=method.training.masked,
         first_position=FAMILIES[setting.architecture.family].first_position,
     )
     batches = {
@@ -310,35 +280,32 @@ def begin(
 
 def check_fields(method: TextMethod, also: Mapping[str, bool]) -> None:
     """Raise ConfigError where a field of a method cannot be; ``also`` tells of its others."""
+    how = method.training
     allowed = {
-        "steps": method.steps >= 1,
-        "block": method.block >= SHORTEST,
-        "batch_subwords": method.batch_subwords >= method.block,
-        "masked": 0 < method.masked <= 1,
-        "temperature": method.temperature > 0,
-        "vocabulary_lines": method.vocabulary_lines >= 1,
-        "evaluate_every": method.evaluate_every is None or method.evaluate_every >= 1,
+        "steps": how.steps >= 1,
+        "block": how.block >= SHORTEST,
+        "batch_subwords": how.batch_subwords >= how.block,
+        "masked": 0 < how.masked <= 1,
+        "temperature": how.temperature > 0,
+        "vocabulary_lines": how.vocabulary_lines >= 1,
+        "evaluate_every": how.evaluate_every is None or how.evaluate_every >= 1,
         **also,
     }
     for field, fine in allowed.items():
         if not fine:
             raise ConfigError(
-                f"{method.name}: {field} cannot be {_value(method, field)}. Shares lie in 0 to 1, counts "
+                f"{method.name}: {field} cannot be {values_of(method)[field]}. Shares lie in 0 to 1, counts "
                 f"are positive, block is {SHORTEST} or more and batch_subwords at least block."
             )
 
 
-def _value(method: TextMethod, field: str) -> object:
-    return getattr(method if hasattr(method, field) else method.updates, field)
-
-
 def _check(setting: TextSetting, method: TextMethod) -> None:
-    if method.evaluate_every is not None and setting.held_out is None:
+    if method.training.evaluate_every is not None and setting.held_out is None:
         raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
     positions = setting.architecture.positions
-    if method.block > positions:
+    if method.training.block > positions:
         raise ConfigError(
-            f"pretraining: rows of {method.block} subwords (block), but the architecture has only "
+            f"pretraining: rows of {method.training.block} subwords (block), but the architecture has only "
             f"{positions} positions. Raise positions or lower block."
         )
 
@@ -346,10 +313,12 @@ def _check(setting: TextSetting, method: TextMethod) -> None:
 def _perplexity_callbacks(
     model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: TextMethod
 ) -> tuple[Callback, ...]:
-    if method.evaluate_every is None:
+    if method.training.evaluate_every is None:
         return ()
-    held_out = HeldOut(batches=batches, every=method.evaluate_every, precision=method.updates.precision)
-    return (Callback(rows=partial(held_out.notes, model), every=method.evaluate_every),)
+    held_out = HeldOut(
+        batches=batches, every=method.training.evaluate_every, precision=method.updates.precision
+    )
+    return (Callback(rows=partial(held_out.notes, model), every=method.training.evaluate_every),)
 
 
 def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams, Streams]:
@@ -363,16 +332,19 @@ def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams,
     if kept.exists():
         tokenizer = read_tokenizer(kept, family=family)
     else:
-        share = max(1, method.vocabulary_lines // len(lines))
+        share = max(1, method.training.vocabulary_lines // len(lines))
         first = {language: list(islice(text, share)) for language, text in lines.items()}
         lines = {language: chain(first[language], text) for language, text in lines.items()}
         every = chain.from_iterable(first.values())
         tokenizer = train_tokenizer(every, family=family, size=setting.architecture.vocabulary)
         write_tokenizer(tokenizer, kept)
-    held_out = {} if method.evaluate_every is None else _held_out(setting)
+    held_out = {} if method.training.evaluate_every is None else _held_out(setting)
 
     def streams(texts: Mapping[str, Iterator[str]], folder: Path) -> Streams:
-        return {code: _stream(folder / code, text, tokenizer, method.block) for code, text in texts.items()}
+        return {
+            code: _stream(folder / code, text, tokenizer, method.training.block)
+            for code, text in texts.items()
+        }
 
     return tokenizer, streams(lines, setting.folder / "text"), streams(held_out, setting.folder / "held-out")
 
