@@ -9,9 +9,9 @@ All added modules are below one name in the encoder, ``language_modules``, where
 names of the modules that they replace or follow. No module of the encoder is renamed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -146,16 +146,12 @@ def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> 
             f"{WHERE}: after and invertible say where adapters are, and {modules.kind} modules are none. "
             f"Leave them out, or choose the kind {ADAPTER} or {SHARED_ADAPTER}."
         )
-    if modules.invertible and (dim % 2 or dim < SMALLEST_INVERTIBLE):
+    if modules.invertible and dim % 4:
         raise ConfigError(
-            f"{WHERE}: invertible: states of {dim} numbers have no two halves that move each other. Take an "
-            f"encoder of even width, or leave invertible out."
+            f"{WHERE}: invertible: these adapters are a quarter as wide as the states, and {dim} has none. "
+            f"Leave invertible out."
         )
     check_fallback(modules.fallback, languages)
-
-
-SMALLEST_INVERTIBLE = 4
-"""Width of the states whose halves have a bottleneck of one."""
 
 
 def check_reduction(reduction: int, dim: int, where: str) -> None:
@@ -199,6 +195,37 @@ def add_language(model: nn.Module, language: str) -> None:
         tree.put(language, name, _mean([module_of(encoder, tree, one, name) for one in about.languages]))
     tree.about = replace(about, languages=(*about.languages, language))
     connect(model)
+
+
+def give_modules(model: nn.Module, modules: Modules | None, languages: Iterable[str], *, seed: int) -> None:
+    """Add modules to an encoder without any; to one that has some, those of the languages it lacks.
+
+    ConfigError for modules of another kind than it has.
+    """
+    about = modules_of(model)
+    if about is None:
+        if modules is not None:
+            add_modules(model, modules, tuple(languages), seed=seed)
+        return
+    check_same_modules(about, modules)
+    for language in languages:
+        if language not in about.languages and about.how.kind != SHARED_ADAPTER:
+            add_language(model, language)
+    if modules is not None:
+        fall_back(model, modules.fallback)
+
+
+def check_same_modules(about: LanguageModules, modules: Modules | None) -> None:
+    """Raise ConfigError for modules of another kind, or shape, than an encoder has already."""
+    if modules is not None and replace(modules, fallback=about.how.fallback) != about.how:
+        there, asked = (
+            ", ".join(f"{one.name} = {value}" for one in fields(how) if (value := getattr(how, one.name)))
+            for how in (about.how, modules)
+        )
+        raise ConfigError(
+            f"{WHERE}: this encoder has others already ({there}), and {asked} are asked for. Leave modules "
+            f"out: languages without get some like those."
+        )
 
 
 def fall_back(model: nn.Module, language: str) -> None:

@@ -21,7 +21,7 @@ from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of
+from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of, trained_alone
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
 from isogloss.training.pretraining import (
     PRETRAINING_UPDATES,
@@ -103,9 +103,9 @@ class MaskedLanguageModelling:
             on_progress=setting.on_progress,
             what="pretraining",
         )
-        fitted = fit(
-            start.model, batches, masked_lm_loss, updates=self.updates, seed=setting.seed, callbacks=callbacks
-        )
+        model, seed = start.model, setting.seed
+        with trained_alone(model, start.trained):
+            fitted = fit(model, batches, masked_lm_loss, updates=self.updates, seed=seed, callbacks=callbacks)
         set_dropout(start.model.config, setting.architecture.dropout)
         return start.model, start.tokenizer, fitted
 

@@ -19,7 +19,7 @@ from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import world_size
-from isogloss.training.fit import Callback, Callbacks, Fitted, fit
+from isogloss.training.fit import Callback, Callbacks, Fitted, fit, trained_alone
 from isogloss.training.meta_learning import (
     INNER_STEPS,
     SECOND_ORDER,
@@ -29,7 +29,7 @@ from isogloss.training.meta_learning import (
     Validation,
     meta_batches,
 )
-from isogloss.training.pretraining import PRETRAINING_UPDATES, begin, check_fields, sampling_of
+from isogloss.training.pretraining import PRETRAINING_UPDATES, Start, begin, check_fields, sampling_of
 from isogloss.training.setting import TextSetting
 
 LOOK_EVERY = 100
@@ -132,21 +132,22 @@ class MetaLearning:
             updates=self.updates,
             seed=setting.seed,
         )
-        learner = self._learner(start.model, setting.languages)
+        learner = self._learner(start, setting.languages)
         callbacks = Callbacks(
             periodic=(*start.periodic, Callback(rows=learner.rows, every=LOOK_EVERY)),
             checkpoints=Checkpoints(setting.folder, self.updates.checkpoint_every),
             on_progress=setting.on_progress,
             what="meta-learning",
         )
-        fitted = fit(
-            learner, batches, _one_step, updates=self.updates, seed=setting.seed, callbacks=callbacks
-        )
+        with trained_alone(start.model, start.trained):
+            fitted = fit(
+                learner, batches, _one_step, updates=self.updates, seed=setting.seed, callbacks=callbacks
+            )
         learner.restore_requires_grad()
         set_dropout(start.model.config, setting.architecture.dropout)
         return start.model, start.tokenizer, fitted
 
-    def _learner(self, model: Model, languages: tuple[str, ...]) -> MetaLearner:
+    def _learner(self, start: Start, languages: tuple[str, ...]) -> MetaLearner:
         def rate(own: float | None) -> float:
             return self.updates.learning_rate if own is None else own
 
@@ -155,9 +156,10 @@ class MetaLearning:
             inner_rate=rate(self.inner_learning_rate),
             inner_step=self.inner_step,
             second_order=self.second_order,
+            moves_shared=start.trained is None,
         )
-        own = {language: language_parameters(model, language) for language in languages}
-        return MetaLearner(model, own, masked_lm_loss, learning=learning, updates=self.updates)
+        own = {language: language_parameters(start.model, language) for language in languages}
+        return MetaLearner(start.model, own, masked_lm_loss, learning=learning, updates=self.updates)
 
 
 def _one_step(learner: MetaLearner, batch: MetaBatch) -> Tensor:

@@ -7,7 +7,6 @@ word can be predicted from the other language.
 """
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -114,11 +113,17 @@ def masked_lm_loss(model: "PreTrainedModel", batch: MaskedBatch) -> Tensor:
     The head is computed at these subwords only.
     """
     states = forward(model.base_model, batch).last_hidden_state
-    about = modules_of(model)
-    languages = batch.languages_of_labels() if about and about.how.invertible else ()
-    with active_language(model, languages) if languages else nullcontext():
-        scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.masked]).float()
+    scores = _scores(model, states.flatten(0, 1)[batch.masked], batch).float()
     return nn.functional.cross_entropy(scores, batch.gold) if len(batch.gold) else scores.sum()
+
+
+def _scores(model: "PreTrainedModel", states: Tensor, batch: MaskedBatch) -> Tensor:
+    """Apply the masked-LM head to [label dim], through each language's own adapters if it has some."""
+    about, head = modules_of(model), family_of(model).masked_lm_scores
+    if about is None or not about.how.invertible or not batch.languages:
+        return head(model, states)
+    with active_language(model, batch.languages_of_labels()):
+        return head(model, states.unsqueeze(1)).squeeze(1)  # A switch counts rows of three dimensions.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -257,6 +257,23 @@ class _Fit:
         return state.step
 
 
+@contextmanager
+def trained_alone(model: nn.Module, parameters: Iterable[nn.Parameter] | None) -> Iterator[None]:
+    """Let ``fit`` leave all other parameters of a model as they are; None trains all."""
+    if parameters is None:
+        yield
+        return
+    alone = {id(one) for one in parameters}
+    still = [one for one in model.parameters() if one.requires_grad and id(one) not in alone]
+    for one in still:
+        one.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for one in still:
+            one.requires_grad_(True)
+
+
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
     """Resolve "auto": to the precision of the checkpoint if there is one, else to the one measured as faster.
 

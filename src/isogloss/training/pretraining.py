@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+from torch import nn
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
@@ -21,7 +22,8 @@ from isogloss.core.run_parts import TextTraining, Updates, values_of
 from isogloss.core.seeds import derive
 from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.encoders.annotations import Tokenizer
-from isogloss.encoders.language_modules import add_modules
+from isogloss.encoders.language_modules import give_modules
+from isogloss.encoders.language_parameters import module_parameters
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
@@ -198,6 +200,9 @@ PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, chec
 SHORTEST = 8
 """Subwords of the shortest rows that make sense: six of text, two special."""
 
+MODULES = "modules"
+"""The parameters that a run trains alone: its languages' modules."""
+
 Streams = dict[str, TextStream]
 """By language."""
 
@@ -214,6 +219,8 @@ class Start:
     """The text that is trained on."""
     periodic: tuple[Callback, ...]
     """The callbacks that measure perplexity after each epoch."""
+    trained: tuple[nn.Parameter, ...] | None = None
+    """The parameters that are trained; None for all."""
 
 
 @runtime_checkable
@@ -256,8 +263,8 @@ def begin(
         tokenizer, streams, held_out = _read(setting, method)
     seed = derive(setting.seed, "encoder")
     model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention)
-    if setting.modules is not None:
-        add_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
+    give_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
+    own = module_parameters(model, setting.languages).values()
     masking = Masking(
         vocabulary=Vocabulary.of(tokenizer),
         share=method.training.masked,
@@ -275,6 +282,7 @@ def begin(
         masking=masking,
         streams=streams,
         periodic=_perplexity_callbacks(model, batches, method),
+        trained=tuple(own) if setting.trained == MODULES else None,
     )
 
 

@@ -32,6 +32,8 @@ class TextSetting:
     seed: int
     modules: Modules | None = None
     """Modules of single languages; None when all parameters are shared."""
+    trained: str | None = None
+    """"modules" when those of the languages alone are trained; None when all parameters are."""
     held_out: Callable[[str], Iterator[str]] | None = None
     """Lines of one language that are not among those of ``text``; None when none are held out."""
     on_progress: OnProgress = no_progress
