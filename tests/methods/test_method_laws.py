@@ -13,7 +13,7 @@ from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.encoders.language_modules import add_modules, language_parameters, modules_of
-from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
@@ -52,7 +52,7 @@ ADJUSTING = {
     "procrustes": Procrustes(precision="float32"),
     "centring": Centring(precision="float32"),
 }
-TABLES = {**METHODS, **AUXILIARY_LOSSES, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
+TABLES = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
 
 
 def test_every_method_is_held_to_these_laws():

@@ -14,7 +14,13 @@ from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments
 from isogloss.experiments.encoder_runs import Align, Encoder
-from isogloss.experiments.encoders import check_read, most_subwords, place_of, seeds_for
+from isogloss.experiments.encoders import (
+    check_read,
+    family_of_encoder,
+    most_subwords,
+    place_of,
+    seeds_for,
+)
 from isogloss.experiments.grid_methods import MethodEntry, many, method_entries, starts_first
 from isogloss.experiments.recipe import (
     GridTable,
@@ -182,6 +188,10 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     optimization = _optimization(changes, cell, entry, sources)
+    family = family_of_encoder(cell.encoder, sources.encoders)
+    if entry.peft and family:
+        with located(entry.where):
+            entry.peft.check(family)
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     with located(f"{planning.where}: grid"):
         files = [fingerprint(code, split) for split, code in from_files]
@@ -191,6 +201,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         task=cell.task,
         method=entry.method,
         auxiliary=entry.auxiliary,
+        peft=entry.peft,
         source=source,
         target=target,
         optimization=optimization,
@@ -230,7 +241,7 @@ def _made(
 def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune | None:
     """Build the source-only model that labels translations, where a method needs one.
 
-    It is that of the grid's optimization, whatever the method changes: so all methods have one teacher.
+    It is that of the grid's optimization and peft, whatever the method changes: so all methods have one.
     """
     place = place_of(cell.encoder, planning.sources.encoders)
     if isinstance(entry.method, Mixing) and place:
@@ -238,7 +249,8 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table)
             entry.method.check(cell.task, load_encoder_config(place))
     if not isinstance(entry.method, UsesTeacher) or not entry.method.needs_teacher(cell.task):
         return None
-    return _model(planning, cell, replace(entry, method=SourceOnly(), auxiliary=None, by=None), changes)
+    teacher = replace(entry, method=SourceOnly(), auxiliary=None, peft=entry.teacher_peft, by=None)
+    return _model(planning, cell, teacher, changes)
 
 
 def _aligned(planning: Planning, cell: Cell, entry: MethodEntry) -> tuple[Align, ...] | None:

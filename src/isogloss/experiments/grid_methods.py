@@ -18,10 +18,14 @@ from isogloss.experiments.recipe import (
     refuse_unknown,
 )
 from isogloss.experiments.translations import RecipeTranslator
-from isogloss.methods import AUXILIARY_LOSSES, METHODS, AuxiliaryLoss, Method
+from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
 """Methods of earlier versions that are others with an alignment loss."""
+
+
+ALL_WEIGHTS = "none"
+"""The kind of peft that is none: all weights are trained."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,22 +38,26 @@ class MethodEntry:
     changes: Table
     where: str
     auxiliary: AuxiliaryLoss | None = None
+    peft: Peft | None = None
+    teacher_peft: Peft | None = None
+    """Which weights a teacher of its trains: those that the grid says."""
     by: RecipeTranslator | None = None
     """Who translates what it reads in translation; None where that is read from files."""
 
 
 def method_entries(grid: GridTable, by: Sequence[RecipeTranslator], where: str) -> list[MethodEntry]:
     """Return the methods of a grid; those that read translations once for each translator."""
+    of_grid = _peft(grid.peft, f"{where}.peft")
     entries = [
         one
         for place, table in enumerate(grid.method)
-        for one in _translated(_entry(table, grid, f"{where}.method[{place}]"), by)
+        for one in _translated(_entry(table, grid, of_grid, f"{where}.method[{place}]"), by)
     ]
     refuse_empty_or_twice([entry.label for entry in entries], f"{where}.method")
     return entries
 
 
-def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
+def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> MethodEntry:
     if table.get("name") in CONTINUAL:
         raise ConfigError(
             f"{where}: no method {table['name']!r}: it is a loss that any method can carry. Write name = "
@@ -66,13 +74,17 @@ def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
         if source not in many(grid.source):
             raise unknown_name(f"{where}: sources", "source of this grid", source, many(grid.source))
     auxiliary = _auxiliary(choice.auxiliary, f"{where}: auxiliary")
+    own = _peft(choice.peft, f"{where}: peft")
+    added = [part.name for part in (auxiliary, own) if part]
     return MethodEntry(
         choice=choice,
-        label=choice.label or (f"{kind.name} + {auxiliary.name}" if auxiliary else kind.name),
+        label=choice.label or " + ".join((kind.name, *added)),
         method=part_of(table, kind, where),
         changes={key: table[key] for key in names(Optimization) & set(table)},
         where=where,
         auxiliary=auxiliary,
+        peft=own if choice.peft else of_grid,
+        teacher_peft=of_grid,
     )
 
 
@@ -83,6 +95,18 @@ def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
     kind = plug_in(table, AUXILIARY_LOSSES, "auxiliary loss", where)
     refuse_unknown(table, {"name", *names(kind)}, f"auxiliary loss {kind.name}", where)
     return part_of(table, kind, where)
+
+
+def _peft(table: Table, where: str) -> Peft | None:
+    """Build the choice of trained weights that a table describes; None for an empty table and for "none"."""
+    if not table or table.get("kind") == ALL_WEIGHTS:
+        refuse_unknown(table, {"kind"}, f"peft {ALL_WEIGHTS}", where)
+        return None
+    kind = table.get("kind")
+    if kind not in PEFT:
+        raise unknown_name(f"{where}: kind", "kind of peft", str(kind), (ALL_WEIGHTS, *PEFT))
+    refuse_unknown(table, {"kind", *names(PEFT[kind])}, f"peft {kind}", where)
+    return part_of(table, PEFT[kind], where)
 
 
 def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
