@@ -97,7 +97,11 @@ def test_a_model_keeps_the_one_it_has(bert_folder):
 def test_a_damaged_file_or_that_of_another_encoder_is_refused(bert_folder, tmp_path):
     folder = tmp_path / "saved"
     save_model(with_task(tagger(bert_folder)), load_tokenizer(bert_folder), folder)
-    save_file({"0.down.weight": torch.ones(2, 2)}, folder / TASK_FILE, metadata={"reduction": "4"})
-    assert "these modules are another encoder's: 0.down.bias has the shape None" in refusal(tagger, folder)
+    save_file(
+        {"task_adapter.0.down.weight": torch.ones(2, 2)}, folder / TASK_FILE, metadata={"reduction": "4"}
+    )
+    assert "these modules are another encoder's: task_adapter.0.down.bias has the shape None" in refusal(
+        tagger, folder
+    )
     (folder / TASK_FILE).write_bytes(b"no tensors")
     assert f"{folder / TASK_FILE}: these added modules are damaged" in refusal(tagger, folder)

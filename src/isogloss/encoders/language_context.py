@@ -229,7 +229,8 @@ def read_language_modules(model: nn.Module, folder: Path) -> None:
     about = read_module_info(folder, encoder.config.hidden_size)
     if about is not None:
         build_modules(model, about, seed=0)
-        read_weights(folder / MODULES_FILE, _weights(encoder.language_modules))
+        path = folder / MODULES_FILE
+        copy_weights(path, read_weights(path), _weights(encoder.language_modules))
 
 
 def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
@@ -252,15 +253,19 @@ def read_metadata(path: Path, read: Callable[[Mapping[str, Any]], Read]) -> Read
         raise _damaged(path, error) from error
 
 
-def read_weights(path: Path, own: Mapping[str, nn.Parameter]) -> None:
-    """Read a file of added modules into them; ModelError if it is damaged, or that of another encoder."""
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Read a file of added modules; ModelError for a damaged one."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:
-        weights = load_file(path)
+        return dict(load_file(path))
     except (SafetensorError, OSError) as error:
         raise _damaged(path, error) from error
+
+
+def copy_weights(path: Path, weights: Mapping[str, Tensor], own: Mapping[str, nn.Parameter]) -> None:
+    """Give added modules the weights of their file; ModelError if it is that of another encoder."""
     expected, found = ({name: tuple(w.shape) for name, w in some.items()} for some in (own, weights))
     for name in differing(expected, found):
         raise ModelError(

@@ -20,6 +20,7 @@ from isogloss.core.errors import ModelError
 from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
+from isogloss.encoders.differences import FORMATS, base_folder, difference_of
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
 from isogloss.encoders.language_context import (
@@ -187,6 +188,9 @@ def _head_weights(folder: Path) -> dict[str, Tensor]:
     """Read the weights of a saved head by their names in it; empty if there is none."""
     from safetensors import safe_open
 
+    if difference := difference_of(folder):
+        stored = FORMATS[difference.format].read(folder)
+        return {name.removeprefix(HEAD): one for name, one in stored.items() if name.startswith(HEAD)}
     found: dict[str, Tensor] = {}
     for path in folders.weight_files(folder, "AutoModel"):
         with safe_open(path, framework="pt") as weights:
@@ -211,25 +215,27 @@ def save_model(
     tokenizer: "PreTrainedTokenizerFast",
     folder: Path,
     extras: Iterable[Callable[[Path], None]] = (),
+    difference: Callable[[Path], None] | None = None,
 ) -> None:
     """Write model and tokenizer into a folder, atomically; an existing folder is replaced.
 
-    ``extras`` write further files. Language maps and language modules get files of their own.
+    ``extras`` write further files. Language maps and language modules get files of their own. ``difference``
+    writes what a part of the weights became, instead of all weights (``encoders.differences``).
     """
     from safetensors import SafetensorError
 
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
         temporary.mkdir(parents=True, exist_ok=True)
-        with quiet(), without_added_modules(model):
-            model.save_pretrained(temporary)
+        with quiet():
             tokenizer.save_pretrained(temporary)
+            if difference:
+                _save_config(model, temporary)
+                difference(temporary)
+            else:
+                _save_whole(model, temporary)
         for write in extras:
             write(temporary)
-        if maps := language_maps_of(model):
-            write_language_maps(maps, temporary)
-        write_language_modules(model, temporary)
-        write_task_adapter(model, temporary)
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)
@@ -240,6 +246,22 @@ def save_model(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _save_whole(model: "PreTrainedModel", folder: Path) -> None:
+    with without_added_modules(model):
+        model.save_pretrained(folder)
+    if maps := language_maps_of(model):
+        write_language_maps(maps, folder)
+    write_language_modules(model, folder)
+    write_task_adapter(model, folder)
+
+
+def _save_config(model: "PreTrainedModel", folder: Path) -> None:
+    """Write the configuration with the name of the class, as ``save_pretrained`` does."""
+    whole = model.base_model if isinstance(model, HeadedEncoder) else model
+    model.config.architectures = [type(whole).__name__]
+    model.config.save_pretrained(folder)
 
 
 def model_folder(source: str | Path) -> Path:
@@ -259,6 +281,11 @@ def _read_model(
     import transformers
 
     folders.check_weights(folder, auto_class)
+    if difference := difference_of(folder):
+        base = base_folder(folder, difference)
+        model, missing, misshapen = _read_model(base, auto_class, config, attention)
+        head = FORMATS[difference.format].put_into(model, folder)
+        return model, missing - head, misshapen - head
     lacks = FAMILIES[config.model_type].lacks
     options = {
         "config": config,

@@ -6,23 +6,31 @@ languages share it, so at test time the language's modules are swapped beneath i
 adapter reads, before the norm; in the paper both stand behind a norm, and their residual is the
 feed-forward's output.
 
-On disk they are a file beside the weights, which are those of an ordinary model.
+On disk they are a file beside the weights of an ordinary model; or, with the head in the same file, all that
+is kept of a model whose encoder stayed as it was (``differences``).
 """
 
 from pathlib import Path
 
+import torch
 from torch import nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.seeds import derive
 from isogloss.encoders.families import family_of
-from isogloss.encoders.language_context import read_metadata, read_weights, write_weights
+from isogloss.encoders.language_context import (
+    copy_weights,
+    read_metadata,
+    read_weights,
+    write_weights,
+)
 from isogloss.encoders.language_modules import TASK, adapter, check_reduction, connect, encoder_of
+from isogloss.encoders.peft_adapters import head_parameters
 
 TASK_FILE = "task_adapter.safetensors"
 
 
-class TaskAdapter(nn.ModuleList):
+class TaskAdapters(nn.ModuleList):
     """An adapter for each layer."""
 
     def __init__(self, model: nn.Module, reduction: int, *, seed: int) -> None:
@@ -40,7 +48,7 @@ def add_task_adapter(model: nn.Module, reduction: int, *, seed: int) -> None:
     """
     check_reduction(reduction, encoder_of(model).config.hidden_size, "task adapter")
     if (there := task_adapter(model)) is None:
-        _put(model, TaskAdapter(model, reduction, seed=seed))
+        _put(model, TaskAdapters(model, reduction, seed=seed))
     elif there.reduction != reduction:
         raise ConfigError(
             f"task adapter: the model this starts from has one of reduction {there.reduction}, and "
@@ -48,32 +56,48 @@ def add_task_adapter(model: nn.Module, reduction: int, *, seed: int) -> None:
         )
 
 
-def task_adapter(model: nn.Module) -> TaskAdapter | None:
+def task_adapter(model: nn.Module) -> TaskAdapters | None:
     """Return the adapters of a model's task, or None."""
-    added: TaskAdapter | None = getattr(encoder_of(model), TASK, None)
+    added: TaskAdapters | None = getattr(encoder_of(model), TASK, None)
     return added
 
 
-def write_task_adapter(model: nn.Module, folder: Path) -> None:
-    """Write the adapters of a model's task, if any, into its folder."""
+def adapted_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters of a model's task adapters and of its head, by their names in a file."""
+    return {**_own(task_adapter(model)), **head_parameters(model)}
+
+
+def write_task_adapter(model: nn.Module, folder: Path, *, head: bool = False) -> None:
+    """Write the adapters of a model's task, if any, into a folder, and its head if that is asked for."""
     if (added := task_adapter(model)) is not None:
-        metadata = {"reduction": str(added.reduction)}
-        write_weights(folder / TASK_FILE, dict(added.named_parameters()), metadata)
+        weights = adapted_parameters(model) if head else _own(added)
+        write_weights(folder / TASK_FILE, weights, {"reduction": str(added.reduction)})
 
 
-def read_task_adapter(model: nn.Module, folder: Path) -> None:
-    """Add the adapters of a task in a folder, if any, to a model.
+def read_task_adapter(model: nn.Module, folder: Path) -> set[str]:
+    """Give a model the adapters of a task in a folder, if any, and the head where one of its shape is there.
 
-    ModelError for a damaged file, or that of another encoder.
+    Returns the names of the head's weights. ModelError for a damaged file, or that of another encoder.
     """
     path = folder / TASK_FILE
-    if path.exists():
-        reduction = read_metadata(path, lambda metadata: int(metadata["reduction"]))
-        added = TaskAdapter(model, reduction, seed=0)
-        read_weights(path, dict(added.named_parameters()))
-        _put(model, added)
+    if not path.exists():
+        return set()
+    reduction, weights = read_metadata(path, lambda about: int(about["reduction"])), read_weights(path)
+    added = TaskAdapters(model, reduction, seed=0)
+    copy_weights(path, {name: one for name, one in weights.items() if name.startswith(TASK)}, _own(added))
+    _put(model, added)
+    head = {} if encoder_of(model) is model else head_parameters(model)
+    there = {name for name, own in head.items() if name in weights and weights[name].shape == own.shape}
+    with torch.no_grad():
+        for name in there:
+            head[name].copy_(weights[name])
+    return there
 
 
-def _put(model: nn.Module, added: TaskAdapter) -> None:
+def _own(added: TaskAdapters | None) -> dict[str, nn.Parameter]:
+    return {} if added is None else dict(added.named_parameters(prefix=TASK))
+
+
+def _put(model: nn.Module, added: TaskAdapters) -> None:
     encoder_of(model).add_module(TASK, added.train(model.training))
     connect(model)

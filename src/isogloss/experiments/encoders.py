@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from hashlib import sha256
-from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
@@ -13,13 +11,17 @@ from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Architecture, Modules, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders.families import EncoderFamily
 from isogloss.encoders.folders import (
     HUB_NAME,
+    SHIPPED,
     check_tokenizer,
     check_weights,
     existing_folder,
+    fingerprint,
     hub_commit,
     read_config,
+    shipped_folder,
 )
 from isogloss.encoders.language_context import read_language_maps, read_module_info
 from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules
@@ -42,8 +44,6 @@ from isogloss.experiments.recipe import (
 )
 from isogloss.methods import ADJUSTMENTS, PRETRAINING
 from isogloss.training.precision import check_precision
-
-SHIPPED = "shipped"
 
 
 def pretrained(source: str) -> Pretrained:
@@ -74,7 +74,7 @@ def on_hub(source: str) -> Pretrained:
 def local_folder(source: str) -> Path | None:
     """Return the folder of an encoder; None for a name on the hub, ModelError for a folder that is not."""
     if source == SHIPPED:
-        return Path(str(files("isogloss") / "shipped"))
+        return shipped_folder()
     folder = Path(source).expanduser()
     is_name = HUB_NAME.fullmatch(source) and not source.startswith(".")
     if folder.exists() or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
@@ -102,6 +102,14 @@ def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
     return folders.get(first.data, "") if isinstance(first, Pretrained) else ""
 
 
+def family_of_encoder(encoder: Encoder, folders: Mapping[str, str]) -> EncoderFamily | None:
+    """Return the family of an encoder; None for one that is not on this machine yet."""
+    first, where = encoder.original, place_of(encoder, folders)
+    if isinstance(first, Pretrain):
+        return FAMILIES.get(first.architecture.family)
+    return FAMILIES[load_encoder_config(where).model_type] if where else None
+
+
 def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder has a masked-LM head; True for one that is not on this machine yet."""
     where = place_of(encoder, folders)
@@ -118,27 +126,6 @@ def fetch(encoder: Pretrained) -> None:
 def _positions(folder: str, _data: str) -> int:
     config = load_encoder_config(folder)
     return FAMILIES[config.model_type].longest_text(config)
-
-
-def fingerprint(folder: Path) -> str:
-    """Return a fingerprint of a model's files: other weights in the same folder are another model."""
-    kinds = {".json", ".safetensors", ".model", ".txt", ".spm"}
-    found = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
-    digest = sha256()
-    for path in found:
-        digest.update(path.name.encode())
-        digest.update(_digest(path, path.stat().st_size, path.stat().st_mtime_ns))
-    return digest.hexdigest()[:16]
-
-
-@lru_cache(maxsize=64)
-def _digest(path: Path, _size: int, _changed: int) -> bytes:
-    """Hash a file; size and modification time are arguments so that a changed file is hashed anew."""
-    digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.digest()
 
 
 def reads(encoder: Encoder, code: str, folders: Mapping[str, str]) -> bool:

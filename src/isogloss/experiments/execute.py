@@ -180,10 +180,17 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         bitext={one.languages: context.aligned(one) for one in run.aligned or ()},
         teacher="" if run.teacher is None else str(context.store.model(run.teacher)),
         auxiliary=run.auxiliary,
+        peft=run.peft,
         on_progress=context.on_progress,
     )
     trained = run.method.train(setting)
-    save_model(trained.model, trained.tokenizer, context.store.model(run), extras=trained.extras)
+    save_model(
+        trained.model,
+        trained.tokenizer,
+        context.store.model(run),
+        extras=trained.extras,
+        difference=trained.difference,
+    )
     return RunResult(trained.rows, (*trained.warnings, *filter(None, repairs)))
 
 

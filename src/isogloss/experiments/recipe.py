@@ -119,6 +119,8 @@ class GridTable:
     """Fields of the optimization for all methods; a list makes one grid point for each value."""
     treebanks: dict[Language, str] = field(default_factory=dict)
     """Treebank of a language where a corpus has several."""
+    peft: Table = field(default_factory=dict)
+    """Which weights are trained: ``kind`` (lora, dora, ia3 …) and its fields; all when left out."""
     examples: Count = 0
     """Training examples of each language; 0 for all."""
     dev_examples: Count = 0
@@ -141,6 +143,8 @@ class MethodTable:
     """Label of the method whose model it starts from; the encoder when left out."""
     auxiliary: Table = field(default_factory=dict)
     """A loss added to the method's own: ``name`` and the loss's fields; none when left out."""
+    peft: Table = field(default_factory=dict)
+    """Which weights it trains, instead of what the grid says: { kind = "none" } is all of them."""
     encoders: tuple[str, ...] = ()
     """Labels of the encoders it starts from ("original" where an encoder has none); all when left out."""
 

@@ -11,7 +11,9 @@ from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
+from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks.task import Config, Model
@@ -19,7 +21,7 @@ from isogloss.training.adjustment import Adjusted
 from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Fitted
 from isogloss.training.pretraining import TextMethod
-from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Reads, Setting, TextSetting
+from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Peft, Reads, Setting, TextSetting
 
 
 class Method(Named, Protocol):
@@ -101,6 +103,8 @@ _ALL: tuple[type[Method], ...] = (
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
+_ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, TaskAdapter)
+PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}
 _ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MetaLearning)
 PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
@@ -119,12 +123,14 @@ __all__ = [
     "ADJUSTMENTS",
     "AUXILIARY_LOSSES",
     "METHODS",
+    "PEFT",
     "PRETRAINING",
     "TRANSLATION_TRAINING",
     "Adjustment",
     "AuxiliaryLoss",
     "Method",
     "Mixing",
+    "Peft",
     "Pretraining",
     "UsesTeacher",
 ]

@@ -12,6 +12,7 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Architecture, Modules, Named, Optimization
 from isogloss.data.examples import Example, Translation
 from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.families import EncoderFamily
 from isogloss.tasks import Task
 from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches
@@ -110,6 +111,52 @@ class AuxiliaryLoss(Named, Protocol):
         ...
 
 
+Extra = Callable[[Path], None]
+"""Writes files of its own into the folder of a model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeftSetting:
+    """The input of parameter-efficient fine-tuning."""
+
+    model: Model
+    """Encoder and head before the first step."""
+    whole: Callable[[], Model]
+    """Train all weights in the same way, from the same point, and return the model."""
+    folder: Path
+    """The run's own folder for temporary files, removed when it finishes."""
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What was done to a model before its first step."""
+
+    fixed: int = 0
+    """Numbers in trainable parameters that stay as they are all the same."""
+    warnings: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Peft(Named, Protocol):
+    """A choice of the weights that a fine-tuning changes; its fields are its hyper-parameters."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family of encoders that it cannot be put into."""
+        ...
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Change a model in place so that training changes these weights alone, and no output yet."""
+        ...
+
+    def finish(self, model: Model, base: str) -> Extra:
+        """Make a trained model an ordinary one again; return what writes its difference from ``base``.
+
+        ``base`` is the folder or hub name of what it started from (``encoders.differences``).
+        """
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """The input of a fine-tuning method."""
@@ -130,6 +177,8 @@ class Setting:
     """By pair (en-es, the source first): translations with links, where the auxiliary loss reads some."""
     auxiliary: AuxiliaryLoss | None = None
     """The loss added to the method's own, if any."""
+    peft: Peft | None = None
+    """Which weights are trained; all when left out."""
     teacher: str = ""
     """Folder of the model that labels translations, where the method needs one."""
     on_progress: OnProgress = no_progress
