@@ -115,7 +115,7 @@ def test_the_scores_of_each_row_are_those_in_its_language(stacked):
 
 def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked):
     then = weights(stacked)
-    give_modules(stacked, None, ("sw", "fr"), seed=0)
+    give_modules(stacked, STACK, ("sw", "fr"), seed=0)
     assert modules_of(stacked).languages == ("en", "sw", "to", "fr")
     assert equal({name: weights(stacked)[name] for name in then}, then)
     give_modules(stacked, replace(STACK, fallback="fr"), ("fr",), seed=0)

@@ -198,33 +198,33 @@ def add_language(model: nn.Module, language: str) -> None:
 
 
 def give_modules(model: nn.Module, modules: Modules | None, languages: Iterable[str], *, seed: int) -> None:
-    """Add modules to an encoder without any; to one that has some, those of the languages it lacks.
+    """Add modules to an encoder without any; to one that has such modules, those of the languages it lacks.
 
     ConfigError for modules of another kind than it has.
     """
     about = modules_of(model)
+    if modules is None:
+        return
     if about is None:
-        if modules is not None:
-            add_modules(model, modules, tuple(languages), seed=seed)
+        add_modules(model, modules, tuple(languages), seed=seed)
         return
     check_same_modules(about, modules)
     for language in languages:
         if language not in about.languages and about.how.kind != SHARED_ADAPTER:
             add_language(model, language)
-    if modules is not None:
-        fall_back(model, modules.fallback)
+    fall_back(model, modules.fallback)
 
 
-def check_same_modules(about: LanguageModules, modules: Modules | None) -> None:
+def check_same_modules(about: LanguageModules, modules: Modules) -> None:
     """Raise ConfigError for modules of another kind, or shape, than an encoder has already."""
-    if modules is not None and replace(modules, fallback=about.how.fallback) != about.how:
+    if replace(modules, fallback=about.how.fallback) != about.how:
         there, asked = (
             ", ".join(f"{one.name} = {value}" for one in fields(how) if (value := getattr(how, one.name)))
             for how in (about.how, modules)
         )
         raise ConfigError(
-            f"{WHERE}: this encoder has others already ({there}), and {asked} are asked for. Leave modules "
-            f"out: languages without get some like those."
+            f"{WHERE}: this encoder has others already ({there}), and {asked} are asked for. Ask for those, "
+            f"or start from an encoder without."
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, TypeGuard, TypeVar
+from typing import Annotated, Any, Literal, TypeGuard, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
@@ -47,6 +47,9 @@ Language = Annotated[str, AfterValidator(canonical_language)]
 class PretrainTable:
     """[encoder.pretrain]: an encoder made from text."""
 
+    start: str = ""
+    """The encoder that is trained further: "shipped", a folder, a hub name (name@revision), or the label of
+    another encoder of the recipe; a new one is made when left out."""
     text: tuple[str, ...]
     """Corpora of raw text."""
     languages: tuple[Language, ...]
@@ -56,10 +59,14 @@ class PretrainTable:
     lines: dict[str, Positive] = field(default_factory=dict)
     """At most so many lines of a language, drawn at random from the seed (a low-resource copy of it); all of
     the languages left out."""
-    architecture: Architecture = field(default_factory=Architecture)
-    """The shape of the encoder."""
+    architecture: Architecture | None = None
+    """The shape of a new encoder, with defaults of its own; with ``start`` it is that of the start."""
     modules: Modules | None = None
-    """Modules each language has of its own; all is shared when left out."""
+    """Modules each language has of its own; all is shared when left out. A start that has such modules gets
+    those of the languages it lacks."""
+    trained: Literal["modules"] | None = None
+    """modules: those of the languages alone are trained, and all else stays as it is in the start; all is
+    trained when left out."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """How it is trained: ``name`` and the method's fields."""
     seed: Whole | tuple[Whole, ...] = 0
@@ -394,7 +401,12 @@ def _with_shared(body: Table, where: str) -> Table:
 
 
 def _completed(own: Table, shared: Table) -> Table:
-    """Merge two tables, and the tables within; the first one's values win."""
+    """Merge two tables, and the tables within; the first one's values win.
+
+    With a start of its own a table has that one's architecture, and takes none from what is shared.
+    """
+    if own.get("start"):
+        shared = {key: value for key, value in shared.items() if key != "architecture"}
     found = {**shared, **own}
     for key in own.keys() & shared.keys():
         if isinstance(own[key], dict) and isinstance(shared[key], dict):

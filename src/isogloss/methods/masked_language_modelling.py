@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import NESTED, Architecture, Modules, TextTraining, Updates, nested_fields
+from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
 from isogloss.core.seeds import derive
-from isogloss.encoders import FAMILIES, fastest_attention, require, set_dropout
+from isogloss.encoders import FAMILIES, fastest_attention, require
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
@@ -68,13 +68,14 @@ class MaskedLanguageModelling:
             },
         )
 
-    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
+    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that it cannot train."""
         del languages
         if not self.translation:
             return
-        what = "translation LM counts positions anew in the second text"
-        require(FAMILIES[architecture.family], "new-positions", what=what)
+        if family:
+            what = "translation LM counts positions anew in the second text"
+            require(FAMILIES[family], "new-positions", what=what)
         if modules is not None and modules.kind != SHARED_ADAPTER:
             raise ConfigError(
                 f"{self.name}: translation LM joins two languages in one row, which then is in the modules "
@@ -83,7 +84,7 @@ class MaskedLanguageModelling:
 
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
-        self.check(setting.architecture, setting.modules, setting.languages)
+        self.check(setting.family, setting.modules_trained, setting.languages)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
         sampling = replace(sampling_of(self.training), mixed=self.mixed, translation=self.translation)
@@ -106,7 +107,7 @@ class MaskedLanguageModelling:
         model, seed = start.model, setting.seed
         with trained_alone(model, start.trained):
             fitted = fit(model, batches, masked_lm_loss, updates=self.updates, seed=seed, callbacks=callbacks)
-        set_dropout(start.model.config, setting.architecture.dropout)
+        model.config.update(start.dropout)
         return start.model, start.tokenizer, fitted
 
     def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:

@@ -10,8 +10,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.run_parts import NESTED, Architecture, Modules, TextTraining, Updates, nested_fields
-from isogloss.encoders import set_dropout
+from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.encoders.language_parameters import language_parameters
@@ -92,9 +91,9 @@ class MetaLearning:
         if self.inner_step not in INNER_STEPS:
             raise unknown_name(f"{self.name}: inner_step", "step", self.inner_step, INNER_STEPS)
 
-    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
+    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder without modules of single languages, or with one language."""
-        del architecture
+        del family
         learns = f"{self.name}: it learns what each language has for itself"
         if modules is None:
             raise ConfigError(
@@ -113,7 +112,7 @@ class MetaLearning:
 
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
-        self.check(setting.architecture, setting.modules, setting.languages)
+        self.check(setting.family, setting.modules_trained, setting.languages)
         if world_size() > 1:
             raise ConfigError(
                 f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
@@ -144,7 +143,7 @@ class MetaLearning:
                 learner, batches, _one_step, updates=self.updates, seed=setting.seed, callbacks=callbacks
             )
         learner.restore_requires_grad()
-        set_dropout(start.model.config, setting.architecture.dropout)
+        start.model.config.update(start.dropout)
         return start.model, start.tokenizer, fitted
 
     def _learner(self, start: Start, languages: tuple[str, ...]) -> MetaLearner:

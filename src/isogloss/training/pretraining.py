@@ -20,8 +20,17 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import Value
 from isogloss.core.run_parts import TextTraining, Updates, values_of
 from isogloss.core.seeds import derive
-from isogloss.encoders import FAMILIES, new_encoder, read_tokenizer, train_tokenizer, write_tokenizer
+from isogloss.encoders import (
+    FAMILIES,
+    family_of,
+    load_encoder_config,
+    new_encoder,
+    read_tokenizer,
+    train_tokenizer,
+    write_tokenizer,
+)
 from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.continuing import dropout_rates, load_text_tokenizer, load_to_continue
 from isogloss.encoders.language_modules import give_modules
 from isogloss.encoders.language_parameters import module_parameters
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, masked_lm_loss
@@ -219,6 +228,8 @@ class Start:
     """The text that is trained on."""
     periodic: tuple[Callback, ...]
     """The callbacks that measure perplexity after each epoch."""
+    dropout: Mapping[str, float]
+    """The rates to save, by field of the configuration: there is no dropout while it trains on text."""
     trained: tuple[nn.Parameter, ...] | None = None
     """The parameters that are trained; None for all."""
 
@@ -261,14 +272,13 @@ def begin(
     _check(setting, method)
     with main_process_first():
         tokenizer, streams, held_out = _read(setting, method)
-    seed = derive(setting.seed, "encoder")
-    model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention)
+    model, dropout = _model(setting, tokenizer, attention)
     give_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     own = module_parameters(model, setting.languages).values()
     masking = Masking(
         vocabulary=Vocabulary.of(tokenizer),
         share=method.training.masked,
-        first_position=FAMILIES[setting.architecture.family].first_position,
+        first_position=family_of(model).first_position,
     )
     batches = {
         language: held_out_batches(
@@ -281,16 +291,28 @@ def begin(
         tokenizer=tokenizer,
         masking=masking,
         streams=streams,
-        periodic=_perplexity_callbacks(model, batches, method),
+        periodic=_perplexity_callbacks(model, batches, method, before=bool(setting.start)),
+        dropout=dropout,
         trained=tuple(own) if setting.trained == MODULES else None,
     )
+
+
+def _model(setting: TextSetting, tokenizer: Tokenizer, attention: str) -> tuple[Model, dict[str, float]]:
+    """Return a new encoder, or the start, with its masked-LM head, and the rates of its dropout later."""
+    seed = derive(setting.seed, "encoder")
+    if setting.architecture is None:
+        model = load_to_continue(setting.start, seed=seed, attention=attention)
+        return model, dropout_rates(setting.start)
+    fields = FAMILIES[setting.architecture.family].dropouts
+    model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention)
+    return model, dict.fromkeys(fields, setting.architecture.dropout)
 
 
 def check_fields(method: TextMethod, also: Mapping[str, bool]) -> None:
     """Raise ConfigError where a field of a method cannot be; ``also`` tells of its others."""
     how = method.training
     allowed = {
-        "steps": how.steps >= 1,
+        "steps": how.steps >= 0,
         "block": how.block >= SHORTEST,
         "batch_subwords": how.batch_subwords >= how.block,
         "masked": 0 < how.masked <= 1,
@@ -310,23 +332,30 @@ def check_fields(method: TextMethod, also: Mapping[str, bool]) -> None:
 def _check(setting: TextSetting, method: TextMethod) -> None:
     if method.training.evaluate_every is not None and setting.held_out is None:
         raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
-    positions = setting.architecture.positions
+    shape = setting.architecture
+    positions = (
+        shape.positions
+        if shape
+        else FAMILIES[setting.family].longest_text(load_encoder_config(setting.start))
+    )
     if method.training.block > positions:
         raise ConfigError(
-            f"pretraining: rows of {method.training.block} subwords (block), but the architecture has only "
-            f"{positions} positions. Raise positions or lower block."
+            f"pretraining: rows of {method.training.block} subwords (block), but the "
+            f"{'architecture' if shape else 'encoder'} has only {positions} positions. "
+            f"{'Raise positions or lower' if shape else 'Lower'} block."
         )
 
 
 def _perplexity_callbacks(
-    model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: TextMethod
+    model: Model, batches: Mapping[str, Sequence[MaskedBatch]], method: TextMethod, *, before: bool
 ) -> tuple[Callback, ...]:
     if method.training.evaluate_every is None:
         return ()
     held_out = HeldOut(
         batches=batches, every=method.training.evaluate_every, precision=method.updates.precision
     )
-    return (Callback(rows=partial(held_out.notes, model), every=method.training.evaluate_every),)
+    rows = partial(held_out.notes, model)
+    return (Callback(rows=rows, every=method.training.evaluate_every, before=before),)
 
 
 def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams, Streams]:
@@ -336,15 +365,17 @@ def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams,
     read already is used as it is.
     """
     lines = {language: iter(setting.text(language)) for language in setting.languages}
-    kept, family = setting.folder / "tokenizer" / "tokenizer.json", setting.architecture.family
-    if kept.exists():
-        tokenizer = read_tokenizer(kept, family=family)
+    kept, shape = setting.folder / "tokenizer" / "tokenizer.json", setting.architecture
+    if shape is None:
+        tokenizer = load_text_tokenizer(setting.start)
+    elif kept.exists():
+        tokenizer = read_tokenizer(kept, family=shape.family)
     else:
         share = max(1, method.training.vocabulary_lines // len(lines))
         first = {language: list(islice(text, share)) for language, text in lines.items()}
         lines = {language: chain(first[language], text) for language, text in lines.items()}
         every = chain.from_iterable(first.values())
-        tokenizer = train_tokenizer(every, family=family, size=setting.architecture.vocabulary)
+        tokenizer = train_tokenizer(every, family=shape.family, size=shape.vocabulary)
         write_tokenizer(tokenizer, kept)
     held_out = {} if method.training.evaluate_every is None else _held_out(setting)
 
