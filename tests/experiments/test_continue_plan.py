@@ -1,5 +1,7 @@
 """Encoders that start from others: from files, from one of the recipe, in whatever order they stand."""
 
+from dataclasses import replace
+
 import pytest
 
 from isogloss.core.errors import ConfigError
@@ -43,8 +45,7 @@ method = [{ name = "source-only" }]
 """
 
 
-def made_from(run):
-    return run.start if isinstance(run, Pretrain) else run.encoder
+NEW = {"text": ["rawtext"], "languages": ["qaa"]}
 
 
 def test_an_encoder_starts_from_an_adjusted_one_and_is_adjusted_again(plan):
@@ -81,6 +82,16 @@ def test_a_shared_architecture_is_none_of_an_encoder_that_has_a_start(plan):
     assert more.architecture is None and more.method.training.steps == 3
 
 
+def test_replayed_text_is_read_from_its_own_corpora_or_those_of_the_encoder(plan):
+    replay = {"languages": ["qaa", "qab"], "share": 0.2}
+    (one,) = of(Pretrain, plan(**{"encoder.0.pretrain.replay": replay}))
+    assert one.languages_read == ("qac", "qaa", "qab") and one.corpora("qab") == ("rawtext",)
+    other = replace(one, replay=replace(one.replay, text=("bible",)))
+    assert other.corpora("qab") == ("bible",) and other.corpora("qac") == ("rawtext",)
+    (plain,) = of(Pretrain, plan())
+    assert len({identity(run) for run in (one, other, plain)}) == 3 and one.data != plain.data
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -92,6 +103,16 @@ def test_a_shared_architecture_is_none_of_an_encoder_that_has_a_start(plan):
         ({"adjust.0.name": "centring"}, "encoder.pretrain.start: 'adjusted' maps each language's states"),
         ({"encoder.0.pretrain.method.block": 300}, "rows of 300 subwords do not fit into the 256 positions"),
         ({"encoder.0.pretrain.start": "adjuster"}, r"'adjuster'. Did you mean 'adjusted'\?"),
+        ({"encoder.0.pretrain.replay": {"languages": ["qac"]}}, "replay.languages: 'qac' is named twice"),
+        (
+            {"encoder.0.pretrain": {**NEW, "replay": {"languages": ["qac"]}}},
+            "replay: it is text in languages that the start knows; found the start ''",
+        ),
+        (
+            {"encoder.0.pretrain.replay": {"languages": ["qaa"]},
+             "encoder.0.pretrain.modules": {"kind": "adapter"}},
+            "replay: each language's text is read by modules of its own, and qaa gets none",
+        ),
         (
             {"encoder.0.pretrain.method.name": "meta-learning"},
             "learns what each language has for itself, and here all is shared",

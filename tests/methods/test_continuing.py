@@ -3,18 +3,20 @@
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.run_parts import with_fields
+from isogloss.core.run_parts import Replay, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, attach_language_maps
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.nn.language_modules import LanguageMap
-from isogloss.training.pretraining import TextBatches
+from isogloss.tasks.text_stream import TextStream
 from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import BatchSampling, TextBatches, language_shares
 from made_up import TEXT
 from trained import equal, interrupted
 
@@ -142,3 +144,50 @@ def test_a_tokenizer_without_mask_is_refused(further, bert_folder, tmp_path):
     save_model(load_whole(bert_folder), tokenizer, tmp_path / "maskless")
     with pytest.raises(ModelError, match="its tokenizer has no mask_token"):
         METHOD.train(further(start=str(tmp_path / "maskless")))
+
+
+# Replay
+
+
+def replaying(share):
+    return Replay(languages=("de",), share=share)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_replay_without_a_share_is_measured_and_changes_nothing(further, tmp_path, mixed):
+    method = with_fields(METHOD, mixed=mixed, evaluate_every=4)
+    plain, _, fitted = method.train(further(folder=tmp_path / "plain"))
+    measured, _, more = method.train(further(replay=replaying(0.0)))
+    assert equal(plain, measured)
+    assert [row for row in more.rows if row.get("language") != "de"] == fitted.rows
+    assert [row["step"] for row in more.rows if row.get("language") == "de"] == [0, 4, 8]
+
+
+def test_replayed_languages_have_their_share_and_the_others_what_is_left():
+    sizes = {"en": 100, "sw": 400, "de": 50, "fr": 50}
+    streams = {code: TextStream(np.zeros(size), np.zeros(1)) for code, size in sizes.items()}
+    how = BatchSampling(steps=1, batch_subwords=8, block=8, temperature=2.0)
+    assert language_shares(streams, how)["sw"] == pytest.approx(20 / (10 + 20 + 2 * 50**0.5))
+    replay = Replay(languages=("de", "fr"), share=0.3)
+    shares = language_shares(streams, replace(how, replay=replay))
+    assert shares == pytest.approx({"en": 0.7 / 3, "sw": 1.4 / 3, "de": 0.15, "fr": 0.15})
+
+
+def test_replay_forgets_less(further, tmp_path):
+    letters = {"en": "abc", "sw": "abc", "de": "xyz"}
+    lines = {
+        code: [" ".join(random.Random(n).choices(own, k=9)) for n in range(60)]
+        for code, own in letters.items()
+    }
+
+    def last(name, share):
+        setting = further(
+            text=lines.__getitem__,
+            held_out=lines.__getitem__,
+            replay=replaying(share),
+            folder=tmp_path / name,
+        )
+        method = with_fields(METHOD, steps=40, evaluate_every=40, checkpoint_every=0)
+        return {row["language"]: row["score"] for row in method.train(setting)[2].rows if "metric" in row}
+
+    assert last("with", 0.5)["de"] < 0.5 * last("without", 0.0)["de"]

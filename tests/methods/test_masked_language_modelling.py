@@ -12,8 +12,8 @@ from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_mod
 from isogloss.methods import masked_language_modelling as module
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.training import pretraining
-from isogloss.training.pretraining import TextBatches
 from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import TextBatches
 from trained import equal, interrupted, weights
 
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
@@ -299,7 +299,7 @@ def test_translation_without_bitext_is_refused(setting):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"steps": 0},
+        {"steps": -1},
         {"block": 7},
         {"batch_subwords": 15},
         {"masked": 0.0},

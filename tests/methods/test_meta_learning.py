@@ -192,7 +192,7 @@ def test_several_processes_are_refused_with_the_reason(setting, monkeypatch):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"steps": 0},
+        {"steps": -1},
         {"validation": 0.0},
         {"validation": 1.0},
         {"validation_subwords": 15},

@@ -145,6 +145,18 @@ class Modules:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Replay:
+    """Text in languages that an encoder knows, mixed in while it is trained further: it is not to forget."""
+
+    languages: tuple[str, ...]
+    """Languages of that text; their perplexity on held-out text is measured too."""
+    share: Share = 0.1
+    """Share of the text's batches (of their rows, where these are mixed) that it has; 0 only measures."""
+    text: tuple[str, ...] = ()
+    """Corpora it is read from; those of the encoder when left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Updates:
     """How weights are updated: AdamW with linear warm-up and decay, the same for every training."""
 
@@ -174,7 +186,7 @@ class TextTraining:
     """How an encoder is trained on raw text, by whatever method."""
 
     steps: int = 10000
-    """Updates."""
+    """Updates; 0 leaves the encoder as it was, or as it was drawn."""
     batch_subwords: int = 4096
     """Subwords of one update, padding included."""
     block: int = 128

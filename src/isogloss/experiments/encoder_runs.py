@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from isogloss.aligners import Aligner
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.run_parts import Architecture, Count, Modules, Whole, precision_of
+from isogloss.core.run_parts import Architecture, Count, Modules, Replay, Whole, precision_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
 from isogloss.encoders.folders import pinned_name
@@ -49,6 +49,8 @@ class Pretrain:
     lines: tuple[tuple[str, int], ...] | None = None
     """At most so many lines of a language, drawn at random from the seed: (("ru", 100000),); all of the
     others."""
+    replay: Replay | None = None
+    """Text in other languages that is mixed in where an encoder is trained further; None for none."""
     modules: Modules | None = None
     """What each language has for itself; without, all is shared (or as it is in the start)."""
     trained: Literal["modules"] | None = None
@@ -67,6 +69,16 @@ class Pretrain:
                 f"{self.name}: a new encoder has an architecture, and one that is trained further has "
                 f"that of its start. Give either of them (with start, architecture=None)."
             )
+
+    @property
+    def languages_read(self) -> tuple[str, ...]:
+        """Languages of all text, replayed text included."""
+        return (*self.languages, *(self.replay.languages if self.replay else ()))
+
+    def corpora(self, language: str) -> tuple[str, ...]:
+        """Return the corpora that the text of a language is read from."""
+        replayed = self.replay is not None and language in self.replay.languages
+        return (self.replay.text if self.replay and replayed else ()) or self.text
 
     @property
     def original(self) -> "Pretrain":

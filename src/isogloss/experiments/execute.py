@@ -82,6 +82,7 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
         languages=run.languages,
         architecture=run.architecture,
         start=context.encoder(run.start) if run.start else "",
+        replay=run.replay,
         modules=run.modules,
         trained=run.trained,
         folder=context.work(run),
@@ -129,7 +130,7 @@ class PretrainingText:
 
     def train(self, language: str) -> Iterator[str]:
         """Yield the lines that are trained on; fewer than there are where the run says so."""
-        lines = (line for corpus in self.run.text for line in self._of(corpus, language))
+        lines = (line for corpus in self.run.corpora(language) for line in self._of(corpus, language))
         most = dict(self.run.lines or ()).get(language)
         if most is None:
             return lines
@@ -137,7 +138,7 @@ class PretrainingText:
 
     def held_out(self, language: str) -> Iterator[str]:
         """Yield the others, of all corpora; their number does not depend on how many are trained on."""
-        for corpus in self.run.text:
+        for corpus in self.run.corpora(language):
             if self.sources.has_dev(corpus, language):
                 yield from self._split(corpus, language, "dev")
             else:

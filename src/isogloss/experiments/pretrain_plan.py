@@ -1,13 +1,14 @@
 """[encoder.pretrain]: from its table to the run; what cannot be trained like this is refused."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.languages import check_language
-from isogloss.core.run_parts import Architecture, precision_of
+from isogloss.core.languages import canonical_language, check_language
+from isogloss.core.run_parts import Architecture, Replay, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES
-from isogloss.encoders.language_modules import check_modules, check_same_modules
+from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
 from isogloss.experiments.encoder_runs import Encoder, Pretrain
 from isogloss.experiments.encoders import (
     check_read,
@@ -57,8 +58,7 @@ def planned_pretraining(
     for code in table.lines:
         if code not in table.languages:
             raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
-    held_out = method.training.evaluate_every is not None
-    return Pretrain(
+    run = Pretrain(
         text=table.text,
         languages=table.languages,
         start=start,
@@ -66,10 +66,35 @@ def planned_pretraining(
         method=method,
         bitext=table.bitext,
         lines=tuple(sorted(table.lines.items())) or None,
+        replay=_replay(table, method, where),
         modules=table.modules,
         trained=table.trained,
-        data=combined_fingerprint(_files_read(table, sources, where, held_out=held_out)),
     )
+    return replace(run, data=combined_fingerprint(_files_read(run, sources, where)))
+
+
+def _replay(table: PretrainTable, method: Pretraining, where: str) -> Replay | None:
+    """Return what is replayed, its languages as they are called here; ConfigError where it cannot be."""
+    if table.replay is None:
+        return None
+    where = f"{where}.replay"
+    replay = replace(table.replay, languages=tuple(map(canonical_language, table.replay.languages)))
+    refuse_empty_or_twice((*table.languages, *replay.languages), f"{where}.languages")
+    for code in replay.languages:
+        check_language(code, f"{where}.languages")
+    if not table.start or not replay.languages:
+        raise ConfigError(
+            f"{where}: it is text in languages that the start knows; found the start {table.start!r} and the "
+            f"languages {', '.join(replay.languages) or '(none)'}. Give both, or leave replay out."
+        )
+    if not method.replays:
+        raise ConfigError(f"{where}: {method.name} replays no text. Leave it out.")
+    if table.modules and table.modules.kind != SHARED_ADAPTER and not table.modules.fallback:
+        raise ConfigError(
+            f"{where}: each language's text is read by modules of its own, and {replay.languages[0]} gets "
+            f"none. Name it in languages, or a fallback in modules."
+        )
+    return replay
 
 
 def _check_new(table: PretrainTable, shape: Architecture, method: Pretraining, where: str) -> None:
@@ -112,7 +137,8 @@ def _check_start(
         with located(f"{where}: start {table.start!r}"):
             check_same_modules(about, table.modules)
     if table.modules is None:
-        check_read(start, table.languages, folders, f"{where}.languages: encoder {table.start!r}")
+        codes = (*table.languages, *(table.replay.languages if table.replay else ()))
+        check_read(start, codes, folders, f"{where}.languages: encoder {table.start!r}")
     positions = most_subwords(start, place_of(start, folders))
     if positions is not None and method.training.block > positions:
         raise ConfigError(
@@ -146,17 +172,23 @@ def _check_trained(
             f"{where}: {table.start!r} was saved without a masked-LM head, and a new one would never be "
             f"learned. Train all of it first (leave trained out), or take another start."
         )
+    if table.replay is not None:
+        raise ConfigError(
+            f"{where}: what else the start knows stays as it is, and need not be replayed. Leave replay out."
+        )
 
 
-def _files_read(table: PretrainTable, sources: Sources, where: str, *, held_out: bool) -> list[str]:
-    """Return the fingerprints of all text and bitext that a pretraining reads, held-out text too if asked."""
-    first, *others = table.languages
-    wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
-    if table.bitext:
-        wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
+def _files_read(run: Pretrain, sources: Sources, where: str) -> list[str]:
+    """Return the fingerprints of all text and bitext that a run reads, held-out text too if it measures."""
+    first, *others = run.languages
+    texts = [(corpus, code) for corpus in run.text for code in run.languages]
+    replayed = run.languages_read[len(run.languages) :]
+    texts += [(corpus, code) for code in replayed for corpus in run.corpora(code)]
+    wanted = [("text", corpus, "text", code) for corpus, code in texts]
+    if run.bitext:
+        wanted += [("bitext", run.bitext, "bitext", f"{first}-{other}") for other in others]
     files = [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
-    if held_out:
-        texts = [(corpus, code) for _, corpus, kind, code in wanted if kind == "text"]
+    if run.method.training.evaluate_every is not None:
         with_dev = [(corpus, code) for corpus, code in texts if sources.has_dev(corpus, code)]
         files += [sources.fingerprint(corpus, code, "dev") for corpus, code in with_dev]
     return files

@@ -67,6 +67,9 @@ class Mixing(Protocol):
 class Pretraining(Named, TextMethod, Protocol):
     """A way to make an encoder from text; its fields are its hyper-parameters."""
 
+    replays: ClassVar[bool]
+    """Whether text of other languages can be mixed in."""
+
     @property
     def translation(self) -> float:
         """Share of the updates that are made on translations."""

@@ -25,14 +25,13 @@ from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
 from isogloss.training.pretraining import (
     PRETRAINING_UPDATES,
-    Parallel,
     Start,
-    TextBatches,
     begin,
     check_fields,
     sampling_of,
 )
 from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import Parallel, TextBatches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +39,7 @@ class MaskedLanguageModelling:
     """Predict hidden subwords."""
 
     name: ClassVar[str] = "masked-language-modelling"
+    replays: ClassVar[bool] = True
 
     training: TextTraining = field(default=TextTraining(), metadata=NESTED)
     """How long, on what batches of text, and how that is followed."""
@@ -90,7 +90,7 @@ class MaskedLanguageModelling:
         sampling = replace(sampling_of(self.training), mixed=self.mixed, translation=self.translation)
         start = begin(setting, self, sampling, attention=fastest_attention())
         batches = TextBatches(
-            sampling=sampling,
+            sampling=start.sampling,
             streams=start.streams,
             translations=_translations(setting, start.tokenizer, self.training.block)
             if self.translation

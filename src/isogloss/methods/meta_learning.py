@@ -43,6 +43,7 @@ class MetaLearning:
     """
 
     name: ClassVar[str] = "meta-learning"
+    replays: ClassVar[bool] = False
     translation: ClassVar[float] = 0.0
 
     training: TextTraining = field(default=TextTraining(), metadata=NESTED)
@@ -118,14 +119,18 @@ class MetaLearning:
                 f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
                 f"{world_size()} processes would each see a part. Run it in one process."
             )
-        sampling = sampling_of(self.training)
-        start = begin(setting, self, sampling)
+        if setting.replay is not None:
+            raise ConfigError(
+                f"{self.name}: replayed languages have no validation text of their own. Leave replay out, or "
+                f"choose masked-language-modelling."
+            )
+        start = begin(setting, self, sampling_of(self.training))
         validation = Validation(
             share=self.validation, batch_subwords=self.validation_subwords or self.training.batch_subwords
         )
         batches = meta_batches(
             start.streams,
-            sampling,
+            start.sampling,
             start.masking,
             validation=validation,
             updates=self.updates,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Architecture, Modules, Named, Optimization
+from isogloss.core.run_parts import Architecture, Modules, Named, Optimization, Replay
 from isogloss.data.examples import Example, Translation
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.annotations import Tokenizer
@@ -37,6 +37,8 @@ class TextSetting:
     seed: int
     start: str = ""
     """Folder or name of the encoder that is trained further; empty for a new one."""
+    replay: Replay | None = None
+    """Text of further languages that is mixed in; None for none."""
     modules: Modules | None = None
     """Modules of single languages that are added; None when there are none to add."""
     trained: str | None = None
@@ -44,6 +46,11 @@ class TextSetting:
     held_out: Callable[[str], Iterator[str]] | None = None
     """Lines of one language that are not among those of ``text``; None when none are held out."""
     on_progress: OnProgress = no_progress
+
+    @property
+    def languages_read(self) -> tuple[str, ...]:
+        """Languages of all text, replayed text included."""
+        return (*self.languages, *(self.replay.languages if self.replay else ()))
 
     @property
     def family(self) -> str:
