@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.records import write_text
-from isogloss.encoders import folders, peft_adapters
+from isogloss.encoders import folders, peft_adapters, sparse_deltas
 from isogloss.encoders.folders import DIFFERENCE
 
 
@@ -31,6 +31,7 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "peft": Format(read=peft_adapters.read_weights, put_into=peft_adapters.put_into),
+    "sparse": Format(read=sparse_deltas.read_weights, put_into=sparse_deltas.put_into),
 }
 
 
