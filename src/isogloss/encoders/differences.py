@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.records import write_text
-from isogloss.encoders import folders, peft_adapters
+from isogloss.encoders import folders, peft_adapters, sparse_deltas
 from isogloss.encoders.folders import DIFFERENCE
 from isogloss.encoders.language_context import read_weights
 from isogloss.encoders.task_adapter import TASK_FILE, read_task_adapter
@@ -34,6 +34,7 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "peft": Format(read=peft_adapters.read_weights, put_into=peft_adapters.put_into),
     "task-adapter": Format(read=lambda folder: read_weights(folder / TASK_FILE), put_into=read_task_adapter),
+    "sparse": Format(read=sparse_deltas.read_weights, put_into=sparse_deltas.put_into),
 }
 
 

@@ -20,6 +20,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders.families import EncoderFamily, encoder_prefix, family_of
 from isogloss.encoders.folders import one_line
 from isogloss.encoders.language_modules import encoder_of
+from isogloss.nn.frozen import freeze, thaw
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -86,12 +87,13 @@ def add_adapters(model: nn.Module, config: Any, *, seed: int) -> None:
     from peft import inject_adapter_in_model
 
     head = head_parameters(model)
+    frozen = [weight for name, weight in model.named_parameters() if name not in head]
     device = next(model.parameters()).device
     with torch.random.fork_rng(devices=[]), _quiet():
         torch.manual_seed(seed)
         inject_adapter_in_model(config, model, adapter_name=ADAPTER)
-    for weight in head.values():
-        weight.requires_grad_(True)
+    thaw(model)
+    freeze(frozen)
     model.to(device)
 
 
@@ -114,7 +116,7 @@ def merge_adapters(model: nn.Module) -> Any:
             setattr(model.get_submodule(owner), own, module.get_base_layer())
     config = cast(Any, model).peft_config[ADAPTER]
     del cast(Any, model).peft_config
-    model.requires_grad_(True)
+    thaw(model)
     return config
 
 

@@ -9,6 +9,7 @@ from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
+from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
@@ -109,7 +110,7 @@ _ALL: tuple[type[Method], ...] = (
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
-_ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, TaskAdapter)
+_ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, LotteryTicket, TaskAdapter)
 PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}
 _ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MetaLearning)
 PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}

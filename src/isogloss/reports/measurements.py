@@ -285,7 +285,8 @@ def _way(run: Content) -> Facts:
     if auxiliary := own.get("auxiliary"):
         found |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": found["method"]}
         found["method"] = f"{found['method']} + {auxiliary['kind']}"
-    found |= {name: own[name] for name in ("examples",) if own.get(name)}
+    found |= _part(own["peft"], "peft") if own.get("peft") else {}
+    found |= {"examples": own["examples"]} if own.get("examples") else {}
     found |= _translator(own.get("translated"))
     if own.get("start"):
         found |= {f"after.{name}": value for name, value in _way(own["start"]).items()}

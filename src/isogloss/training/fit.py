@@ -20,6 +20,7 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
+from isogloss.nn.frozen import unfrozen
 from isogloss.training.batching import Batches, Divisible, Movable
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.distributed import (
@@ -239,7 +240,7 @@ class _Fit:
         score = sum(float(note["score"] or 0.0) for note in notes) / max(1, len(notes))
         if score > self.best_score:
             self.best_score = score
-            self.best = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
+            self.best = {name: weight.detach().clone() for name, weight in unfrozen(self.model).items()}
 
     def _is_checkpoint(self, done: int, total: int) -> bool:
         keep = self.callbacks.checkpoints
@@ -297,7 +298,7 @@ def _randomness_given_back(on: torch.device) -> Iterator[None]:
 
 def _put(model: nn.Module, weights: dict[str, Tensor]) -> None:
     with torch.no_grad():
-        for name, weight in model.named_parameters():
+        for name, weight in unfrozen(model).items():
             weight.copy_(weights[name])
 
 
