@@ -13,7 +13,7 @@ from isogloss.encoders.folders import shipped_folder
 from isogloss.encoders.language_modules import modules_of
 from isogloss.encoders.language_parameters import language_parameters
 from isogloss.experiments.encoder_runs import Pretrain
-from isogloss.experiments.encoders import module_languages
+from isogloss.experiments.encoders import module_languages, places, pretrained
 from isogloss.experiments.runs import FineTune
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.using import load_model
@@ -120,6 +120,7 @@ def test_its_tasks_are_small_and_its_languages_swapped(made):
     runs = {one.run["encoder"]["kind"]: one.id for one in of(FineTune.name, made.records)}
     folder = made.out / runs["pretrain"] / "model"
     assert not (folder / "model.safetensors").exists()
+    assert module_languages(pretrained(str(folder)), places([str(folder)])) == {"qaa", "qad", "qag"}
     model = load_model(made.out / runs["pretrain"], precision="float32")
     dev = Sources().examples("ud", "qag", "dev", examples=8)
     assert len(model.predict(dev, language="qag")) == 8

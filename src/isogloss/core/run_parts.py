@@ -132,7 +132,7 @@ class Modules:
 
     kind: Literal["feed-forward", "attention", "adapter", "shared-adapter"]
     """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each
-    language after every attention and feed-forward; shared-adapter: one for all (the control)."""
+    language after every attention and feed-forward (``after``); shared-adapter: one for all (the control)."""
     reduction: Positive = 4
     """How many times narrower than the states an adapter's bottleneck is."""
     fallback: str = ""

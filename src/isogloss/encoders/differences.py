@@ -106,3 +106,9 @@ def base_folder(folder: Path, difference: Difference) -> Path:
             f"{where}, whose files have changed since ({found}). Put them back as they were, or run again."
         )
     return found
+
+
+def whole_folder(folder: Path) -> Path:
+    """Return the folder itself, or the one of whole weights that its own are a difference from."""
+    difference = difference_of(folder)
+    return folder if difference is None else whole_folder(base_folder(folder, difference))

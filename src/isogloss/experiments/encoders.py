@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders.differences import whole_folder
 from isogloss.encoders.families import EncoderFamily
 from isogloss.encoders.folders import (
     HUB_NAME,
@@ -154,7 +155,7 @@ def mapped_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[
     where = place_of(encoder, folders)
     if not where:
         return None
-    maps = read_language_maps(Path(where), load_encoder_config(where).hidden_size)
+    maps = read_language_maps(whole_folder(Path(where)), load_encoder_config(where).hidden_size)
     return None if maps is None else frozenset((maps.source, *maps.maps))
 
 
@@ -175,4 +176,6 @@ def modules_of(encoder: Encoder, folders: Mapping[str, str]) -> LanguageModules 
         known = before.languages if before else ()
         return LanguageModules(first.modules, tuple(dict.fromkeys((*known, *first.languages))))
     where = place_of(encoder, folders)
-    return read_module_info(Path(where), load_encoder_config(where).hidden_size) if where else None
+    if not where:
+        return None
+    return read_module_info(whole_folder(Path(where)), load_encoder_config(where).hidden_size)

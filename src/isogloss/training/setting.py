@@ -13,6 +13,7 @@ from isogloss.core.run_parts import Architecture, Modules, Named, Optimization, 
 from isogloss.data.examples import Example, Translation
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.differences import whole_folder
 from isogloss.encoders.families import EncoderFamily
 from isogloss.encoders.language_context import read_module_info
 from isogloss.encoders.loading import model_folder
@@ -63,7 +64,8 @@ class TextSetting:
         """The modules of single languages that are added, or that the start has; None without any."""
         if self.modules or self.architecture:
             return self.modules
-        about = read_module_info(model_folder(self.start), load_encoder_config(self.start).hidden_size)
+        folder = whole_folder(model_folder(self.start))
+        about = read_module_info(folder, load_encoder_config(self.start).hidden_size)
         return about.how if about else None
 
 
