@@ -21,14 +21,15 @@ import torch
 
 from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import new_encoder
-from isogloss.encoders.language_modules import add_modules, language_parameters
+from isogloss.encoders.language_modules import add_modules
+from isogloss.encoders.language_parameters import language_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import Validation, meta_batches
 from isogloss.training.meta_learning import Learning, MetaLearner
 from isogloss.core.run_parts import Updates
-from isogloss.training.pretraining import BatchSampling
+from isogloss.training.text_batches import BatchSampling
 from material import SHAPES
 from turns import in_turns, now, peak_above, resident
 

@@ -24,7 +24,7 @@ from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments import measures, recipe, translations
-from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import PAPERS
 from isogloss.translators import TRANSLATORS
@@ -169,6 +169,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "adjustments": lambda: _sections(ADJUSTMENTS, lambda _: ""),
     "grid": lambda: field_table(recipe.GridTable),
     "method": lambda: field_table(recipe.MethodTable),
+    "peft": lambda: _sections(PEFT, lambda _: ""),
     "optimization": lambda: field_table(Optimization),
     "measure": lambda: field_table(recipe.MeasureTable),
     "language": lambda: field_table(Language),

@@ -13,7 +13,8 @@ import torch
 import isogloss
 from isogloss.core.identity import identity
 from isogloss.encoders import load_masked_lm
-from isogloss.encoders.language_modules import language_parameters, modules_of, shared_parameters
+from isogloss.encoders.language_modules import modules_of
+from isogloss.encoders.language_parameters import language_parameters, shared_parameters
 
 pytestmark = pytest.mark.slow
 """Some forty runs."""

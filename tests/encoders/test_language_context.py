@@ -27,10 +27,11 @@ from isogloss.encoders.language_context import (
     mapped,
     read_language_maps,
     read_module_info,
-    without_language_modules,
+    without_added_modules,
     write_language_maps,
 )
-from isogloss.encoders.language_modules import KINDS, language_parameters, modules_of
+from isogloss.encoders.language_modules import KINDS, modules_of
+from isogloss.encoders.language_parameters import language_parameters
 from isogloss.nn.language_modules import LanguageMap
 
 FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")
@@ -105,7 +106,7 @@ def test_modules_left_out_for_a_while_come_back(bert_folder):
     assert read_module_info(bert_folder, 32) is None
     model = made(bert_folder, "adapter")
     names = {name for name, _ in model.named_parameters()}
-    with without_language_modules(model):
+    with without_added_modules(model):
         assert modules_of(model) is None
         assert not any("language_modules" in name for name in model.state_dict())
     assert {name for name, _ in model.named_parameters()} == names
@@ -137,7 +138,7 @@ def message(saved):
 def test_a_file_that_is_none_is_damaged(saved):
     (saved / MODULES_FILE).write_bytes(b"\0" * 20)
     found = message(saved)
-    assert "these language modules are damaged" in found and "Copy the file again" in found
+    assert "these added modules are damaged" in found and "Copy the file again" in found
     save_file({"en/x": torch.ones(1)}, saved / MODULES_FILE)
     assert "damaged (KeyError: 'kind')" in message(saved)
 

@@ -6,11 +6,13 @@ from dataclasses import fields
 import pytest
 import torch
 from networks import LANGUAGES, fresh, modular, stirred, tagger
+from transformers import AutoModelForMaskedLM
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders import (
     family_of,
+    load_encoder_config,
     load_masked_lm,
     offer_explicit_attention,
 )
@@ -20,9 +22,12 @@ from isogloss.encoders.language_modules import (
     add_language,
     add_modules,
     fall_back,
-    language_parameters,
     language_site,
     modules_of,
+)
+from isogloss.encoders.language_parameters import (
+    language_parameters,
+    module_parameters,
     parameter_counts,
     shared_parameters,
 )
@@ -47,6 +52,67 @@ def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind):
         for languages in (*LANGUAGES, "en-sw", ("en",) * 4):
             with active_language(model, languages):
                 assert torch.equal(states(model), plain)
+
+
+MAD_X = {"reduction": 2, "after": "feed-forward", "invertible": True}
+
+
+def test_new_adapters_at_the_embeddings_change_nothing_to_the_bit(encoder_folder):
+    model = load_masked_lm(encoder_folder)
+    with torch.no_grad():
+        plain = model(IDS, MASK).logits
+        modular(model, "adapter", **MAD_X)
+        with active_language(model, ROWS):
+            assert torch.equal(model(IDS, MASK).logits, plain)
+
+
+@pytest.mark.parametrize("kind", ["adapter", "shared-adapter"])
+def test_adapters_at_the_embeddings_are_undone_before_the_scores(encoder_folder, kind):
+    plain = load_masked_lm(encoder_folder)
+    model = modular(deepcopy(plain), kind, **MAD_X)
+    moved = {
+        name: weight for name, weight in module_parameters(model, ["sw"]).items() if "embeddings" in name
+    }
+    assert len(moved) == 8
+    with torch.no_grad():
+        for weight in moved.values():
+            weight.normal_(0, 0.5, generator=torch.Generator().manual_seed(0))
+        with active_language(model, "sw"):
+            tree, name = model.base_model.language_modules, "embeddings"
+            one = tree.get("sw" if kind == "adapter" else kind, name)
+            changed = states(model)[0]
+            torch.testing.assert_close(changed, one(states(plain)[0]))
+            asked = torch.randn(3, model.config.hidden_size)
+            expected = plain.get_output_embeddings()(one.inverse(asked))
+            torch.testing.assert_close(model.get_output_embeddings()(asked), expected)
+
+
+def test_a_new_language_has_an_adapter_at_the_embeddings_too(bert_folder):
+    model = stirred(modular(load_masked_lm(bert_folder), "adapter", **MAD_X))
+    with torch.no_grad():
+        with active_language(model, "sw"):
+            before = model(IDS, MASK).logits
+        add_language(model, "fr")
+        with active_language(model, "sw"):
+            assert torch.equal(model(IDS, MASK).logits, before)
+        with active_language(model, "fr"):
+            assert not torch.allclose(model(IDS, MASK).logits, before)
+    mean = torch.stack([one for code in LANGUAGES for one in at_embeddings(model, code)]).mean(dim=0)
+    torch.testing.assert_close(at_embeddings(model, "fr")[0], mean)
+
+
+def at_embeddings(model, language):
+    return [
+        one for name, one in language_parameters(model, language).items() if "embeddings.f.up.weight" in name
+    ]
+
+
+def test_a_head_that_cannot_undo_them_is_refused(deberta_v2_folder):
+    config = load_encoder_config(deberta_v2_folder)
+    config.legacy = False
+    model = AutoModelForMaskedLM.from_config(config)
+    with pytest.raises(ModelError, match=r"invertible: the masked-LM head of Deberta\w+ has no module"):
+        modular(model, "adapter", invertible=True)
 
 
 @pytest.mark.parametrize("kind", OWN)
@@ -250,6 +316,8 @@ REFUSED = {
     "twice": (Modules(kind="adapter"), ("en", "en"), "each language has modules once; found en, en"),
     "none": (Modules(kind="adapter"), (), r"each language has modules once; found \(none\)"),
     "no code": (Modules(kind="adapter"), ("English",), "'English' is no language code"),
+    "place": (Modules(kind="adapter", after="attention"), LANGUAGES, "after: no place of adapters"),
+    "no adapters": (Modules(kind="attention", invertible=True), LANGUAGES, "and attention modules are none"),
     "narrow": (Modules(kind="adapter", reduction=64), LANGUAGES, "Choose a reduction from 1 to 32"),
     "fallback": (Modules(kind="adapter", fallback="fr"), LANGUAGES, "'fr' has no modules itself"),
 }

@@ -10,18 +10,22 @@ import in_translation
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
+from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
-from isogloss.encoders.language_modules import add_modules, language_parameters, modules_of
-from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.encoders.language_modules import add_modules, modules_of
+from isogloss.encoders.language_parameters import language_parameters
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
+from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
 from isogloss.nn.language_modules import LanguageMap
+from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
 from trained import equal, interrupted, weights
@@ -45,6 +49,12 @@ FINE_TUNING = {
 }
 """Each method, an auxiliary loss it carries, and the languages it trains on."""
 
+STACKED = ("source-only", "x-mixup", "source-only + alignment-loss", "few-shot")
+"""Trainings on a task's adapter that are not left to the slow tests."""
+
+HEAD = ("classifier", "bert.pooler")
+"""Beginnings of the names of the head's weights."""
+
 PLAIN = {name: method for name, (method, auxiliary, _) in FINE_TUNING.items() if not auxiliary}
 
 ADJUSTING = {
@@ -53,7 +63,7 @@ ADJUSTING = {
     "procrustes": Procrustes(precision="float32"),
     "centring": Centring(precision="float32"),
 }
-TABLES = {**METHODS, **AUXILIARY_LOSSES, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
+TABLES = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
 
 
 def test_every_method_is_held_to_these_laws():
@@ -91,9 +101,9 @@ def with_modules(bert_folder, tmp_path_factory):
     """Save an encoder with modules; ``stir`` lets those of its languages differ."""
 
     @cache
-    def made(kind, languages=LANGUAGES, *, fallback="", stir=0.02):
+    def made(kind, languages=LANGUAGES, *, stir=0.02, **fields):
         model = load_whole(bert_folder)
-        add_modules(model, Modules(kind=kind, fallback=fallback), languages, seed=0)
+        add_modules(model, Modules(kind=kind, **fields), languages, seed=0)
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
             for language in languages:
@@ -123,9 +133,9 @@ def mapped(bert_folder, tmp_path_factory):
     return made
 
 
-def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, **about):
+def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, **about):
     made = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **about)
-    return method.train(replace(made, auxiliary=auxiliary, bitext={"en-de": translations(20)}))
+    return method.train(replace(made, auxiliary=auxiliary, bitext={"en-de": translations(20)}, peft=peft))
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +198,26 @@ def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, tr
         assert not any(same) if language in moved.split() else all(same), language
     scores = [row["score"] for row in found.rows if "score" in row]
     assert scores and all(score == score for score in scores)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in STACKED)) for name in FINE_TUNING]
+)
+def test_an_adapter_of_the_task_moves_and_nothing_beneath_it(name, with_modules, tmp_path):
+    """MAD-X: the languages' adapters, those at the embeddings too, and the encoder stay as they are."""
+    method, auxiliary, _ = FINE_TUNING[name]
+    encoder, peft = with_modules("adapter", invertible=True), TaskAdapter(reduction=4)
+    before = weights(TASKS["nli"].head(encoder, seed=derive(0, "head")))
+    if name.startswith("few-shot"):
+        first = train(SourceOnly(), None, encoder, tmp_path / "work", peft=peft, epochs=1)
+        save_model(first.model, first.tokenizer, tmp_path / "first", difference=first.difference)
+        encoder, before = tmp_path / "first", weights(first)
+    found = train(method, auxiliary, encoder, tmp_path / "again", peft=peft, epochs=1)
+    now = weights(found)
+    moved = {key for key in now if key not in before or not torch.equal(now[key], before[key])}
+    assert moved == {key for key in now if "task_adapter" in key or key.startswith(HEAD)}
+    save_model(found.model, found.tokenizer, tmp_path / "saved", found.extras, found.difference)
+    assert equal(TASKS["nli"].head(tmp_path / "saved", seed=9), found)
 
 
 def same_modules(language, *models):

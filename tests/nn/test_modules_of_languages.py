@@ -11,6 +11,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.nn.language_modules import (
     ActiveLanguage,
     Adapter,
+    InvertibleAdapter,
     LanguageSwitch,
     Moments,
     language_map,
@@ -51,6 +52,35 @@ def test_its_first_gradient_reaches_the_projection_up_alone():
 def test_its_weights_are_those_of_two_projections():
     adapter = Adapter(32, 8, spread=0.02, seed=0)
     assert sum(weight.numel() for weight in adapter.parameters()) == 2 * 32 * 8 + 32 + 8
+
+
+@pytest.fixture
+def invertible():
+    adapter = InvertibleAdapter(10, spread=1.0, seed=1)
+    for part in (adapter.f, adapter.g):
+        nn.init.normal_(part.up.weight)
+    return adapter
+
+
+def test_an_invertible_adapter_is_new_the_identity_to_the_bit():
+    adapter, states = InvertibleAdapter(10, spread=0.5, seed=0), torch.randn(3, 5, 10) * 100
+    assert torch.equal(adapter(states), states) and torch.equal(adapter.inverse(states), states)
+    assert not torch.equal(adapter.f.down.weight, adapter.g.down.weight)
+
+
+def test_its_inverse_undoes_it(invertible):
+    states = torch.randn(4, 3, 10, dtype=torch.float64)
+    moved = invertible.double()(states)
+    assert not torch.allclose(moved, states, atol=0.1)
+    torch.testing.assert_close(invertible.inverse(moved), states)
+    torch.testing.assert_close(invertible(invertible.inverse(states)), states)
+
+
+def test_each_half_moves_by_the_other(invertible):
+    first, second = torch.randn(2, 4, 5).unbind()
+    one, two = invertible(torch.cat((first, second), dim=-1)).split(5, dim=-1)
+    torch.testing.assert_close(one, first + invertible.f.added(second))
+    torch.testing.assert_close(two, second + invertible.g.added(one))
 
 
 LANGUAGES = ("en", "fr", "sw")

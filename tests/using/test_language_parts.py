@@ -11,7 +11,9 @@ from isogloss.core.run_parts import Modules
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.language_context import LanguageMaps, write_language_maps
-from isogloss.encoders.language_modules import add_modules, language_parameters
+from isogloss.encoders.language_modules import add_modules
+from isogloss.encoders.language_parameters import language_parameters
+from isogloss.encoders.task_adapter import add_task_adapter
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
@@ -34,6 +36,10 @@ SAID = {
         "read every language with the modules of English (en)",
     ),
     "attention": ("attention modules for each of these languages",),
+    "task": (
+        "run the encoder without its adapters",
+        "Only adapters of the task and the head were trained; the adapters are in `task_adapter",
+    ),
 }
 """What the card of an exported model says, by the kind of the encoder's parts."""
 
@@ -53,7 +59,10 @@ def make(make_model, bert_folder, tmp_path):
             write_language_maps(LanguageMaps("en", maps), folder)
             return make_model(encoder=folder)
         encoder = load_encoder(bert_folder)
-        add_modules(encoder, Modules(kind=kind), ("en", "fr"), seed=0)
+        modules = Modules(kind="adapter", invertible=True) if kind == "task" else Modules(kind=kind)
+        add_modules(encoder, modules, ("en", "fr"), seed=0)
+        if kind == "task":
+            add_task_adapter(encoder, 4, seed=0)
         with torch.no_grad():
             for weight in language_parameters(encoder, "fr").values():
                 weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)))

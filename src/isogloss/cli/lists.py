@@ -53,11 +53,12 @@ def _methods(_: Path) -> Listing:
         ADJUSTMENTS,
         AUXILIARY_LOSSES,
         METHODS,
+        PEFT,
         PRETRAINING,
         TRANSLATION_TRAINING,
     )
 
-    kinds = {**METHODS, **AUXILIARY_LOSSES, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
+    kinds = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
     return ("method", "what"), _described(kinds)
 
 

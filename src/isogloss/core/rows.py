@@ -17,6 +17,7 @@ from isogloss.core.training_rows import (
     Epoch,
     Parameters,
     Perplexity,
+    TrainedParameters,
     TrainingStep,
     TranslatedSplit,
 )
@@ -359,7 +360,7 @@ ROWS: dict[str, tuple[type, ...]] = {
     "language-gates": (MaskSimilarity, MaskPerplexity, MaskKept, SpecificGates),
     "pretrain": (TrainingStep, Perplexity, Parameters, ConflictStep),
     "adjust": (TrainingStep, BitextRead),
-    "fine-tune": (TrainingStep, Epoch, BitextRead, ConflictStep),
+    "fine-tune": (TrainingStep, Epoch, BitextRead, ConflictStep, TrainedParameters),
     "align": (Alignment,),
     "translate": (TranslatedSplit,),
     "train-translator": (TrainingStep,),

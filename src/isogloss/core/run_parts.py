@@ -132,11 +132,28 @@ class Modules:
 
     kind: Literal["feed-forward", "attention", "adapter", "shared-adapter"]
     """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each
-    language after every attention and feed-forward; shared-adapter: one for all (the control)."""
+    language after every attention and feed-forward (``after``); shared-adapter: one for all (the control)."""
     reduction: Positive = 4
     """How many times narrower than the states an adapter's bottleneck is."""
     fallback: str = ""
     """Language whose modules read the languages that have none; without one these are refused."""
+    after: Literal["feed-forward"] | None = None
+    """feed-forward: adapters follow the feed-forward alone, as in MAD-X; attention too when left out."""
+    invertible: bool | None = None
+    """Whether there are adapters at the embeddings too, undone before the masked-LM scores (MAD-X); none when
+    left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """Text in languages that an encoder knows, mixed in while it is trained further: it is not to forget."""
+
+    languages: tuple[str, ...]
+    """Languages of that text; their perplexity on held-out text is measured too."""
+    share: Share = 0.1
+    """Share of the text's batches (of their rows, where these are mixed) that it has; 0 only measures."""
+    text: tuple[str, ...] = ()
+    """Corpora it is read from; those of the encoder when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +179,27 @@ class Updates:
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200
     """Steps between checkpoints; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTraining:
+    """How an encoder is trained on raw text, by whatever method."""
+
+    steps: int = 10000
+    """Updates; 0 leaves the encoder as it was, or as it was drawn."""
+    batch_subwords: int = 4096
+    """Subwords of one update, padding included."""
+    block: int = 128
+    """Subwords of one row of text, special ones included."""
+    masked: float = 0.15
+    """Share of the subwords that are predicted."""
+    temperature: float = 1.43
+    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+    vocabulary_lines: int = 200_000
+    """Lines the vocabulary is trained on, the same number of each language."""
+    evaluate_every: int | None = None
+    """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
+    when left out, nothing is held out."""
 
 
 @dataclass(frozen=True, kw_only=True)

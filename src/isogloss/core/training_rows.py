@@ -53,6 +53,15 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedParameters:
+    """How many numbers a fine-tuning changed, the head's included, and how many the model has."""
+
+    frame: ClassVar[str] = "trained-parameters"
+    trained: int
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictStep:
     """Cosine of gradients while a model trains, after one step."""
 

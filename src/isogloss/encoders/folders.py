@@ -10,8 +10,10 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
+from hashlib import sha256
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
+DIFFERENCE = "difference.json"
+"""Says what the weights of a folder are the difference from (``differences``), where they are not whole."""
+
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spm.model")
 """Each of these suffices to build a fast tokenizer."""
 
@@ -37,6 +42,9 @@ MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
 
 Json: TypeAlias = dict[str, Any]
 
+SHIPPED = "shipped"
+"""The small encoder that comes with the package."""
+
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w.-]+)?")
 """A model's name on the hub; what follows @ is one of its branches, tags or commits."""
 
@@ -46,6 +54,11 @@ def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[
     if isinstance(source, str) and is_hub_name(source):
         return hub_folder(source, patterns, complete)
     return existing_folder(Path(source).expanduser())
+
+
+def shipped_folder() -> Path:
+    """Return the folder of the encoder that comes with the package."""
+    return Path(str(files("isogloss") / SHIPPED))
 
 
 def is_hub_name(source: str) -> bool:
@@ -134,6 +147,8 @@ def has_config(folder: Path) -> bool:
 
 def weight_files(folder: Path, auto_class: str) -> list[Path]:
     """Return the safetensors files of a folder; ModelError if there are none."""
+    if (folder / DIFFERENCE).is_file():
+        return [folder / str(_read_json(folder / DIFFERENCE).get("weights"))]
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():
@@ -168,6 +183,27 @@ def _read_json(path: Path) -> Json:
 def _found(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir())
     return f" (found: {', '.join(names[:6])}{' …' if len(names) > 6 else ''})" if names else " (it is empty)"
+
+
+def fingerprint(folder: Path) -> str:
+    """Return a fingerprint of a model's files: other weights in the same folder are another model."""
+    kinds = {".json", ".safetensors", ".model", ".txt", ".spm"}
+    found = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
+    digest = sha256()
+    for path in found:
+        digest.update(path.name.encode())
+        digest.update(_digest(path, path.stat().st_size, path.stat().st_mtime_ns))
+    return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, _size: int, _changed: int) -> bytes:
+    """Hash a file; size and modification time are arguments so that a changed file is hashed anew."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.digest()
 
 
 def differing(expected: Mapping[str, object], found: Mapping[str, object]) -> list[str]:

@@ -9,11 +9,11 @@ language's model where each language has copies, the encoder without adapters, t
 transformers reads that alone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,7 @@ from isogloss.core.records import writing
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.folders import differing, one_line
 from isogloss.encoders.language_modules import (
+    TASK,
     TREE,
     LanguageModules,
     ModuleTree,
@@ -40,6 +41,8 @@ from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
     from transformers.utils import ModelOutput
+
+Read = TypeVar("Read")
 
 MODULES_FILE = "language_modules.safetensors"
 MAPS_FILE = "language_maps.safetensors"
@@ -83,6 +86,15 @@ def language_maps_of(model: nn.Module) -> LanguageMaps | None:
     """Return a model's maps, or None."""
     maps: LanguageMaps | None = getattr(encoder_of(model), _MAPS, None)
     return maps
+
+
+def refuse_mapped(model: nn.Module, start: str | Path) -> None:
+    """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
+    if language_maps_of(model) is not None:
+        raise ConfigError(
+            f"{start}: this encoder maps each language's states already, and its maps would not fit it any "
+            f"more. Start from the encoder without maps; map last, all pairs of languages at once."
+        )
 
 
 @contextmanager
@@ -169,17 +181,17 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
 
 
 @contextmanager
-def without_language_modules(model: nn.Module) -> Iterator[None]:
-    """Detach a model's language modules temporarily, so that transformers saves an ordinary model."""
-    encoder, tree = encoder_of(model), module_tree(model)
-    if tree is None:
-        yield
-        return
-    del encoder.language_modules
+def without_added_modules(model: nn.Module) -> Iterator[None]:
+    """Detach the modules of languages and task temporarily, so that transformers saves an ordinary model."""
+    encoder = encoder_of(model)
+    added = {name: one for name, one in encoder.named_children() if name in (TREE, TASK)}
+    for name in added:
+        delattr(encoder, name)
     try:
         yield
     finally:
-        encoder.add_module(TREE, tree)
+        for name, one in added.items():
+            encoder.add_module(name, one)
 
 
 def write_language_modules(model: nn.Module, folder: Path) -> None:
@@ -189,30 +201,32 @@ def write_language_modules(model: nn.Module, folder: Path) -> None:
         return
     how = tree.about.how
     metadata = {"kind": how.kind, "reduction": str(how.reduction), "fallback": how.fallback}
-    weights = {name: weight.detach().cpu().contiguous() for name, weight in _weights(tree).items()}
-    _write(folder / MODULES_FILE, weights, {**metadata, "languages": ",".join(tree.about.languages)})
+    optional = {"after": how.after, "invertible": how.invertible}
+    metadata |= {name: str(value) for name, value in optional.items() if value}
+    write_weights(
+        folder / MODULES_FILE, _weights(tree), {**metadata, "languages": ",".join(tree.about.languages)}
+    )
 
 
 def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
     """Read which language modules an encoder of hidden size ``dim`` has; None without any."""
-    from safetensors import SafetensorError, safe_open
-
     path = folder / MODULES_FILE
     if not path.exists():
         return None
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
+
+    def info(metadata: Mapping[str, Any]) -> LanguageModules:
         how = Modules(
             kind=metadata["kind"],
             reduction=int(metadata["reduction"]),
             fallback=metadata["fallback"],
+            after=metadata.get("after"),
+            invertible="invertible" in metadata or None,
         )
         languages = tuple(metadata["languages"].split(","))
         check_modules(how, languages, dim=dim)
-    except (SafetensorError, OSError, KeyError, ValueError, ConfigError) as error:
-        raise _damaged(path, error) from error
-    return LanguageModules(how, languages)
+        return LanguageModules(how, languages)
+
+    return read_metadata(path, info)
 
 
 def read_language_modules(model: nn.Module, folder: Path) -> None:
@@ -220,19 +234,47 @@ def read_language_modules(model: nn.Module, folder: Path) -> None:
 
     ModelError for a damaged file, or that of another encoder.
     """
+    encoder = encoder_of(model)
+    about = read_module_info(folder, encoder.config.hidden_size)
+    if about is not None:
+        build_modules(model, about, seed=0)
+        path = folder / MODULES_FILE
+        copy_weights(path, read_weights(path), _weights(encoder.language_modules))
+
+
+def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
+    """Return all weights by their names in the file: the language, then the name in the encoder."""
+    return {
+        f"{owner}/{name}": weight
+        for owner in owners(tree.about)
+        for name, weight in tree.get_submodule(branch_of(owner)).named_parameters()
+    }
+
+
+def read_metadata(path: Path, read: Callable[[Mapping[str, Any]], Read]) -> Read:
+    """Read the metadata of a file of added modules; ModelError for a damaged one."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            return read(file.metadata() or {})
+    except (SafetensorError, OSError, KeyError, ValueError, ConfigError) as error:
+        raise _damaged(path, error) from error
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Read a file of added modules; ModelError for a damaged one."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    encoder, path = encoder_of(model), folder / MODULES_FILE
-    about = read_module_info(folder, encoder.config.hidden_size)
-    if about is None:
-        return
     try:
-        weights = load_file(path)
+        return dict(load_file(path))
     except (SafetensorError, OSError) as error:
         raise _damaged(path, error) from error
-    build_modules(encoder, about, seed=0)
-    own = _weights(encoder.language_modules)
+
+
+def copy_weights(path: Path, weights: Mapping[str, Tensor], own: Mapping[str, nn.Parameter]) -> None:
+    """Give added modules the weights of their file; ModelError if it is that of another encoder."""
     expected, found = ({name: tuple(w.shape) for name, w in some.items()} for some in (own, weights))
     for name in differing(expected, found):
         raise ModelError(
@@ -245,18 +287,9 @@ def read_language_modules(model: nn.Module, folder: Path) -> None:
             weight.copy_(weights[name])
 
 
-def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
-    """Return all weights by their names in the file: the language, then the name in the encoder."""
-    return {
-        f"{owner}/{name}": weight
-        for owner in owners(tree.about)
-        for name, weight in tree.get_submodule(branch_of(owner)).named_parameters()
-    }
-
-
 def _damaged(path: Path, error: Exception) -> ModelError:
     return ModelError(
-        f"{path}: these language modules are damaged ({one_line(error)}). Copy the file again; "
+        f"{path}: these added modules are damaged ({one_line(error)}). Copy the file again; "
         f"if a run of isogloss made it, delete the run's folder and run again."
     )
 
@@ -264,11 +297,11 @@ def _damaged(path: Path, error: Exception) -> ModelError:
 def write_language_maps(maps: LanguageMaps, folder: Path) -> None:
     """Write an encoder's maps into its folder."""
     weights = {
-        f"{language}.{name}": getattr(one, name).contiguous()
+        f"{language}.{name}": getattr(one, name)
         for language, one in maps.maps.items()
         for name in ("matrix", "shift")
     }
-    _write(folder / MAPS_FILE, weights, {"source": maps.source})
+    write_weights(folder / MAPS_FILE, weights, {"source": maps.source})
 
 
 def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
@@ -301,11 +334,12 @@ def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
     return LanguageMaps(source, maps)
 
 
-def _write(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
+def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
     """Write a safetensors file atomically."""
     from safetensors.torch import save_file
 
     temporary = path.with_name(f".{path.name}.tmp")
     with writing(path):
-        save_file(dict(weights), temporary, metadata=metadata)
+        own = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
+        save_file(own, temporary, metadata=metadata)
         temporary.replace(path)

@@ -9,20 +9,30 @@ All added modules are below one name in the encoder, ``language_modules``, where
 names of the modules that they replace or follow. No module of the encoder is renamed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, did_you_mean, unknown_name
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
 from isogloss.core.seeds import derive
 from isogloss.encoders.families import Site, encoder_prefix, family_of
-from isogloss.nn.language_modules import ActiveLanguage, Adapter, LanguageSwitch, Run
+from isogloss.nn.language_modules import (
+    ActiveLanguage,
+    Adapter,
+    InvertibleAdapter,
+    LanguageSwitch,
+    Run,
+    disconnect,
+    run_after,
+    run_before,
+    run_instead,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -30,6 +40,9 @@ if TYPE_CHECKING:
 WHERE = "modules"
 TREE = "language_modules"
 """Name of the added modules in the encoder."""
+
+TASK = "task_adapter"
+"""Name of the adapters of a task in the encoder, one for each layer (``task_adapter.add_task_adapter``)."""
 
 FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER = "feed-forward", "attention", "adapter", "shared-adapter"
 KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER)
@@ -113,24 +126,41 @@ def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], 
             f"{', '.join(about.languages)}. Add a language to them, or start from one without."
         )
     check_modules(modules, languages, dim=encoder.config.hidden_size)
-    build_modules(encoder, LanguageModules(modules, languages), seed=seed)
+    build_modules(model, LanguageModules(modules, languages), seed=seed)
 
 
 def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> None:
     """Raise ConfigError for modules that are invalid for these languages and hidden size ``dim``."""
     if modules.kind not in KINDS:
         raise unknown_name(WHERE, "kind of module", modules.kind, KINDS)
+    if modules.after not in (None, FEED_FORWARD):
+        raise unknown_name(f"{WHERE}: after", "place of adapters", str(modules.after), [FEED_FORWARD])
     for code in languages:
         check_language(code, WHERE)
     if not languages or len(set(languages)) < len(languages):
         found = ", ".join(languages) or "(none)"
         raise ConfigError(f"{WHERE}: each language has modules once; found {found}. Name each once.")
-    if not 1 <= modules.reduction <= dim:
+    check_reduction(modules.reduction, dim, WHERE)
+    if modules.kind in COPIES and (modules.after or modules.invertible):
         raise ConfigError(
-            f"{WHERE}: a bottleneck of {dim} / {modules.reduction} (reduction): nothing goes through. "
-            f"Choose a reduction from 1 to {dim}; 4 is usual."
+            f"{WHERE}: after and invertible say where adapters are, and {modules.kind} modules are none. "
+            f"Leave them out, or choose the kind {ADAPTER} or {SHARED_ADAPTER}."
+        )
+    if modules.invertible and dim % 4:
+        raise ConfigError(
+            f"{WHERE}: invertible: these adapters are a quarter as wide as the states, and {dim} has none. "
+            f"Leave invertible out."
         )
     check_fallback(modules.fallback, languages)
+
+
+def check_reduction(reduction: int, dim: int, where: str) -> None:
+    """Raise ConfigError for a bottleneck without width in states ``dim`` wide."""
+    if not 1 <= reduction <= dim:
+        raise ConfigError(
+            f"{where}: a bottleneck of {dim} / {reduction} (reduction): nothing goes through. Choose a "
+            f"reduction from 1 to {dim}; 4 is usual."
+        )
 
 
 def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
@@ -160,13 +190,42 @@ def add_language(model: nn.Module, language: str) -> None:
         what = "shares its adapter with all languages" if language not in about.languages else "has modules"
         raise ConfigError(f"{WHERE}: {language} {what} already. Name a language that has none.")
     encoder = encoder_of(model)
-    names = changed_modules(encoder, about.how.kind)
-    for name in names:
-        tree.put(language, name, _mean([_module(encoder, tree, one, name) for one in about.languages]))
+    disconnect(model)
+    for name in changed_modules(encoder, about.how):
+        tree.put(language, name, _mean([module_of(encoder, tree, one, name) for one in about.languages]))
     tree.about = replace(about, languages=(*about.languages, language))
-    for name in names:
-        vars(encoder.get_submodule(name)).pop("forward", None)
-    _connect(encoder)
+    connect(model)
+
+
+def give_modules(model: nn.Module, modules: Modules | None, languages: Iterable[str], *, seed: int) -> None:
+    """Add modules to an encoder without any; to one that has such modules, those of the languages it lacks.
+
+    ConfigError for modules of another kind than it has.
+    """
+    about = modules_of(model)
+    if modules is None:
+        return
+    if about is None:
+        add_modules(model, modules, tuple(languages), seed=seed)
+        return
+    check_same_modules(about, modules)
+    for language in languages:
+        if language not in about.languages and about.how.kind != SHARED_ADAPTER:
+            add_language(model, language)
+    fall_back(model, modules.fallback)
+
+
+def check_same_modules(about: LanguageModules, modules: Modules) -> None:
+    """Raise ConfigError for modules of another kind, or shape, than an encoder has already."""
+    if replace(modules, fallback=about.how.fallback) != about.how:
+        there, asked = (
+            ", ".join(f"{one.name} = {value}" for one in fields(how) if (value := getattr(how, one.name)))
+            for how in (about.how, modules)
+        )
+        raise ConfigError(
+            f"{WHERE}: this encoder has others already ({there}), and {asked} are asked for. Ask for those, "
+            f"or start from an encoder without."
+        )
 
 
 def fall_back(model: nn.Module, language: str) -> None:
@@ -174,51 +233,6 @@ def fall_back(model: nn.Module, language: str) -> None:
     tree = _tree(model)
     check_fallback(language, tree.about.languages)
     tree.about = replace(tree.about, how=replace(tree.about.how, fallback=language))
-
-
-def language_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
-    """Return the parameters of a language's modules by name; ConfigError for languages without modules.
-
-    Empty if all parameters are shared, as with one adapter for all.
-    """
-    tree = module_tree(model)
-    if tree is None:
-        return {}
-    owner, encoder, inside = tree.about.of(language), encoder_of(model), encoder_prefix(model)
-    if owner == SHARED_ADAPTER:
-        return {}
-    below = f"{TREE}.{branch_of(owner)}." if owner in owners(tree.about) else ""
-    return {
-        f"{inside}{below}{module}.{name}": weight
-        for module in changed_modules(encoder, tree.about.how.kind)
-        for name, weight in _module(encoder, tree, owner, module).named_parameters()
-    }
-
-
-def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters shared by all languages, by name."""
-    about = modules_of(model)
-    own = {name for one in (about.languages if about else ()) for name in language_parameters(model, one)}
-    return {name: weight for name, weight in model.named_parameters() if name not in own}
-
-
-@dataclass(frozen=True)
-class ParameterCounts:
-    """The number of shared parameters, and that of each language's own."""
-
-    shared: int
-    own: Mapping[str, int]
-
-
-def parameter_counts(model: nn.Module) -> ParameterCounts:
-    """Count the shared and language-specific parameters of a model."""
-    about = modules_of(model)
-    shared = sum(weight.numel() for weight in shared_parameters(model).values())
-    own = {
-        language: sum(weight.numel() for weight in language_parameters(model, language).values())
-        for language in (about.languages if about else ())
-    }
-    return ParameterCounts(shared, own)
 
 
 def language_site(model: nn.Module, site: Site, language: str) -> Site:
@@ -248,7 +262,8 @@ def _tree(model: nn.Module) -> ModuleTree:
     return tree
 
 
-def _module(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, name: str) -> nn.Module:
+def module_of(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, name: str) -> nn.Module:
+    """Return an owner's module for a module of the encoder; the encoder's own where copies have none."""
     added = owner in owners(tree.about)
     module: nn.Module = tree.get(owner, name) if added else encoder.get_submodule(name)
     return module
@@ -256,15 +271,7 @@ def _module(encoder: "PreTrainedModel", tree: ModuleTree, owner: str, name: str)
 
 def _mean(modules: list[nn.Module]) -> nn.Module:
     """Return a module with the mean of the modules' weights; exact if all are equal."""
-    first = modules[0]
-    forward = first.__dict__.pop(
-        "forward", None
-    )  # The encoder's own module has a switch, which is not copied.
-    try:
-        found = deepcopy(first)
-    finally:
-        if forward is not None:
-            first.__dict__["forward"] = forward
+    found = deepcopy(modules[0])
     with torch.no_grad():
         for name, weight in found.named_parameters():
             deltas = [one.get_parameter(name) - weight for one in modules[1:]]
@@ -288,29 +295,37 @@ def module_tree(model: nn.Module) -> ModuleTree | None:
     return tree
 
 
-def changed_modules(encoder: "PreTrainedModel", kind: str) -> list[str]:
+def changed_modules(encoder: "PreTrainedModel", how: Modules) -> list[str]:
     """Return the names of an encoder's modules that are copied, or followed by adapters."""
 
     def of(site: Site) -> tuple[str, ...]:
-        if kind in COPIES:
-            return site.feed_forward if kind == FEED_FORWARD else site.attention
-        return site.attention_output, site.feed_forward_out
+        if how.kind in COPIES:
+            return site.feed_forward if how.kind == FEED_FORWARD else site.attention
+        return (site.feed_forward_out,) if how.after else (site.attention_output, site.feed_forward_out)
 
-    return [name for site in family_of(encoder).sites(encoder) for name in of(site)]
+    found = [name for site in family_of(encoder).sites(encoder) for name in of(site)]
+    return [_embeddings(encoder), *found] if how.invertible else found
 
 
-def build_modules(encoder: "PreTrainedModel", about: LanguageModules, *, seed: int) -> None:
+def _embeddings(encoder: "PreTrainedModel") -> str:
+    """Return the name of the module whose output is the first layer's input."""
+    names: dict[nn.Module, str] = {one: name for name, one in encoder.named_modules()}
+    return names[family_of(encoder).embeddings(encoder)]
+
+
+def build_modules(model: nn.Module, about: LanguageModules, *, seed: int) -> None:
     """Add the modules of all languages to an encoder; all are equal and change no output."""
-    tree = ModuleTree(about)
-    for name in changed_modules(encoder, about.how.kind):
+    encoder, tree = encoder_of(model), ModuleTree(about)
+    disconnect(model)
+    for name in changed_modules(encoder, about.how):
         module = encoder.get_submodule(name)
         for language in owners(about):
             if about.how.kind in COPIES:
                 tree.put(language, name, deepcopy(module))
             else:
-                tree.put(language, name, _adapter(encoder, module, about.how, derive(seed, name)))
+                tree.put(language, name, _adapter(encoder, name, about.how, derive(seed, name)))
     encoder.add_module(TREE, tree.train(encoder.training))
-    _connect(encoder)
+    connect(model)
 
 
 def owners(about: LanguageModules) -> tuple[str, ...]:
@@ -320,35 +335,66 @@ def owners(about: LanguageModules) -> tuple[str, ...]:
     return about.languages[1:] if about.how.kind in COPIES else about.languages
 
 
-def _adapter(encoder: "PreTrainedModel", before: nn.Module, how: Modules, seed: int) -> Adapter:
-    weight = next(before.parameters())
+def _adapter(encoder: "PreTrainedModel", after: str, how: Modules, seed: int) -> nn.Module:
+    if how.invertible and after == _embeddings(encoder):
+        made: nn.Module = InvertibleAdapter(
+            encoder.config.hidden_size, spread=encoder.config.initializer_range, seed=seed
+        )
+    else:
+        made = adapter(encoder, how.reduction, seed=seed)
+    return made.to(encoder.device, encoder.dtype)
+
+
+def adapter(encoder: "PreTrainedModel", reduction: int, *, seed: int) -> Adapter:
+    """Return a new adapter for an encoder's states."""
     dim, spread = encoder.config.hidden_size, encoder.config.initializer_range
-    return Adapter(dim, dim // how.reduction, spread=spread, seed=seed).to(weight.device, weight.dtype)
+    return Adapter(dim, dim // reduction, spread=spread, seed=seed).to(encoder.device, encoder.dtype)
 
 
-def _connect(encoder: "PreTrainedModel") -> None:
-    """Let the modules of an encoder run the active language's modules in place of, or after, themselves."""
-    tree: ModuleTree = encoder.language_modules
-    kind = tree.about.how.kind
-    for name in changed_modules(encoder, kind):
-        module = encoder.get_submodule(name)
-        own: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.about)}
-        forward: Run = module.forward
-        if kind in COPIES:
-            forward = LanguageSwitch({tree.about.languages[0]: forward, **own}, tree.active)
-        else:
-            then = LanguageSwitch(own, tree.active) if kind == ADAPTER else own[SHARED_ADAPTER]
-            forward = _Chain(forward, then)
-        vars(module)["forward"] = forward  # Overrides the class's: the module keeps its name and hooks.
+def connect(model: nn.Module) -> None:
+    """Let the modules of an encoder run what was added in place of, or after, themselves.
+
+    The active language's comes first, then the task's.
+    """
+    disconnect(model)
+    encoder, tree = encoder_of(model), module_tree(model)
+    if tree is not None:
+        for name in changed_modules(encoder, tree.about.how):
+            _connect_languages(encoder.get_submodule(name), tree, name)
+        if tree.about.how.invertible:
+            _connect_inverse(model, tree, _embeddings(encoder))
+    task: Sequence[nn.Module] = getattr(encoder, TASK, ())
+    sites = family_of(encoder).sites(encoder) if task else []
+    for site, added in zip(sites, task, strict=True):
+        codes = tree.about.languages if tree is not None else ()
+        own = {language_site(encoder, site, code).feed_forward_out for code in codes}
+        for name in {site.feed_forward_out, *own}:
+            run_after(encoder.get_submodule(name), added)
 
 
-@dataclass(frozen=True)
-class _Chain:
-    """A module's own forward function followed by another; unlike a closure, copied with the module."""
+def _connect_languages(module: nn.Module, tree: ModuleTree, name: str) -> None:
+    own: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.about)}
+    if tree.about.how.kind in COPIES:
+        run_instead(module, LanguageSwitch({tree.about.languages[0]: module.forward, **own}, tree.active))
+    else:
+        run_after(module, _active(own, tree))
 
-    first: Run
-    then: Run
 
-    def __call__(self, states: Tensor) -> Tensor:
-        found: Tensor = self.then(self.first(states))
-        return found
+def _connect_inverse(model: nn.Module, tree: ModuleTree, name: str) -> None:
+    """Undo the adapters at the embeddings before the masked-LM scores, which compare with embeddings."""
+    output: nn.Module | None = getattr(model, "get_output_embeddings", lambda: None)()
+    if output is None:
+        return
+    config = encoder_of(model).config
+    if getattr(output, "weight", torch.empty(0)).shape != (config.vocab_size, config.hidden_size):
+        raise ModelError(
+            f"{WHERE}: invertible: the masked-LM head of {type(model).__name__} has no module that compares "
+            f"states with embeddings, before which they could be undone. Leave invertible out."
+        )
+    adapters = {language: tree.get(language, name) for language in owners(tree.about)}
+    undo: dict[str, Run] = {language: getattr(one, "inverse") for language, one in adapters.items()}  # noqa: B009
+    run_before(output, _active(undo, tree))
+
+
+def _active(own: dict[str, Run], tree: ModuleTree) -> Run:
+    return own[SHARED_ADAPTER] if tree.about.how.kind == SHARED_ADAPTER else LanguageSwitch(own, tree.active)

@@ -20,6 +20,7 @@ from isogloss.core.errors import ModelError
 from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
+from isogloss.encoders.differences import FORMATS, base_folder, difference_of
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
 from isogloss.encoders.language_context import (
@@ -27,10 +28,11 @@ from isogloss.encoders.language_context import (
     language_maps_of,
     read_language_maps,
     read_language_modules,
-    without_language_modules,
+    without_added_modules,
     write_language_maps,
     write_language_modules,
 )
+from isogloss.encoders.task_adapter import read_task_adapter, write_task_adapter
 from isogloss.nn.dropout import drop
 
 if TYPE_CHECKING:
@@ -103,6 +105,23 @@ def load_with_new_head(
     config = load_encoder_config(folder)
     known, kinds = tuple(config.id2label.values()), config.architectures or ()
     _set_labels(config, labels)
+    model, missing = load_with_head(folder, auto_class, config, attention=attention)
+    same = known == tuple(labels) and type(model).__name__ in kinds
+    kept = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
+    head = {
+        name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")
+    }
+    draw_parameters(model, missing if kept else missing | head, seed=seed)
+    return model
+
+
+def load_with_head(
+    folder: Path, auto_class: AutoClass, config: "PreTrainedConfig", *, attention: str = "sdpa"
+) -> tuple["PreTrainedModel", set[str]]:
+    """Load a model whose head (or pooler) may lack weights; return it with the names of those it lacks.
+
+    ModelError where the encoder itself lacks some.
+    """
     model, missing, misshapen = _read_model(folder, auto_class, config, attention)
     inside = f"{model.base_model_prefix}."
     pooler = f"{inside}pooler."
@@ -110,11 +129,7 @@ def load_with_new_head(
         folder, "whole encoder", {n for n in missing if n.startswith(inside) and not n.startswith(pooler)}
     )
     _check_shapes(folder, {name for name in misshapen if name.startswith(inside)})
-    same = known == tuple(labels) and type(model).__name__ in kinds
-    kept = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
-    head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
-    draw_parameters(model, missing if kept else missing | head, seed=seed)
-    return model
+    return model, missing
 
 
 def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> None:
@@ -186,6 +201,9 @@ def _head_weights(folder: Path) -> dict[str, Tensor]:
     """Read the weights of a saved head by their names in it; empty if there is none."""
     from safetensors import safe_open
 
+    if difference := difference_of(folder):
+        stored = FORMATS[difference.format].read(folder)
+        return {name.removeprefix(HEAD): one for name, one in stored.items() if name.startswith(HEAD)}
     found: dict[str, Tensor] = {}
     for path in folders.weight_files(folder, "AutoModel"):
         with safe_open(path, framework="pt") as weights:
@@ -210,24 +228,27 @@ def save_model(
     tokenizer: "PreTrainedTokenizerFast",
     folder: Path,
     extras: Iterable[Callable[[Path], None]] = (),
+    difference: Callable[[Path], None] | None = None,
 ) -> None:
     """Write model and tokenizer into a folder, atomically; an existing folder is replaced.
 
-    ``extras`` write further files. Language maps and language modules get files of their own.
+    ``extras`` write further files. Language maps and language modules get files of their own. ``difference``
+    writes what a part of the weights became, instead of all weights (``encoders.differences``).
     """
     from safetensors import SafetensorError
 
     temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
         temporary.mkdir(parents=True, exist_ok=True)
-        with quiet(), without_language_modules(model):
-            model.save_pretrained(temporary)
+        with quiet():
             tokenizer.save_pretrained(temporary)
+            if difference:
+                _save_config(model, temporary)
+                difference(temporary)
+            else:
+                _save_whole(model, temporary)
         for write in extras:
             write(temporary)
-        if maps := language_maps_of(model):
-            write_language_maps(maps, temporary)
-        write_language_modules(model, temporary)
         if folder.exists():
             folder.replace(old)
         temporary.replace(folder)
@@ -238,6 +259,22 @@ def save_model(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _save_whole(model: "PreTrainedModel", folder: Path) -> None:
+    with without_added_modules(model):
+        model.save_pretrained(folder)
+    if maps := language_maps_of(model):
+        write_language_maps(maps, folder)
+    write_language_modules(model, folder)
+    write_task_adapter(model, folder)
+
+
+def _save_config(model: "PreTrainedModel", folder: Path) -> None:
+    """Write the configuration with the name of the class, as ``save_pretrained`` does."""
+    whole = model.base_model if isinstance(model, HeadedEncoder) else model
+    model.config.architectures = [type(whole).__name__]
+    model.config.save_pretrained(folder)
 
 
 def model_folder(source: str | Path) -> Path:
@@ -257,6 +294,11 @@ def _read_model(
     import transformers
 
     folders.check_weights(folder, auto_class)
+    if difference := difference_of(folder):
+        base = base_folder(folder, difference)
+        model, missing, misshapen = _read_model(base, auto_class, config, attention)
+        head = FORMATS[difference.format].put_into(model, folder)
+        return model, missing - head, misshapen - head
     lacks = FAMILIES[config.model_type].lacks
     options = {
         "config": config,
@@ -272,6 +314,7 @@ def _read_model(
     if maps is not None:
         attach_language_maps(model, maps)
     read_language_modules(model, folder)
+    read_task_adapter(model, folder)
     return model.eval(), set(info["missing_keys"]), {name for name, *_ in info["mismatched_keys"]}
 
 

@@ -13,31 +13,26 @@ from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
-from isogloss.experiments.encoders import check_read, most_subwords, place_of, seeds_for
+from isogloss.experiments.encoders import check_read, family_of_encoder, most_subwords, place_of
+from isogloss.experiments.grid_methods import MethodEntry, many, method_entries, starts_first
 from isogloss.experiments.recipe import (
     GridTable,
-    MethodTable,
-    OneOrMany,
     Recipe,
     Table,
     checked,
     located,
     names,
-    part_of,
-    plug_in,
     refuse_empty_or_twice,
     refuse_unknown,
 )
 from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
-from isogloss.methods import AUXILIARY_LOSSES, METHODS, AuxiliaryLoss, Method, Mixing, UsesTeacher
+from isogloss.methods import Mixing, UsesTeacher
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.precision import check_precision
-
-CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
-"""Methods of earlier versions that are others with an alignment loss."""
 
 SPECIAL = 2
 """Subwords of every row that no window may overlap: its first and its last."""
@@ -79,20 +74,6 @@ class Cell:
         return tuple(code for code in self.target.split("+") if code not in self.source)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodEntry:
-    """A method of the grid with what it changes of the optimization."""
-
-    choice: MethodTable
-    label: str
-    method: Method
-    changes: Table
-    where: str
-    auxiliary: AuxiliaryLoss | None = None
-    by: RecipeTranslator | None = None
-    """Who translates what it reads in translation; None where that is read from files."""
-
-
 def cells(planning: Planning) -> list[Cell]:
     """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds.
 
@@ -102,16 +83,11 @@ def cells(planning: Planning) -> list[Cell]:
     if grid is None:
         return []
     _check_lists(grid, where)
-    entries = [
-        one
-        for place, table in enumerate(grid.method)
-        for one in _translated(_entry(table, grid, f"{where}.method[{place}]"), planning.translators)
-    ]
-    refuse_empty_or_twice([entry.label for entry in entries], f"{where}.method")
+    entries = method_entries(grid, planning.translators, where)
     found = []
     for cell, changes in _points(grid, planning):
         models: dict[str, FineTune] = {}
-        for entry in _starts_first(entries):
+        for entry in starts_first(entries):
             if _takes(entry, cell, grid, planning.encoders):
                 models[entry.label] = _started(planning, cell, entry, models, changes)
         # In the order of the recipe, whichever starts from whichever.
@@ -141,28 +117,6 @@ def _started(
     return replace(model, start=start, teacher=_teacher(planning, cell, entry, changes))
 
 
-def _starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
-    """Order methods so that each comes after the one it goes on from."""
-    labels, ordered = [entry.label for entry in entries], list[MethodEntry]()
-    waiting = list(entries)
-    while waiting:
-        done = {entry.label for entry in ordered}
-        ready = [entry for entry in waiting if not entry.choice.start or entry.choice.start in done]
-        if not ready:
-            entry = next((e for e in waiting if e.choice.start not in labels), waiting[0])
-            where = f"{entry.where}: start"
-            if entry.choice.start in labels:
-                raise ConfigError(
-                    f"{where}: {entry.label!r} goes on from {entry.choice.start!r}, and that from it again. "
-                    f"Let one of them start from the encoder."
-                )
-            others = [label for label in labels if label != entry.label]
-            raise unknown_name(where, "method of this grid", entry.choice.start, others)
-        ordered += ready
-        waiting = [entry for entry in waiting if entry not in ready]
-    return ordered
-
-
 def _start(cell: Cell, entry: MethodEntry, models: Mapping[str, FineTune]) -> FineTune | None:
     if not entry.choice.start:
         if entry.method.needs_start:
@@ -183,13 +137,13 @@ def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]
     """Yield every point of the grid but its methods, with what it changes of the optimization."""
     sources, where = planning.sources, planning.where
     variants = list(_variants(grid.optimization, f"{where}: grid.optimization"))
-    asked = [(corpus, task) for corpus in _many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
-    for task in _many(grid.task):
+    asked = [(corpus, task) for corpus in many(grid.corpus) for task in _tasks(grid, corpus, sources, where)]
+    for task in many(grid.task):
         if task not in {used for _, used in asked}:
             raise ConfigError(
                 f"{where}: grid.task: no corpus of this grid has labels for {task!r}. Add one, or drop it."
             )
-    for encoder, (corpus, task), source in product(planning.encoders, asked, _many(grid.source)):
+    for encoder, (corpus, task), source in product(planning.encoders, asked, many(grid.source)):
         seeds = seeds_for(grid, encoder, planning.encoders, where)
         for target, changes, seed in product(grid.targets, variants, seeds):
             cell = Cell(
@@ -205,50 +159,6 @@ def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]
             )
             if cell.targets:
                 yield cell, changes
-
-
-def _entry(table: Table, grid: GridTable, where: str) -> MethodEntry:
-    if table.get("name") in CONTINUAL:
-        raise ConfigError(
-            f"{where}: no method {table['name']!r}: it is a loss that any method can carry. Write name = "
-            f'"{CONTINUAL[table["name"]]}" and auxiliary = {{ name = "alignment-loss", bitext = "…" }}, '
-            f"which takes alpha and the other fields too."
-        )
-    kind = plug_in(table, METHODS, "method", where)
-    refuse_unknown(table, names(kind, Optimization, MethodTable), f"method {kind.name}", where)
-    choice = part_of(table, MethodTable, where)
-    for target in choice.targets:
-        if target not in grid.targets:
-            raise unknown_name(f"{where}: targets", "target of this grid", target, grid.targets)
-    for source in choice.sources:
-        if source not in _many(grid.source):
-            raise unknown_name(f"{where}: sources", "source of this grid", source, _many(grid.source))
-    auxiliary = _auxiliary(choice.auxiliary, f"{where}: auxiliary")
-    return MethodEntry(
-        choice=choice,
-        label=choice.label or (f"{kind.name} + {auxiliary.name}" if auxiliary else kind.name),
-        method=part_of(table, kind, where),
-        changes={key: table[key] for key in names(Optimization) & set(table)},
-        where=where,
-        auxiliary=auxiliary,
-    )
-
-
-def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
-    """Build the loss that a method's table adds to its own; None for an empty table."""
-    if not table:
-        return None
-    kind = plug_in(table, AUXILIARY_LOSSES, "auxiliary loss", where)
-    refuse_unknown(table, {"name", *names(kind)}, f"auxiliary loss {kind.name}", where)
-    return part_of(table, kind, where)
-
-
-def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
-    """Return a method once for each translator, if it reads translations."""
-    reads, label = entry.method.reads(("en",), ("sw",)), entry.label
-    if not by or not any(map(is_translation, (*reads.train, *reads.dev))):
-        return [entry]
-    return [replace(entry, by=one, label=f"{label} ({one.label})" if one.label else label) for one in by]
 
 
 def _variants(table: Table, where: str) -> Iterator[Table]:
@@ -273,6 +183,10 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     made = _made(cell, entry, wanted, sources)
     from_files = [one for one in wanted if one not in {(run.split, run.languages) for run in made}]
     optimization = _optimization(changes, cell, entry, sources)
+    family = family_of_encoder(cell.encoder, sources.encoders)
+    if entry.peft and family:
+        with located(entry.where):
+            entry.peft.check(family)
     fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
     with located(f"{planning.where}: grid"):
         files = [fingerprint(code, split) for split, code in from_files]
@@ -282,6 +196,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         task=cell.task,
         method=entry.method,
         auxiliary=entry.auxiliary,
+        peft=entry.peft,
         source=source,
         target=target,
         optimization=optimization,
@@ -321,7 +236,7 @@ def _made(
 def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune | None:
     """Build the source-only model that labels translations, where a method needs one.
 
-    It is that of the grid's optimization, whatever the method changes: so all methods have one teacher.
+    It is that of the grid's optimization and peft, whatever the method changes: so all methods have one.
     """
     place = place_of(cell.encoder, planning.sources.encoders)
     if isinstance(entry.method, Mixing) and place:
@@ -329,7 +244,8 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table)
             entry.method.check(cell.task, load_encoder_config(place))
     if not isinstance(entry.method, UsesTeacher) or not entry.method.needs_teacher(cell.task):
         return None
-    return _model(planning, cell, replace(entry, method=SourceOnly(), auxiliary=None, by=None), changes)
+    teacher = replace(entry, method=SourceOnly(), auxiliary=None, peft=entry.teacher_peft, by=None)
+    return _model(planning, cell, teacher, changes)
 
 
 def _aligned(planning: Planning, cell: Cell, entry: MethodEntry) -> tuple[Align, ...] | None:
@@ -373,14 +289,14 @@ def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimi
 def _check_lists(grid: GridTable, where: str) -> None:
     """Refuse lists that are empty or name a thing twice, and what is no language code."""
     for name in ("corpus", "source", "targets", "seeds", "method"):
-        refuse_empty_or_twice(_many(getattr(grid, name)), f"{where}.{name}")
-    sources = [code for source in _many(grid.source) for code in source.split("+")]
+        refuse_empty_or_twice(many(getattr(grid, name)), f"{where}.{name}")
+    sources = [code for source in many(grid.source) for code in source.split("+")]
     targets = [code for target in grid.targets for code in target.split("+")]
     for code in sources:
         check_language(code, f"{where}.source")
     for code in targets:
         check_language(code, f"{where}.targets")
-    if all(code in source.split("+") for source in _many(grid.source) for code in targets):
+    if all(code in source.split("+") for source in many(grid.source) for code in targets):
         raise ConfigError(
             f"{where}.targets: {list(grid.targets)} holds only the source. Name another language."
         )
@@ -392,7 +308,7 @@ def _check_lists(grid: GridTable, where: str) -> None:
 def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
     """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
     chosen = tuple(sorted(grid.treebanks.items()))
-    takes = [one for one in _many(grid.corpus) if chosen and sources.has_treebanks(one)]
+    takes = [one for one in many(grid.corpus) if chosen and sources.has_treebanks(one)]
     return chosen if corpus in takes or not takes else ()
 
 
@@ -400,7 +316,7 @@ def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[
     """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
     with located(f"{where}: grid.corpus"):
         there = [task for task in sources.corpus(corpus).tasks if task in TASKS]
-    asked = _many(grid.task)
+    asked = many(grid.task)
     for task in asked:
         if task not in TASKS:
             raise unknown_name(f"{where}: grid.task", "task", task, TASKS)
@@ -421,8 +337,3 @@ def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[
             f"{where}: grid.task: corpus {corpus!r} has labels for {', '.join(there)}. Name one of them."
         )
     return found
-
-
-def _many(value: OneOrMany) -> tuple[str, ...]:
-    """Return one or several as several."""
-    return (value,) if isinstance(value, str) else tuple(value)

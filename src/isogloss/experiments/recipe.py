@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, TypeGuard, TypeVar
+from typing import Annotated, Any, Literal, TypeGuard, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.languages import canonical_language
-from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Whole, keys_of
+from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Replay, Whole, keys_of
 from isogloss.training.gradient_conflict import Conflict
 
 _EXPECTED = {
@@ -47,6 +47,9 @@ Language = Annotated[str, AfterValidator(canonical_language)]
 class PretrainTable:
     """[encoder.pretrain]: an encoder made from text."""
 
+    start: str = ""
+    """The encoder that is trained further: "shipped", a folder, a hub name (name@revision), or the label of
+    another encoder of the recipe; a new one is made when left out."""
     text: tuple[str, ...]
     """Corpora of raw text."""
     languages: tuple[Language, ...]
@@ -56,10 +59,16 @@ class PretrainTable:
     lines: dict[str, Positive] = field(default_factory=dict)
     """At most so many lines of a language, drawn at random from the seed (a low-resource copy of it); all of
     the languages left out."""
-    architecture: Architecture = field(default_factory=Architecture)
-    """The shape of the encoder."""
+    architecture: Architecture | None = None
+    """The shape of a new encoder, with defaults of its own; with ``start`` it is that of the start."""
+    replay: Replay | None = None
+    """Text in languages that the start knows, mixed in so that it does not forget them."""
     modules: Modules | None = None
-    """Modules each language has of its own; all is shared when left out."""
+    """Modules each language has of its own; all is shared when left out. A start that has such modules gets
+    those of the languages it lacks."""
+    trained: Literal["modules"] | None = None
+    """modules: those of the languages alone are trained, and all else stays as it is in the start; all is
+    trained when left out."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """How it is trained: ``name`` and the method's fields."""
     seed: Whole | tuple[Whole, ...] = 0
@@ -119,6 +128,8 @@ class GridTable:
     """Fields of the optimization for all methods; a list makes one grid point for each value."""
     treebanks: dict[Language, str] = field(default_factory=dict)
     """Treebank of a language where a corpus has several."""
+    peft: Table = field(default_factory=dict)
+    """Which weights are trained: ``kind`` (lora, dora, ia3 …) and its fields; all when left out."""
     examples: Count = 0
     """Training examples of each language; 0 for all."""
     dev_examples: Count = 0
@@ -141,6 +152,8 @@ class MethodTable:
     """Label of the method whose model it starts from; the encoder when left out."""
     auxiliary: Table = field(default_factory=dict)
     """A loss added to the method's own: ``name`` and the loss's fields; none when left out."""
+    peft: Table = field(default_factory=dict)
+    """Which weights it trains, instead of what the grid says: { kind = "none" } is all of them."""
     encoders: tuple[str, ...] = ()
     """Labels of the encoders it starts from ("original" where an encoder has none); all when left out."""
 
@@ -306,7 +319,11 @@ def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
         error.errors(include_url=False),
         key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
     )
-    place = [str(part) for part in first["loc"] if part != "updates" and not _is_alternative(str(part))]
+    place = [
+        str(part)
+        for part in first["loc"]
+        if part not in {"training", "updates"} and not _is_alternative(str(part))
+    ]
     name = ".".join(place) or kind.__name__
     if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         known = _fields_at(kind, first["loc"])
@@ -386,7 +403,12 @@ def _with_shared(body: Table, where: str) -> Table:
 
 
 def _completed(own: Table, shared: Table) -> Table:
-    """Merge two tables, and the tables within; the first one's values win."""
+    """Merge two tables, and the tables within; the first one's values win.
+
+    With a start of its own a table has that one's architecture, and takes none from what is shared.
+    """
+    if own.get("start"):
+        shared = {key: value for key, value in shared.items() if key != "architecture"}
     found = {**shared, **own}
     for key in own.keys() & shared.keys():
         if isinstance(own[key], dict) and isinstance(shared[key], dict):

@@ -14,7 +14,7 @@ from isogloss.data.corpora import Split
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT, Diagnostic
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
-from isogloss.methods import AuxiliaryLoss, Method
+from isogloss.methods import AuxiliaryLoss, Method, Peft
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import ORIGINAL_INPUTS, codes_read
@@ -135,6 +135,8 @@ class FineTune:
     """How: source-only, target-only, bilingual …"""
     auxiliary: AuxiliaryLoss | None = None
     """A loss added to the method's own; none when left out."""
+    peft: Peft | None = None
+    """Which weights are trained (LoRA …); all when left out."""
     source: tuple[str, ...]
     """Source languages; empty for a method that uses none."""
     target: tuple[str, ...] = ()
@@ -181,7 +183,7 @@ class FineTune:
     @property
     def label(self) -> str:
         """Name in tables: the method, its fields that are not the default, the translator, the start."""
-        name = " + ".join(described(part) for part in (self.method, self.auxiliary) if part)
+        name = " + ".join(described(part) for part in (self.method, self.auxiliary, self.peft) if part)
         if self.translated:
             name = f"{name} by {translator_label(self.translated)}"
         return f"{name} after {self.start.label}" if self.start else name

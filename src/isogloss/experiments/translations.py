@@ -14,10 +14,11 @@ from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Split
 from isogloss.data.label_projection import WAYS
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
+from isogloss.encoders.folders import fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.experiments.alignments import aligner_of
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
-from isogloss.experiments.encoders import fingerprint, local_folder, on_hub
+from isogloss.experiments.encoders import local_folder, on_hub
 from isogloss.experiments.recipe import (
     Language,
     Recipe,

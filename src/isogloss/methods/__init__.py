@@ -2,16 +2,19 @@
 
 from typing import ClassVar, Protocol, runtime_checkable
 
-from isogloss.core.run_parts import Architecture, Modules, Named
+from isogloss.core.run_parts import Modules, Named
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
+from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.peft_adapters import DoRA, IA3, LoRA
 from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
+from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks.task import Config, Model
@@ -19,7 +22,7 @@ from isogloss.training.adjustment import Adjusted
 from isogloss.training.fine_tuning import Trained
 from isogloss.training.fit import Fitted
 from isogloss.training.pretraining import TextMethod
-from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Reads, Setting, TextSetting
+from isogloss.training.setting import AdjustSetting, AuxiliaryLoss, Peft, Reads, Setting, TextSetting
 
 
 class Method(Named, Protocol):
@@ -65,13 +68,19 @@ class Mixing(Protocol):
 class Pretraining(Named, TextMethod, Protocol):
     """A way to make an encoder from text; its fields are its hyper-parameters."""
 
+    replays: ClassVar[bool]
+    """Whether text of other languages can be mixed in."""
+
     @property
     def translation(self) -> float:
         """Share of the updates that are made on translations."""
         ...
 
-    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
-        """Raise ModelError or ConfigError for an encoder that it cannot train."""
+    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
+        """Raise ModelError or ConfigError for an encoder that it cannot train.
+
+        ``family`` is empty where a plan cannot know it yet.
+        """
         ...
 
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
@@ -102,6 +111,8 @@ _ALL: tuple[type[Method], ...] = (
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
+_ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, LotteryTicket, TaskAdapter)
+PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}
 _ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MetaLearning)
 PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
@@ -120,12 +131,14 @@ __all__ = [
     "ADJUSTMENTS",
     "AUXILIARY_LOSSES",
     "METHODS",
+    "PEFT",
     "PRETRAINING",
     "TRANSLATION_TRAINING",
     "Adjustment",
     "AuxiliaryLoss",
     "Method",
     "Mixing",
+    "Peft",
     "Pretraining",
     "UsesTeacher",
 ]

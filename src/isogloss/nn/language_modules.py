@@ -1,7 +1,8 @@
 """What single languages have: adapters, a switch over copies of a module, and maps of states in closed form.
 
 Adapters: Houlsby et al. (2019), "Parameter-Efficient Transfer Learning for NLP", Section 2.1; as in "On
-Negative Interference in Multilingual Models", Appendix A, Eqs 6 and 7: o = W_h·g(W_z·z) + z.
+Negative Interference in Multilingual Models", Appendix A, Eqs 6 and 7: o = W_h·g(W_z·z) + z. Invertible ones:
+Pfeiffer et al. (2020), "MAD-X: An Adapter-Based Framework for Multi-Task Cross-Lingual Transfer".
 
 Switch: a batch may hold several languages. Each language's rows then run as a batch of their own, in one
 pass, and are put back in their order: the output of a row does not depend on the rows beside it.
@@ -20,6 +21,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.seeds import derive
 
 
 class Adapter(nn.Module):
@@ -41,8 +43,39 @@ class Adapter(nn.Module):
 
     def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
         """Return the states with what the bottleneck adds; g is the GELU of the encoders around it."""
+        return states + self.added(states)
+
+    def added(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
+        """Return what the bottleneck adds."""
         added: Tensor = self.up(nn.functional.gelu(self.down(states)))
-        return states + added
+        return added
+
+
+class InvertibleAdapter(nn.Module):
+    """Each half of a state moved by what a bottleneck makes of the other; newly made it is the identity.
+
+    Pfeiffer et al. (2020), Section 3.3, Eqs 4 and 5 (the coupling of NICE, Dinh et al. 2015), with the
+    bottlenecks of half the width of what they read, as there.
+    """
+
+    def __init__(self, dim: int, *, spread: float, seed: int) -> None:
+        super().__init__()
+        half = dim // 2
+        self.f, self.g = (
+            Adapter(half, half // 2, spread=spread, seed=derive(seed, name)) for name in ("f", "g")
+        )
+
+    def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
+        """Return o₁ = F(e₂) + e₁ and o₂ = G(o₁) + e₂, joined."""
+        first, second = states.chunk(2, dim=-1)
+        first = first + self.f.added(second)
+        return torch.cat((first, second + self.g.added(first)), dim=-1)
+
+    def inverse(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
+        """Return the states that ``forward`` makes these of, within rounding."""
+        first, second = states.chunk(2, dim=-1)
+        second = second - self.g.added(first)
+        return torch.cat((first - self.f.added(second), second), dim=-1)
 
 
 Run = Callable[..., Any]
@@ -136,6 +169,39 @@ def _joined(parts: Sequence[Any], order: Tensor) -> Any:
     if isinstance(parts[0], tuple):
         return tuple(_joined(each, order) for each in zip(*parts, strict=True))
     return torch.cat(list(parts)).index_select(0, order) if torch.is_tensor(parts[0]) else parts[0]
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A function followed by another; unlike a closure, copied with the module that it belongs to."""
+
+    first: Run
+    then: Run
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        return self.then(self.first(*inputs, **named))
+
+
+def run_instead(module: nn.Module, run: Run) -> None:
+    """Let a module run this: it overrides the class's function, and the module keeps its name and hooks."""
+    vars(module)["forward"] = run
+
+
+def run_after(module: nn.Module, run: Run) -> None:
+    """Let a module pass what it returns through a function."""
+    run_instead(module, _Chain(module.forward, run))
+
+
+def run_before(module: nn.Module, run: Run) -> None:
+    """Let a module pass what it is given through a function."""
+    run_instead(module, _Chain(run, module.forward))
+
+
+def disconnect(model: nn.Module) -> None:
+    """Let all modules of a model run what they ran before anything was put around or in place of it."""
+    for module in model.modules():
+        if isinstance(vars(module).get("forward"), _Chain | LanguageSwitch):
+            del vars(module)["forward"]
 
 
 Kind = Literal["rotation", "centring", "normalisation"]

@@ -14,7 +14,7 @@ from isogloss.core.languages import language_name
 INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 """Suffixes of a system's name for the form of its inputs."""
 
-OF_A_WAY = ("method.", "auxiliary.", "optimization.", "after.", "translator", "examples")
+OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "translator", "examples")
 NOT_NAMED = ("optimization.limit", "optimization.overlap", "after.way", "examples_read")
 """Prefixes of the columns on how a model was trained; and columns that names leave out."""
 
@@ -77,9 +77,9 @@ def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
         return str(row["encoder.name"])
     own = f", {row['encoder.modules']} modules" if row["encoder.modules"] else ""
     shape = f"{row.get('encoder.layers', 0):g}x{row.get('encoder.dim', 0):g}"
-    return labels.get(
-        row["encoder.original"], f"{row.get('encoder.family')} {shape} on {row['encoder.languages']}{own}"
-    )
+    first = row["encoder.name"] or f"{row.get('encoder.family')} {shape}"
+    further = " further" if isinstance(row.get("encoder.start"), str) else ""
+    return labels.get(row["encoder.original"], f"{first}{further} on {row['encoder.languages']}{own}")
 
 
 def _distinguish(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
@@ -89,10 +89,20 @@ def _distinguish(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:
     counts = {name: differ[name].value_counts() for name in differ}
     common = {name: differ[name].mode()[0] for name in differ if counts[name].iloc[0] > 1 and not every}
     found = {
-        str(key): ", ".join(f"{_short(name)}={one}" for name, one in row.items() if one != common.get(name))
+        str(key): ", ".join(
+            f"{_short(name)}={one}"
+            for name, one in row.items()
+            if one != common.get(name) and not _of_nothing(name, row)
+        )
         for key, row in differ.iterrows()
     }
     return found if every or len({*found.values()}) == len(found) else _distinguish(parts, every=True)
+
+
+def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
+    """Return whether a field is one of a part that is not there."""
+    part, _, field = str(name).partition(".")
+    return bool(field) and row.get(part) == "none"
 
 
 def _short(name: object) -> str:

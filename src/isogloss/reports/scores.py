@@ -40,6 +40,9 @@ MEAN, UNSEEN = "mean of targets", "unseen"
 IN_TRANSLATION = ("paired", "translated")
 """Translated inputs are the same test set; other changes of the inputs make another one."""
 
+ALIKE = ("encoder", "method", "auxiliary", "after.method", "inputs", "inputs.translator", "translator")
+"""Facts that a model of which a part was trained shares with the one all of which was."""
+
 USE_TRANSLATIONS = ("translate-train", "x-mixup", "consistency")
 """Methods that train on translations of any origin."""
 
@@ -145,6 +148,7 @@ def reference_of(one: Facts, systems: Sequence[Facts]) -> Facts | None:
     - on an adjusted encoder: the same way of training on the original one;
     - on one of several encoders pretrained here: the same way on the joint one (``_joint``);
     - trained on translations, or reading them: translate-train by the same translator on the same encoder;
+    - with a part of the weights trained (LoRA …): the same method with all of them, on the same encoder;
     - with an auxiliary loss, as in continual learning: the same method without it on the same encoder;
     - else, and where that is missing: source-only on the same encoder.
     Of several, the one that shares most fields of translator and optimization.
@@ -156,6 +160,10 @@ def reference_of(one: Facts, systems: Sequence[Facts]) -> Facts | None:
     on_base = [other for other in same_way if other["encoder"] == base != one["encoder"]]
     if on_base and not one["auxiliary"]:
         return on_base[0]
+    if isinstance(one.get("peft"), str):
+        alike = [other for other in systems if all(other.get(name) == one.get(name) for name in ALIKE)]
+        if whole := [other for other in alike if "peft" not in _settings(other)]:
+            return whole[0]
     in_translation = one["inputs"] in IN_TRANSLATION
     if one["method"] == "source-only" and not in_translation:
         return None
@@ -188,8 +196,8 @@ def _joint(systems: Sequence[Facts]) -> str:
 
 
 def _settings(one: Facts) -> dict[str, object]:
-    """Return the optimization, and the translator of the training data or else of the inputs."""
-    own = {name: one[name] for name in one if name.split(".")[0] in ("translator", "optimization")}
+    """Return optimization and peft, and the translator of the training data or else of the inputs."""
+    own = {name: one[name] for name in one if name.split(".")[0] in ("translator", "optimization", "peft")}
     own = {name: value for name, value in own.items() if not pd.isna(value) and value != ""}
     return own if "translator" in own else own | json.loads(one["inputs.translator"] or "{}")
 

@@ -65,6 +65,13 @@ def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(read=rows["shared"] + rows["own"], total=total).drop_duplicates("encoder")
 
 
+def trained_shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the counts with the share trained; none where all models trained all parameters."""
+    if not (rows["trained"] < rows["parameters"]).any():
+        return rows[:0]
+    return rows.assign(percent=100 * rows["trained"] / rows["parameters"])
+
+
 def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each model's score without mixing, as trained, and at the λ₀ that is best over seeds."""
     keys = [*TEST_SET, *SYSTEM, "target", "language", "layer"]
@@ -179,6 +186,16 @@ SUMMARIES = (
         choose=parameter_counts,
         over="encoders",
         group_by=("encoder",),
+    ),
+    Summary(
+        frame="trained-parameters",
+        title="Trained parameters",
+        caption="Of each model, its head included; the others stay as they are in the encoder.",
+        by=heads("corpus", "task", *MODEL),
+        keep=("name",),
+        values={**numbers({"trained": "trained", "of": "parameters"}, 0), **numbers({"percent": "percent"})},
+        choose=trained_shares,
+        group_by=("encoder", "way"),
     ),
     Summary(
         frame=partial(data_runs, kind="align", part="aligner"),

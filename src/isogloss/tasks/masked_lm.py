@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
+from isogloss.encoders.language_context import active_language
+from isogloss.encoders.language_modules import modules_of
 from isogloss.tasks.batch import forward, to_device
 
 if TYPE_CHECKING:
@@ -77,6 +79,13 @@ class MaskedBatch:
         named = {"input_ids": self.subwords, "attention_mask": self.mask, "position_ids": self.positions}
         return {name: value for name, value in named.items() if value is not None}
 
+    def languages_of_labels(self) -> tuple[str, ...]:
+        """Return the language of the whole batch, or of each predicted subword."""
+        if len(self.languages) < 2:
+            return self.languages
+        rows = (self.masked // self.subwords.size(1)).tolist()
+        return tuple(self.languages[row] for row in rows)
+
     def parts(self, count: int) -> list[tuple["MaskedBatch", float]]:
         """Split into at most ``count`` batches of nearly equal rows, each with its share of predictions."""
         rows = len(self.subwords)
@@ -104,8 +113,17 @@ def masked_lm_loss(model: "PreTrainedModel", batch: MaskedBatch) -> Tensor:
     The head is computed at these subwords only.
     """
     states = forward(model.base_model, batch).last_hidden_state
-    scores = family_of(model).masked_lm_scores(model, states.flatten(0, 1)[batch.masked]).float()
+    scores = _scores(model, states.flatten(0, 1)[batch.masked], batch).float()
     return nn.functional.cross_entropy(scores, batch.gold) if len(batch.gold) else scores.sum()
+
+
+def _scores(model: "PreTrainedModel", states: Tensor, batch: MaskedBatch) -> Tensor:
+    """Apply the masked-LM head to [label dim], through each language's own adapters if it has some."""
+    about, head = modules_of(model), family_of(model).masked_lm_scores
+    if about is None or not about.how.invertible or not batch.languages:
+        return head(model, states)
+    with active_language(model, batch.languages_of_labels()):
+        return head(model, states.unsqueeze(1)).squeeze(1)  # A switch counts rows of three dimensions.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import StorageError
 from isogloss.core.records import storage_error
+from isogloss.nn.frozen import unfrozen
 
 _MODEL, _OPTIMIZER, _BEST, _STATE = (
     "model.safetensors",
@@ -55,7 +56,7 @@ class Checkpoints:
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
-            save_file(_own(dict(model.named_parameters())), temporary / _MODEL)
+            save_file(_own(dict(unfrozen(model))), temporary / _MODEL)
             save_file(_own(_flat(optimizer)), temporary / _OPTIMIZER)
             if state.best is not None:
                 save_file(_own(state.best), temporary / _BEST)
@@ -82,7 +83,7 @@ class Checkpoints:
             best = load_file(last / _BEST) if (last / _BEST).exists() else None
             body = _state(last)
             with torch.no_grad():
-                for name, weight in model.named_parameters():
+                for name, weight in unfrozen(model).items():
                     weight.copy_(weights[name])
         _restore(optimizer, moments)
         return State(body["step"], body["notes"], best)

@@ -6,15 +6,16 @@ the loss on them, ``setting.auxiliary`` adds a further term with batches of its 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from isogloss.core.records import Value
+from isogloss.core.rows import as_row
 from isogloss.core.run_parts import with_fields
 from isogloss.core.seeds import derive
+from isogloss.core.training_rows import TrainedParameters
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.annotations import Tokenizer
@@ -27,16 +28,13 @@ from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
 from isogloss.training.pairs import encode_all
-from isogloss.training.setting import AuxiliaryTerm, Reads, Setting
+from isogloss.training.setting import AuxiliaryTerm, Extra, PeftSetting, Prepared, Reads, Setting
 
 ABOVE_CHANCE = 0.01
 """A model whose best dev score is not this much above the commonest label's has learned nothing."""
 
 Examples = dict[str, list[Example]]
 """Training examples by language, or pair of languages."""
-
-Extra = Callable[[Path], None]
-"""Writes a method's own files into the folder of a model."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,8 @@ class Trained:
     rows: list[dict[str, Value]]
     warnings: tuple[str, ...] = ()
     extras: tuple[Extra, ...] = ()
+    difference: Extra | None = None
+    """Writes the weights that were trained, where these are not all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +152,8 @@ def fine_tune(
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
     check_languages(model, (*reads.train, *reads.dev))
     train = {language: setting.train(language) for language in reads.train}
+    whole = count_parameters(model)
+    prepared = _with_peft(setting, model, lambda: fine_tune(_whole(setting), reads, prepare=prepare).model)
     training = prepare(setting, model, tokenizer, train)
     batches, loss, steps = training.batches, training.loss, training.batches.steps_per_epoch
     selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=steps)
@@ -166,13 +168,34 @@ def fine_tune(
     updates = setting.optimization.updates
     auxiliary = setting.auxiliary
     term = auxiliary.prepare(setting, model, tokenizer, len(batches)) if auxiliary else None
-    every, whole = with_auxiliary(batches, loss, term)
-    fitted = fit(
-        training.trained or model, every, whole, updates=updates, seed=setting.seed, callbacks=callbacks
+    every, added = with_auxiliary(batches, loss, term)
+    trained = training.trained or model
+    counts = TrainedParameters(
+        trained=count_parameters(trained, trainable=True) - prepared.fixed, parameters=whole
     )
-    rows = [*mark_chosen(fitted.rows), *(term.rows if term else ())]
-    warnings = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
-    return Trained(model, tokenizer, rows, warnings, training.extras)
+    fitted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
+    rows = [*mark_chosen(fitted.rows), *(term.rows if term else ()), dict(as_row(counts))]
+    found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
+    difference = setting.peft.finish(model, setting.start) if setting.peft else None
+    return Trained(model, tokenizer, rows, (*prepared.warnings, *found), training.extras, difference)
+
+
+def _with_peft(setting: Setting, model: Model, whole: Callable[[], Model]) -> Prepared:
+    """Let training change the weights that the setting says."""
+    if setting.peft is None:
+        return Prepared()
+    seed = derive(setting.seed, "peft")
+    return setting.peft.prepare(PeftSetting(model=model, whole=whole, folder=setting.folder, seed=seed))
+
+
+def _whole(setting: Setting) -> Setting:
+    """Return the setting of a first training, of all weights."""
+    return replace(setting, peft=None, folder=setting.folder / "whole")
+
+
+def count_parameters(model: nn.Module, *, trainable: bool = False) -> int:
+    """Count the numbers in a model's parameters, or in those alone that training changes."""
+    return sum(one.numel() for one in model.parameters() if one.requires_grad or not trainable)
 
 
 def _conflict_callback(

@@ -20,6 +20,7 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.nn.dropout import quick_dropout
+from isogloss.nn.frozen import unfrozen
 from isogloss.training.batching import Batches, Divisible, Movable
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.distributed import (
@@ -50,6 +51,8 @@ class Callback:
     """Called with the number of finished steps; its rows join those of the training."""
     every: int
     """Steps between two calls; it is also called after the last step."""
+    before: bool = False
+    """Whether it is called before the first step too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +142,8 @@ class _Fit:
 
     def _train(self, start: int, total: int) -> None:
         seen: list[Tensor] = []
+        if start == 0:
+            self._observe([one for one in self.callbacks.periodic if one.before], 0)
         for step in range(start, total):
             seen.append(self._update(step))
             done = step + 1
@@ -147,7 +152,8 @@ class _Fit:
                 self._look(done, total, seen)
             if evaluated:
                 self._evaluate(done)
-            self._observe(done, total)
+            due = [one for one in self.callbacks.periodic if done % one.every == 0 or done == total]
+            self._observe(due, done)
             if kept:
                 self._keep(done)
 
@@ -203,10 +209,10 @@ class _Fit:
         if is_main_process():
             self.callbacks.on_progress(progress)
 
-    def _observe(self, done: int, total: int) -> None:
+    def _observe(self, due: Iterable[Callback], done: int) -> None:
         """Call the callbacks that are due; in the main process alone, which holds the rows."""
-        for one in self.callbacks.periodic:
-            if is_main_process() and (done % one.every == 0 or done == total):
+        for one in due:
+            if is_main_process():
                 self.model.eval()
                 self.rows += one.rows(done)
                 self.model.train()
@@ -234,7 +240,7 @@ class _Fit:
         score = sum(float(note["score"] or 0.0) for note in notes) / max(1, len(notes))
         if score > self.best_score:
             self.best_score = score
-            self.best = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
+            self.best = {name: weight.detach().clone() for name, weight in unfrozen(self.model).items()}
 
     def _is_checkpoint(self, done: int, total: int) -> bool:
         keep = self.callbacks.checkpoints
@@ -257,6 +263,23 @@ class _Fit:
         return state.step
 
 
+@contextmanager
+def trained_alone(model: nn.Module, parameters: Iterable[nn.Parameter] | None) -> Iterator[None]:
+    """Let ``fit`` leave all other parameters of a model as they are; None trains all."""
+    if parameters is None:
+        yield
+        return
+    alone = {id(one) for one in parameters}
+    still = [one for one in model.parameters() if one.requires_grad and id(one) not in alone]
+    for one in still:
+        one.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for one in still:
+            one.requires_grad_(True)
+
+
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
     """Resolve "auto": to the precision of the checkpoint if there is one, else to the one measured as faster.
 
@@ -275,7 +298,7 @@ def _randomness_given_back(on: torch.device) -> Iterator[None]:
 
 def _put(model: nn.Module, weights: dict[str, Tensor]) -> None:
     with torch.no_grad():
-        for name, weight in model.named_parameters():
+        for name, weight in unfrozen(model).items():
             weight.copy_(weights[name])
 
 

@@ -42,7 +42,7 @@ from isogloss.training.hypergradient import (
     hypergradient,
     norm,
 )
-from isogloss.training.pretraining import BatchSampling, TextBatches
+from isogloss.training.text_batches import BatchSampling, TextBatches
 
 SECOND_ORDER: dict[str, SecondOrder] = {
     "finite-difference": finite_difference,
@@ -87,6 +87,8 @@ class Learning:
     """β of the step that is imagined, the highest."""
     inner_step: str = "plain"
     second_order: str = "finite-difference"
+    moves_shared: bool = True
+    """False: θ takes no step but the imagined ones (line 7 is left out)."""
 
 
 class MetaLearner(nn.Module):
@@ -131,6 +133,10 @@ class MetaLearner(nn.Module):
             [(one, whole[name]) for name, one in own.items()], batch.pace * self._learning.own_rate
         )
         self._remember(batch.language, found)
+        if not self._learning.moves_shared:
+            return (
+                found.train.clone().requires_grad_()
+            )  # A loss that nothing depends on: ``fit`` moves nothing.
         return self._loss(self.model, batch.train)
 
     def rows(self, done: int) -> list[dict[str, Value]]:

@@ -9,9 +9,14 @@ from torch import Tensor
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Architecture, Modules, Named, Optimization
+from isogloss.core.run_parts import Architecture, Modules, Named, Optimization, Replay
 from isogloss.data.examples import Example, Translation
+from isogloss.encoders import load_encoder_config
 from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.differences import whole_folder
+from isogloss.encoders.families import EncoderFamily
+from isogloss.encoders.language_context import read_module_info
+from isogloss.encoders.loading import model_folder
 from isogloss.tasks import Task
 from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches
@@ -26,15 +31,42 @@ class TextSetting:
     translations: Callable[[str, str], Iterator[Translation]] | None
     """Translations between two languages; None when the run names no bitext."""
     languages: tuple[str, ...]
-    architecture: Architecture
+    architecture: Architecture | None
+    """The shape of a new encoder; None where one is trained further."""
     folder: Path
     """The run's own folder for temporary files, removed when it finishes."""
     seed: int
+    start: str = ""
+    """Folder or name of the encoder that is trained further; empty for a new one."""
+    replay: Replay | None = None
+    """Text of further languages that is mixed in; None for none."""
     modules: Modules | None = None
-    """Modules of single languages; None when all parameters are shared."""
+    """Modules of single languages that are added; None when there are none to add."""
+    trained: str | None = None
+    """"modules" when those of the languages alone are trained; None when all parameters are."""
     held_out: Callable[[str], Iterator[str]] | None = None
     """Lines of one language that are not among those of ``text``; None when none are held out."""
     on_progress: OnProgress = no_progress
+
+    @property
+    def languages_read(self) -> tuple[str, ...]:
+        """Languages of all text, replayed text included."""
+        return (*self.languages, *(self.replay.languages if self.replay else ()))
+
+    @property
+    def family(self) -> str:
+        """Name of the encoder's family."""
+        shape = self.architecture
+        return shape.family if shape else str(load_encoder_config(self.start).model_type)
+
+    @property
+    def modules_trained(self) -> Modules | None:
+        """The modules of single languages that are added, or that the start has; None without any."""
+        if self.modules or self.architecture:
+            return self.modules
+        folder = whole_folder(model_folder(self.start))
+        about = read_module_info(folder, load_encoder_config(self.start).hidden_size)
+        return about.how if about else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +140,52 @@ class AuxiliaryLoss(Named, Protocol):
         ...
 
 
+Extra = Callable[[Path], None]
+"""Writes files of its own into the folder of a model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeftSetting:
+    """The input of parameter-efficient fine-tuning."""
+
+    model: Model
+    """Encoder and head before the first step."""
+    whole: Callable[[], Model]
+    """Train all weights in the same way, from the same point, and return the model."""
+    folder: Path
+    """The run's own folder for temporary files, removed when it finishes."""
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What was done to a model before its first step."""
+
+    fixed: int = 0
+    """Numbers in trainable parameters that stay as they are all the same."""
+    warnings: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Peft(Named, Protocol):
+    """A choice of the weights that a fine-tuning changes; its fields are its hyper-parameters."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family of encoders that it cannot be put into."""
+        ...
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Change a model in place so that training changes these weights alone, and no output yet."""
+        ...
+
+    def finish(self, model: Model, base: str) -> Extra:
+        """Make a trained model an ordinary one again; return what writes its difference from ``base``.
+
+        ``base`` is the folder or hub name of what it started from (``encoders.differences``).
+        """
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """The input of a fine-tuning method."""
@@ -128,6 +206,8 @@ class Setting:
     """By pair (en-es, the source first): translations with links, where the auxiliary loss reads some."""
     auxiliary: AuxiliaryLoss | None = None
     """The loss added to the method's own, if any."""
+    peft: Peft | None = None
+    """Which weights are trained; all when left out."""
     teacher: str = ""
     """Folder of the model that labels translations, where the method needs one."""
     on_progress: OnProgress = no_progress

@@ -30,6 +30,7 @@ from isogloss.encoders.language_context import MAPS_FILE, MODULES_FILE, language
 from isogloss.encoders.language_modules import COPIES, modules_of
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
+from isogloss.encoders.task_adapter import TASK_FILE, task_adapter
 from isogloss.using.fine_tuned import CONFIG, ENTRY, SCORE_COLUMNS, FineTuned, exported_entry
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -159,6 +160,8 @@ def card(model: FineTuned, *, onnx: bool) -> str:
         modules=modules_of(model.network),
         modules_file=MODULES_FILE,
         copies=COPIES,
+        task_adapter=task_adapter(model.network),
+        task_file=TASK_FILE,
         mixup_files=(SETTINGS, WEIGHTS),
         score_columns=SCORE_COLUMNS,
         installed={name: _installed(name) for name in ("isogloss", "torch", "transformers")},

@@ -1,0 +1,144 @@
+"""From a recipe's [[grid.method]] tables to methods with all they are trained with, checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.run_parts import Optimization
+from isogloss.data.corpora import is_translation
+from isogloss.experiments.recipe import (
+    GridTable,
+    MethodTable,
+    OneOrMany,
+    Table,
+    names,
+    part_of,
+    plug_in,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
+from isogloss.experiments.translations import RecipeTranslator
+from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
+
+CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
+"""Methods of earlier versions that are others with an alignment loss."""
+
+
+ALL_WEIGHTS = "none"
+"""The kind of peft that is none: all weights are trained."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodEntry:
+    """A method of the grid with what it changes of the optimization."""
+
+    choice: MethodTable
+    label: str
+    method: Method
+    changes: Table
+    where: str
+    auxiliary: AuxiliaryLoss | None = None
+    peft: Peft | None = None
+    teacher_peft: Peft | None = None
+    """Which weights a teacher of its trains: those that the grid says."""
+    by: RecipeTranslator | None = None
+    """Who translates what it reads in translation; None where that is read from files."""
+
+
+def method_entries(grid: GridTable, by: Sequence[RecipeTranslator], where: str) -> list[MethodEntry]:
+    """Return the methods of a grid; those that read translations once for each translator."""
+    of_grid = _peft(grid.peft, f"{where}.peft")
+    entries = [
+        one
+        for place, table in enumerate(grid.method)
+        for one in _translated(_entry(table, grid, of_grid, f"{where}.method[{place}]"), by)
+    ]
+    refuse_empty_or_twice([entry.label for entry in entries], f"{where}.method")
+    return entries
+
+
+def _entry(table: Table, grid: GridTable, of_grid: Peft | None, where: str) -> MethodEntry:
+    if table.get("name") in CONTINUAL:
+        raise ConfigError(
+            f"{where}: no method {table['name']!r}: it is a loss that any method can carry. Write name = "
+            f'"{CONTINUAL[table["name"]]}" and auxiliary = {{ name = "alignment-loss", bitext = "…" }}, '
+            f"which takes alpha and the other fields too."
+        )
+    kind = plug_in(table, METHODS, "method", where)
+    refuse_unknown(table, names(kind, Optimization, MethodTable), f"method {kind.name}", where)
+    choice = part_of(table, MethodTable, where)
+    for target in choice.targets:
+        if target not in grid.targets:
+            raise unknown_name(f"{where}: targets", "target of this grid", target, grid.targets)
+    for source in choice.sources:
+        if source not in many(grid.source):
+            raise unknown_name(f"{where}: sources", "source of this grid", source, many(grid.source))
+    auxiliary = _auxiliary(choice.auxiliary, f"{where}: auxiliary")
+    own = _peft(choice.peft, f"{where}: peft")
+    added = [part.name for part in (auxiliary, own) if part]
+    return MethodEntry(
+        choice=choice,
+        label=choice.label or " + ".join((kind.name, *added)),
+        method=part_of(table, kind, where),
+        changes={key: table[key] for key in names(Optimization) & set(table)},
+        where=where,
+        auxiliary=auxiliary,
+        peft=own if choice.peft else of_grid,
+        teacher_peft=of_grid,
+    )
+
+
+def _auxiliary(table: Table, where: str) -> AuxiliaryLoss | None:
+    """Build the loss that a method's table adds to its own; None for an empty table."""
+    if not table:
+        return None
+    kind = plug_in(table, AUXILIARY_LOSSES, "auxiliary loss", where)
+    refuse_unknown(table, {"name", *names(kind)}, f"auxiliary loss {kind.name}", where)
+    return part_of(table, kind, where)
+
+
+def _peft(table: Table, where: str) -> Peft | None:
+    """Build the choice of trained weights that a table describes; None for an empty table and for "none"."""
+    if not table or table.get("kind") == ALL_WEIGHTS:
+        refuse_unknown(table, {"kind"}, f"peft {ALL_WEIGHTS}", where)
+        return None
+    kind = table.get("kind")
+    if kind not in PEFT:
+        raise unknown_name(f"{where}: kind", "kind of peft", str(kind), (ALL_WEIGHTS, *PEFT))
+    refuse_unknown(table, {"kind", *names(PEFT[kind])}, f"peft {kind}", where)
+    return part_of(table, PEFT[kind], where)
+
+
+def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
+    """Return a method once for each translator, if it reads translations."""
+    reads, label = entry.method.reads(("en",), ("sw",)), entry.label
+    if not by or not any(map(is_translation, (*reads.train, *reads.dev))):
+        return [entry]
+    return [replace(entry, by=one, label=f"{label} ({one.label})" if one.label else label) for one in by]
+
+
+def starts_first(entries: list[MethodEntry]) -> list[MethodEntry]:
+    """Order methods so that each comes after the one it goes on from."""
+    labels, ordered = [entry.label for entry in entries], list[MethodEntry]()
+    waiting = list(entries)
+    while waiting:
+        done = {entry.label for entry in ordered}
+        ready = [entry for entry in waiting if not entry.choice.start or entry.choice.start in done]
+        if not ready:
+            entry = next((e for e in waiting if e.choice.start not in labels), waiting[0])
+            where = f"{entry.where}: start"
+            if entry.choice.start in labels:
+                raise ConfigError(
+                    f"{where}: {entry.label!r} goes on from {entry.choice.start!r}, and that from it again. "
+                    f"Let one of them start from the encoder."
+                )
+            others = [label for label in labels if label != entry.label]
+            raise unknown_name(where, "method of this grid", entry.choice.start, others)
+        ordered += ready
+        waiting = [entry for entry in waiting if entry not in ready]
+    return ordered
+
+
+def many(value: OneOrMany) -> tuple[str, ...]:
+    """Return one or several as several."""
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,93 @@
+"""LT-SFT: fine-tune once, keep where the weights changed most, start again and train those alone.
+
+Ansell et al. (2022), "Composable Sparse Fine-Tuning for Cross-Lingual Transfer", Section 3.1: lottery-ticket
+sparse fine-tuning. The first training moves all weights from θ⁰ to θ¹; the mask is where |θ¹ - θ⁰| is
+largest, over all weights of the encoder together; the second starts from θ⁰ again, and moves those alone. The
+head, with a pooler, is trained wholly in both, from the same beginning, and is no part of the mask.
+
+With a share of 1 it is the plain training, to the bit. Both trainings have the same length here, the
+method's. The paper adds a language's sparse delta to a task's (Section 3.2): that is not offered.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import torch
+from pydantic import Field
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from isogloss.core.records import writing
+from isogloss.encoders.differences import write_difference
+from isogloss.encoders.families import EncoderFamily
+from isogloss.encoders.sparse_deltas import (
+    WEIGHTS,
+    add_masks,
+    encoder_weights,
+    remove_masks,
+    sparse_weights,
+    write_weights,
+)
+from isogloss.tasks.task import Model
+from isogloss.training.setting import Extra, PeftSetting, Prepared
+
+MASK = "mask.safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LotteryTicket:
+    """Train twice: all weights, then from the start again those alone that changed most (LT-SFT)."""
+
+    name: ClassVar[str] = "lt-sft"
+
+    share: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.08
+    """Share of the encoder's weights, embeddings included, that is trained."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Take any family."""
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Train all weights of another copy for the mask, or read the mask of a training that was begun."""
+        path = setting.folder / MASK
+        if not path.exists():
+            _write_mask(path, largest_changes(setting.model, setting.whole(), self.share))
+            shutil.rmtree(setting.folder / "whole", ignore_errors=True)
+        masks = {name: one.to(torch.bool) for name, one in load_file(path).items()}
+        add_masks(setting.model, masks)
+        return Prepared(fixed=sum(int((~mask).sum()) for mask in masks.values()))
+
+    def finish(self, model: Model, base: str) -> Extra:
+        """Make the tensors ordinary ones."""
+        masks = remove_masks(model)
+        return partial(_write, sparse_weights(model, masks), base)
+
+
+def largest_changes(before: Model, after: Model, share: float) -> dict[str, Tensor]:
+    """Return the masks, by name, of the share of an encoder's weights that changed most.
+
+    Of equal changes at the border the first are taken, so that the number is exact.
+    """
+    start, end = encoder_weights(before), encoder_weights(after)
+    changes = {name: (end[name].detach().cpu() - one.detach().cpu()).abs() for name, one in start.items()}
+    every = torch.cat([one.flatten() for one in changes.values()])
+    kept = torch.zeros(len(every), dtype=torch.bool)
+    kept[every.argsort(descending=True, stable=True)[: max(1, round(share * len(every)))]] = True
+    parts = torch.split(kept, [one.numel() for one in changes.values()])
+    return {name: part.view(one.shape) for (name, one), part in zip(changes.items(), parts, strict=True)}
+
+
+def _write_mask(path: Path, masks: Mapping[str, Tensor]) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file({name: one.to(torch.uint8) for name, one in masks.items()}, temporary)
+        temporary.replace(path)
+
+
+def _write(weights: Mapping[str, Tensor], base: str, folder: Path) -> None:
+    write_difference(folder, base, form="sparse", weights=WEIGHTS)
+    write_weights(folder, weights)

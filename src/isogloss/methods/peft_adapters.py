@@ -1,0 +1,172 @@
+"""Adapters of the library peft: small matrices or vectors are trained, the encoder stays as it is.
+
+LoRA: Hu et al. (2022), "LoRA: Low-Rank Adaptation of Large Language Models", Section 4.1. DoRA: Liu et al.
+(2024), "DoRA: Weight-Decomposed Low-Rank Adaptation", Section 4. IA3: Liu et al. (2022), "Few-Shot
+Parameter-Efficient Fine-Tuning is Better and Cheaper than In-Context Learning", Section 3.3.
+
+The head is trained wholly. Before the first step no output differs from the encoder's. Training over, the
+adapters are merged: what is scored and loaded is an ordinary model with W + (alpha / rank) B A for W.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from isogloss.core.run_parts import Positive, Rate, Share
+from isogloss.core.seeds import derive
+from isogloss.encoders import family_of
+from isogloss.encoders.differences import write_difference
+from isogloss.encoders.families import EncoderFamily
+from isogloss.encoders.peft_adapters import (
+    WEIGHTS,
+    ModuleChoice,
+    adapter_weights,
+    add_adapters,
+    check_peft,
+    merge_adapters,
+    module_names,
+    there_of,
+    write_adapters,
+)
+from isogloss.tasks.task import Model
+from isogloss.training.setting import Extra, PeftSetting, Prepared
+
+OTHERWISE: tuple[ModuleChoice, ...] = ("attention_output", "feed_forward_in", "feed_forward_out")
+"""What LoRA goes into where queries and values have no modules of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoRA:
+    """Add a product of two small matrices, B A, to each of some matrices of the encoder."""
+
+    name: ClassVar[str] = "lora"
+
+    rank: Positive = 8
+    """Columns of B and rows of A; 8 is the paper's for RoBERTa (Table 9)."""
+
+    alpha: Rate = 8.0
+    """B A counts alpha / rank times."""
+
+    dropout: Share = 0.0
+    """Dropout of what A reads."""
+
+    modules: tuple[ModuleChoice, ...] | None = None
+    """Modules of each layer that have one; the paper's query and value when left out, in families without
+    these (deberta-v2, modernbert) attention_output, feed_forward_in and feed_forward_out."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family that it cannot be put into."""
+        check_peft(family, self.modules, f"peft {self.name}")
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Put it into every layer."""
+        return _low_rank(self, setting, decomposed=False)
+
+    def finish(self, model: Model, base: str) -> Extra:
+        """Merge it."""
+        return _finish(model, base)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoRA:
+    """LoRA on the direction of each column of weights, and a trained magnitude for each (Eq. 5)."""
+
+    name: ClassVar[str] = "dora"
+
+    rank: Positive = 8
+    """Columns of B and rows of A."""
+
+    alpha: Rate = 8.0
+    """B A counts alpha / rank times."""
+
+    dropout: Share = 0.0
+    """Dropout of what A reads."""
+
+    modules: tuple[ModuleChoice, ...] | None = None
+    """Modules of each layer that have one; as for lora when left out."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family that it cannot be put into."""
+        check_peft(family, self.modules, f"peft {self.name}")
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Put it into every layer."""
+        return _low_rank(self, setting, decomposed=True)
+
+    def finish(self, model: Model, base: str) -> Extra:
+        """Merge it."""
+        return _finish(model, base)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IA3:
+    """Multiply keys, values and the inner states of the feed-forward by trained vectors."""
+
+    name: ClassVar[str] = "ia3"
+
+    modules: tuple[ModuleChoice, ...] | None = None
+    """Modules of each layer whose output is multiplied (of feed_forward_out the input, as in the paper); key,
+    value and feed_forward_out when left out, as far as the family has them."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Raise ConfigError for a family that it cannot be put into."""
+        check_peft(family, self.modules, f"peft {self.name}")
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Put it into every layer."""
+        from peft import IA3Config
+
+        chosen, warnings = _chosen(self, setting.model, ("key", "value", "feed_forward_out"))
+        inner = [name for name in chosen if name == "feed_forward_out"]
+        config = IA3Config(
+            target_modules=module_names(setting.model, chosen),
+            feedforward_modules=module_names(setting.model, inner),
+        )
+        add_adapters(setting.model, config, seed=setting.seed)
+        return Prepared(warnings=warnings)
+
+    def finish(self, model: Model, base: str) -> Extra:
+        """Merge it."""
+        return _finish(model, base)
+
+
+def _low_rank(how: LoRA | DoRA, setting: PeftSetting, *, decomposed: bool) -> Prepared:
+    from peft import LoraConfig
+
+    chosen, warnings = _chosen(how, setting.model, ("query", "value"))
+    config = LoraConfig(
+        r=how.rank,
+        lora_alpha=how.alpha,
+        lora_dropout=how.dropout,
+        use_dora=decomposed,
+        target_modules=module_names(setting.model, chosen),
+    )
+    add_adapters(setting.model, config, seed=derive(setting.seed, "adapters"))
+    return Prepared(warnings=warnings)
+
+
+def _chosen(
+    how: LoRA | DoRA | IA3, model: Model, usual: tuple[ModuleChoice, ...]
+) -> tuple[tuple[ModuleChoice, ...], tuple[str, ...]]:
+    """Return the modules asked for, else the usual ones or what the family has instead, and warnings."""
+    family = family_of(model)
+    how.check(family)
+    there = how.modules or there_of(family, usual) or OTHERWISE
+    if how.modules or there == usual:
+        return there, ()
+    return there, (
+        f"{how.name}: {family.name} {family.lacks['projections']}, so {', '.join(there)} are adapted "
+        f"instead of {', '.join(usual)}.",
+    )
+
+
+def _finish(model: Model, base: str) -> Extra:
+    """Merge the adapters; return what writes them, as trained, into a model's folder."""
+    weights, config = adapter_weights(model), merge_adapters(model)
+    return partial(_write, weights, config, model, base)
+
+
+def _write(weights: dict[str, Any], config: Any, model: Model, base: str, folder: Path) -> None:
+    found = write_difference(folder, base, form="peft", weights=WEIGHTS)
+    write_adapters(folder, weights, config, model, found.base)

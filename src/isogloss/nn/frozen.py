@@ -1,0 +1,27 @@
+"""Parameters that a training leaves as they are, to the bit: no checkpoint need hold them."""
+
+from collections.abc import Iterable
+
+from torch import nn
+
+_MARK = "isogloss_frozen"
+"""An attribute, as other parameters without gradients are the state of a training (``meta_learning``)."""
+
+
+def freeze(parameters: Iterable[nn.Parameter]) -> None:
+    """Let no training change parameters, until they are thawed."""
+    for one in parameters:
+        one.requires_grad_(False)
+        setattr(one, _MARK, True)
+
+
+def thaw(model: nn.Module) -> None:
+    """Let training change all parameters of a model."""
+    for one in model.parameters():
+        one.requires_grad_(True)
+        vars(one).pop(_MARK, None)
+
+
+def unfrozen(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters that are not frozen, by name."""
+    return {name: one for name, one in model.named_parameters() if not hasattr(one, _MARK)}

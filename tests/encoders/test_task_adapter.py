@@ -1,0 +1,107 @@
+"""Adapters of a task: behind the language's, in every family; what changes, is saved, is refused."""
+
+import pytest
+import torch
+import transformers
+from networks import LANGUAGES, fresh, modular, refusal, same, stirred, tagger
+from safetensors.torch import save_file
+
+from isogloss.core.errors import ConfigError
+from isogloss.encoders import family_of, load_tokenizer, save_model
+from isogloss.encoders.language_context import active_language
+from isogloss.encoders.language_modules import KINDS, add_language, language_site
+from isogloss.encoders.task_adapter import TASK_FILE, add_task_adapter, task_adapter
+
+IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 12, 8, 5, 3]])
+
+
+def states(model, language="sw"):
+    with torch.no_grad(), active_language(model, language):
+        return torch.stack(model.base_model(IDS, output_hidden_states=True).hidden_states)
+
+
+def with_task(model, *, moved=True, reduction=4):
+    add_task_adapter(model, reduction, seed=0)
+    with torch.no_grad():
+        for weight in task_adapter(model).parameters() if moved else ():
+            weight.add_(torch.empty_like(weight).normal_(0, 0.3, generator=torch.Generator().manual_seed(2)))
+    return model
+
+
+@pytest.mark.parametrize("kind", [None, *KINDS])
+def test_a_new_one_changes_nothing_to_the_bit(encoder_folder, kind):
+    model = fresh(encoder_folder) if kind is None else stirred(modular(fresh(encoder_folder), kind))
+    plain = states(model)
+    assert torch.equal(states(with_task(model, moved=False)), plain)
+    assert not torch.allclose(states(with_task(model)), plain, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_reads_what_the_languages_modules_say(encoder_folder, kind):
+    """With copies of the feed-forward it stands behind each language's; added last or first alike."""
+    model = stirred(modular(fresh(encoder_folder), kind))
+    site = family_of(model).sites(model)[0]
+    given = torch.randn(2, 5, site.module(model, "feed_forward_out").in_features)
+
+    def answers():
+        with torch.no_grad():
+            for language in LANGUAGES:
+                with active_language(model, language):
+                    yield language_site(model, site, language).module(model, "feed_forward_out")(given)
+
+    before = list(answers())
+    adapter = task_adapter(with_task(model))[0]
+    with torch.no_grad():
+        for found, without in zip(answers(), before, strict=True):
+            assert torch.equal(found, adapter(without)) and not torch.equal(found, without)
+    if kind != "shared-adapter":
+        after = list(answers())
+        add_language(model, "fr")
+        assert all(torch.equal(*pair) for pair in zip(answers(), after, strict=True))
+
+
+def test_modules_are_swapped_beneath_it(bert_folder):
+    model = with_task(stirred(modular(fresh(bert_folder), "adapter", invertible=True)))
+    alone = {language: states(model, language) for language in LANGUAGES}
+    assert not torch.allclose(alone["sw"], alone["en"], atol=1e-2)
+    torch.testing.assert_close(states(model, ("sw", "en"))[:, 0], alone["sw"][:, 0])
+
+
+@pytest.mark.parametrize("kind", [None, "adapter", "feed-forward"])
+def test_it_is_saved_beside_an_ordinary_model(bert_folder, tmp_path, kind):
+    model = tagger(bert_folder)
+    if kind is not None:
+        stirred(modular(model, kind, reduction=2, **({"invertible": True} if kind == "adapter" else {})))
+    save_model(with_task(model, reduction=5), load_tokenizer(bert_folder), tmp_path / "saved")
+    again = tagger(tmp_path / "saved")
+    assert same(again, model) and task_adapter(again).reduction == 5
+    assert torch.equal(states(again), states(model))
+    plain, info = transformers.AutoModelForTokenClassification.from_pretrained(
+        tmp_path / "saved", output_loading_info=True
+    )
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    assert "task_adapter" not in str(plain)
+
+
+def test_a_model_keeps_the_one_it_has(bert_folder):
+    model = with_task(fresh(bert_folder))
+    before = states(model)
+    add_task_adapter(model, 4, seed=9)
+    assert torch.equal(states(model), before)
+    with pytest.raises(ConfigError, match=r"has one of reduction 4, and 8 is asked for. Ask for 4"):
+        add_task_adapter(model, 8, seed=0)
+    with pytest.raises(ConfigError, match=r"task adapter: a bottleneck of 32 / 64 \(reduction\)"):
+        add_task_adapter(fresh(bert_folder), 64, seed=0)
+
+
+def test_a_damaged_file_or_that_of_another_encoder_is_refused(bert_folder, tmp_path):
+    folder = tmp_path / "saved"
+    save_model(with_task(tagger(bert_folder)), load_tokenizer(bert_folder), folder)
+    save_file(
+        {"task_adapter.0.down.weight": torch.ones(2, 2)}, folder / TASK_FILE, metadata={"reduction": "4"}
+    )
+    assert "these modules are another encoder's: task_adapter.0.down.bias has the shape None" in refusal(
+        tagger, folder
+    )
+    (folder / TASK_FILE).write_bytes(b"no tensors")
+    assert f"{folder / TASK_FILE}: these added modules are damaged" in refusal(tagger, folder)

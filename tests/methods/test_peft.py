@@ -1,0 +1,148 @@
+"""Parameter-efficient fine-tuning: nothing differs before the first step, and nothing else after the last."""
+
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+import in_translation
+from isogloss.core.errors import ConfigError
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.sparse_deltas import encoder_weights
+from isogloss.methods import PEFT
+from isogloss.methods.lottery_ticket import LotteryTicket
+from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
+from isogloss.methods.plain import SourceOnly
+from isogloss.methods.task_adapter import TaskAdapter
+from isogloss.tasks import TASKS
+from isogloss.training.evaluation import evaluation
+from isogloss.training.setting import PeftSetting
+from trained import equal, weights
+
+KINDS = {
+    "lora": LoRA(rank=4),
+    "dora": DoRA(rank=4),
+    "ia3": IA3(),
+    "lt-sft": LotteryTicket(share=0.1),
+    "adapter": TaskAdapter(reduction=4),
+}
+ADDED = "task_adapter"
+"""In the names of the weights that one kind adds and cannot merge."""
+
+EACH = pytest.mark.parametrize("name", KINDS)
+
+
+def test_every_kind_is_held_to_these_laws():
+    assert KINDS.keys() == PEFT.keys()
+    assert all(type(one) is PEFT[name] for name, one in KINDS.items())
+
+
+def put_into(peft, model, folder):
+    return peft.prepare(PeftSetting(model=model, whole=lambda: stir(deepcopy(model)), folder=folder, seed=0))
+
+
+def stir(model):
+    """Train without training: what may change is changed at random."""
+    draw = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.requires_grad:
+                weight.add_(0.1 * torch.empty_like(weight).normal_(generator=draw))
+    return model
+
+
+def scored(model, encoder):
+    made = in_translation.setting("upos", encoder, Path(), epochs=1)
+    return evaluation(made.task, made.dev("en"), load_tokenizer(encoder), made.optimization).scores(model)
+
+
+@EACH
+def test_before_the_first_step_no_score_differs_to_the_bit(name, encoder_folder, tmp_path):
+    model = TASKS["upos"].head(encoder_folder, seed=0)
+    before, scores = weights(model), scored(model, encoder_folder)
+    put_into(KINDS[name], model, tmp_path)
+    now = scored(model, encoder_folder)
+    assert all(torch.equal(one, other) for one, other in zip(now, scores, strict=True))
+    KINDS[name].finish(model, str(encoder_folder))
+    found = {key: one for key, one in weights(model).items() if ADDED not in key}
+    assert found.keys() == before.keys()
+    assert all(torch.allclose(one, before[key], atol=1e-6) for key, one in found.items())
+
+
+@pytest.fixture
+def stirred(tmp_path):
+    def made(peft, encoder, task="upos"):
+        model = TASKS[task].head(encoder, seed=0)
+        put_into(peft, model, tmp_path)
+        difference = peft.finish(stir(model), str(encoder))
+        save_model(model, load_tokenizer(encoder), tmp_path / "run" / "model", difference=difference)
+        return model, tmp_path / "run" / "model"
+
+    return made
+
+
+@EACH
+def test_a_model_of_any_family_is_loaded_as_it_was_saved_to_the_bit(name, encoder_folder, stirred):
+    model, folder = stirred(KINDS[name], encoder_folder)
+    assert equal(TASKS["upos"].head(folder, seed=5), model)
+
+
+@EACH
+@pytest.mark.parametrize("task", TASKS)
+def test_a_model_of_any_task_is_loaded_as_it_was_saved_to_the_bit(name, task, bert_folder, stirred):
+    model, folder = stirred(KINDS[name], bert_folder, task)
+    assert equal(TASKS[task].head(folder, seed=5), model)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, bert_folder):
+    @cache
+    def made(method, peft):
+        setting = in_translation.setting("upos", bert_folder, tmp_path_factory.mktemp("work"))
+        return method.train(replace(setting, peft=peft))
+
+    return made
+
+
+OWN = {
+    "lora": ("query", "value"),
+    "dora": ("query", "value"),
+    "ia3": ("key", "value", "output.dense"),
+    "adapter": (ADDED,),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_weights_around_the_adapters_stay_to_the_bit(name, trained, bert_folder):
+    before = weights(TASKS["upos"].head(bert_folder, seed=0))
+    found = weights(trained(SourceOnly(), KINDS[name]))
+    moved = {key for key in found if key not in before or not torch.equal(found[key], before[key])}
+    assert moved and all(
+        key.startswith("classifier") or any(one in key for one in OWN[name]) for key in moved
+    )
+
+
+def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(trained, bert_folder):
+    before = encoder_weights(TASKS["upos"].head(bert_folder, seed=0))
+    whole, found = (encoder_weights(trained(SourceOnly(), one).model) for one in (None, KINDS["lt-sft"]))
+    changes = torch.cat([(whole[name] - before[name]).abs().flatten() for name in before])
+    moved = torch.cat([(found[name] != before[name]).flatten() for name in before])
+    assert 0 < moved.sum() <= round(0.1 * len(moved))
+    assert changes[moved].min() >= changes.sort(descending=True).values[round(0.1 * len(moved)) - 1]
+
+
+def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(trained):
+    plain, ticket = trained(SourceOnly(), None), trained(SourceOnly(), LotteryTicket(share=1.0))
+    assert equal(plain, ticket)
+    assert plain.rows == ticket.rows
+
+
+def test_modules_that_a_family_has_not_are_refused():
+    with pytest.raises(
+        ConfigError, match="modules: query: modernbert makes queries, keys and values with one"
+    ):
+        LoRA(modules=("query",)).check(FAMILIES["modernbert"])

@@ -1,0 +1,142 @@
+"""Language modules trained on text while all else is frozen: by masked LM and by meta-learning."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Architecture, Modules, with_fields
+from isogloss.encoders import load_masked_lm
+from isogloss.encoders.language_modules import KINDS, give_modules, modules_of
+from isogloss.encoders.language_parameters import language_parameters, module_parameters
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.meta_learning import MetaLearning
+from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
+from isogloss.training.fit import fit, trained_alone
+from isogloss.training.meta_learning import MetaBatches
+from isogloss.training.pretraining import begin, sampling_of
+from isogloss.training.setting import TextSetting
+from trained import equal, interrupted, weights
+
+LETTERS = {"en": "abcdef", "sw": "mnopqr"}
+SAME = {
+    "steps": 4,
+    "batch_subwords": 48,
+    "block": 16,
+    "learning_rate": 1e-2,
+    "precision": "float32",
+    "checkpoint_every": 2,
+}
+MLM = with_fields(MaskedLanguageModelling(), **SAME)
+META = with_fields(MetaLearning(), **SAME, validation=0.2)
+STACK = Modules(kind="adapter", reduction=2, after="feed-forward", invertible=True)
+
+
+def lines(language, count=60):
+    for number in range(count):
+        rng = random.Random(f"{language} {number}")
+        yield " ".join("".join(rng.choices(LETTERS[language][:4], k=rng.randint(1, 3))) for _ in range(9))
+
+
+@pytest.fixture
+def setting(tmp_path):
+    sizes = {"layers": 1, "dim": 16, "heads": 2, "feed_forward": 32, "vocabulary": 300, "positions": 16}
+    return TextSetting(
+        text=lines,
+        translations=None,
+        languages=("en", "sw"),
+        architecture=Architecture(**sizes),
+        modules=STACK,
+        trained="modules",
+        folder=tmp_path / "work",
+        seed=0,
+    )
+
+
+def before(setting, method):
+    return begin(
+        replace(setting, folder=setting.folder / "before"), method, sampling_of(method.training)
+    ).model
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "mad-x", "mixed", "meta"])
+def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
+    modules = Modules(kind=kind) if kind in KINDS else STACK
+    method = with_fields(MLM, mixed=True) if kind == "mixed" else META if kind == "meta" else MLM
+    setting, method = replace(setting, modules=modules), with_fields(method, steps=8)
+    then = before(setting, method)
+    model, _, _ = method.train(setting)
+    own = module_parameters(model, setting.languages)
+    there = weights(then)
+    for name, weight in model.named_parameters():
+        assert torch.equal(weight, there[name]) == (name not in own), name
+        assert weight.requires_grad
+
+
+def batch(languages, seed=0):
+    vocabulary = Vocabulary(size=30, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))
+    rng = np.random.default_rng(seed)
+    rows = [[rng.integers(5, 30, size=9)] for _ in range(4)]
+    return Masking(vocabulary=vocabulary, share=0.4).batch(rows, seed=seed, languages=languages)
+
+
+@pytest.fixture
+def stacked(encoder_folder):
+    model = load_masked_lm(encoder_folder)
+    give_modules(model, STACK, ("en", "sw", "to"), seed=0)
+    with torch.no_grad():
+        for number, weight in enumerate(module_parameters(model, ("en", "sw", "to")).values()):
+            weight.normal_(0, 0.3, generator=torch.Generator().manual_seed(number))
+    return model
+
+
+def test_text_of_a_language_moves_its_modules_alone(stacked):
+    then, batches = weights(stacked), [batch(("sw",), seed=seed) for seed in range(3)]
+    with trained_alone(stacked, module_parameters(stacked, ("en", "sw", "to")).values()):
+        fit(stacked, batches, masked_lm_loss, updates=MLM.updates, seed=0)
+    own = language_parameters(stacked, "sw")
+    assert {name for name, weight in weights(stacked).items() if not torch.equal(weight, then[name])} == {
+        *own
+    }
+
+
+def test_the_scores_of_each_row_are_those_in_its_language(stacked):
+    mixed = batch(("sw", "en", "sw", "to"))
+    with torch.no_grad():
+        whole = masked_lm_loss(stacked, mixed)
+        each = [(masked_lm_loss(stacked, part), share) for part, share in mixed.parts(4)]
+        other = masked_lm_loss(stacked, replace(mixed, languages=("sw", "en", "sw", "sw")))
+    torch.testing.assert_close(whole, sum(loss * share for loss, share in each))
+    assert not torch.allclose(whole, other)
+
+
+def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked):
+    then = weights(stacked)
+    give_modules(stacked, STACK, ("sw", "fr"), seed=0)
+    assert modules_of(stacked).languages == ("en", "sw", "to", "fr")
+    assert equal({name: weights(stacked)[name] for name in then}, then)
+    give_modules(stacked, replace(STACK, fallback="fr"), ("fr",), seed=0)
+    assert modules_of(stacked).of("xx") == "fr"
+    said = (
+        r"others already \(kind = adapter, reduction = 2, .*\), and kind = adapter, reduction = 4 are asked"
+    )
+    with pytest.raises(ConfigError, match=said):
+        give_modules(stacked, Modules(kind="adapter"), ("fr",), seed=0)
+
+
+@pytest.mark.slow
+def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setting, tmp_path, monkeypatch):
+    whole, _, fitted = META.train(replace(setting, folder=tmp_path / "whole"))
+    with interrupted(MetaBatches, monkeypatch, at=3):
+        META.train(setting)
+    again, _, fitted_again = META.train(setting)
+    assert equal(again, whole) and fitted_again.rows == fitted.rows
+
+
+def test_the_imagined_step_counts_though_it_is_never_made(setting):
+    one, _, _ = META.train(setting)
+    other, _, _ = with_fields(META, inner_learning_rate=0.5).train(setting)
+    assert not equal(one, other)
