@@ -11,10 +11,12 @@ import torch
 
 import in_translation
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.language_modules import add_modules
 from isogloss.encoders.loading import unmerge
 from isogloss.encoders.peft_adapters import merge_adapters
 from isogloss.encoders.sparse_deltas import encoder_weights
@@ -215,3 +217,13 @@ def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
 def test_models_without_adapters_have_no_factors(bert_folder):
     with pytest.raises(ModelError, match="trained without adapters"):
         unmerge(loaded(bert_folder), bert_folder)
+
+
+def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_path):
+    model = TASKS["upos"].head(bert_folder, seed=0)
+    add_modules(model, Modules(kind="adapter"), ("en", "de"), seed=0)
+    put_into(LoRA(), deepcopy(model), tmp_path)
+    with pytest.raises(
+        ConfigError, match="modules: attention_output: this encoder has language adapters after"
+    ):
+        put_into(LoRA(modules=("attention_output",)), model, tmp_path)
