@@ -99,6 +99,7 @@ class MetaLearning:
             self,
             {
                 "accumulation": self.updates.accumulation in (None, 1),
+                "gradient_checkpointing": not self.updates.gradient_checkpointing,
                 "validation": 0 < self.validation < 1,
                 "validation_subwords": (self.validation_subwords or self.block) >= self.block,
                 **{name: rate is None or rate >= 0 for name, rate in rates.items()},

@@ -7,20 +7,21 @@ interrupted, to the bit.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, DivergedError
+from isogloss.core.errors import DivergedError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
+from isogloss.encoders.recomputation import recomputed_layers
 from isogloss.nn.dropout import quick_dropout
-from isogloss.training.batching import Batches, Divisible, Movable
+from isogloss.training.batching import Batches, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.distributed import (
     all_reduce_gradients,
@@ -169,19 +170,15 @@ class _Fit:
         if count == 1:
             yield _Part(batch, derive(self.seed, "step", step))
             return
-        if not isinstance(batch, Divisible):
-            raise ConfigError(
-                f"{self.callbacks.what}: its batches cannot be computed in parts, and so neither with "
-                f"accumulation nor in several processes ({together} here). Run it in one process."
-            )
-        for number, (part, share) in enumerate(batch.parts(count)):
+        for number, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
             if number % together == rank():  # A part's dropout is its own, wherever it is computed.
                 yield _Part(part, derive(self.seed, "step", step, number), share)
 
     def _backward(self, part: "_Part") -> Tensor:
         torch.manual_seed(part.seed)
         batch = part.batch.to(self.device)
-        with autocast(self.device, self.precision):
+        less = recomputed_layers(self.model) if self.updates.gradient_checkpointing else nullcontext()
+        with less, autocast(self.device, self.precision):
             value = self.loss(self.model, batch)
         value = value if part.share == 1 else value * part.share
         value.backward()  # type: ignore[no-untyped-call]
