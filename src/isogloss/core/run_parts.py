@@ -161,6 +161,9 @@ class Updates:
     gradient_checkpointing: bool | None = None
     """Whether each layer keeps its input alone and is computed anew for the gradients: far less memory, about
     a third more time, the same result; no when left out. It has nothing to do with checkpoint_every."""
+    optimizer_states: Literal["8-bit"] | None = None
+    """8-bit: Adam's two moments take 2 bytes a weight, not 8 (Dettmers et al. 2022; isogloss[eight-bit]); the
+    result is a little another. 32-bit when left out."""
     precision: str = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200

@@ -100,6 +100,7 @@ class MetaLearning:
             {
                 "accumulation": self.updates.accumulation in (None, 1),
                 "gradient_checkpointing": not self.updates.gradient_checkpointing,
+                "optimizer_states": self.updates.optimizer_states is None,
                 "validation": 0 < self.validation < 1,
                 "validation_subwords": (self.validation_subwords or self.block) >= self.block,
                 **{name: rate is None or rate >= 0 for name, rate in rates.items()},

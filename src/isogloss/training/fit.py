@@ -9,12 +9,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import DivergedError
+from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
@@ -289,8 +290,8 @@ def learn_at(parameters: Iterable[nn.Parameter], multiple: float) -> None:
         setattr(one, RATE_MULTIPLE, multiple)
 
 
-def adamw(model: nn.Module, updates: Updates) -> torch.optim.AdamW:
-    """Return fused AdamW; biases and layer norms (everything below two dimensions) do not decay."""
+def adamw(model: nn.Module, updates: Updates) -> torch.optim.Optimizer:
+    """Return AdamW, fused or with 8-bit states; what has less than two dimensions does not decay."""
     every = [weight for weight in model.parameters() if weight.requires_grad]
     apart = [weight for weight in every if hasattr(weight, RATE_MULTIPLE)]
     trained = [weight for weight in every if not hasattr(weight, RATE_MULTIPLE)]
@@ -306,7 +307,40 @@ def adamw(model: nn.Module, updates: Updates) -> torch.optim.AdamW:
         own = [weight for weight in apart if getattr(weight, RATE_MULTIPLE) == multiple]
         groups.append({"params": own, "weight_decay": 0.0, RATE_MULTIPLE: multiple})
     betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
-    return torch.optim.AdamW(groups, lr=updates.learning_rate, betas=betas, eps=epsilon, fused=True)
+    how: dict[str, Any] = {"lr": updates.learning_rate, "betas": betas, "eps": epsilon}
+    if updates.optimizer_states is None:
+        return torch.optim.AdamW(groups, **how, fused=True)
+    return _eight_bit_adamw(every[0].device)(groups, **how)
+
+
+EIGHT_BIT_DEVICES = ("cpu", "cuda", "xpu")
+"""Devices for which bitsandbytes has AdamW with 8-bit states."""
+
+
+def check_optimizer_states(updates: Updates) -> None:
+    """Raise ConfigError if the package that 8-bit states need is not installed."""
+    if updates.optimizer_states and find_spec("bitsandbytes") is None:
+        raise ConfigError(
+            f'optimizer_states = "{updates.optimizer_states}" needs the package bitsandbytes, which is not '
+            f'installed. Install it (pip install "isogloss[eight-bit]"), or leave optimizer_states out.'
+        )
+
+
+def _eight_bit_adamw(on: torch.device) -> Callable[..., torch.optim.Optimizer]:
+    """Return AdamW whose moments are quantised in blocks of 256 (Dettmers et al. 2022, Section 2).
+
+    Those of parameters of fewer than 4096 numbers stay in 32 bits.
+    """
+    check_optimizer_states(Updates(optimizer_states="8-bit"))
+    if on.type not in EIGHT_BIT_DEVICES:
+        raise ConfigError(
+            f'optimizer_states = "8-bit" is not there for the device {on.type}, only for '
+            f"{', '.join(EIGHT_BIT_DEVICES)}. Leave optimizer_states out."
+        )
+    from bitsandbytes.optim import AdamW8bit
+
+    made: Callable[..., torch.optim.Optimizer] = AdamW8bit
+    return made
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
