@@ -11,10 +11,13 @@ from isogloss.encoders import FAMILIES, fastest_attention, set_dropout
 from isogloss.encoders.new import config_of
 from isogloss.nn.dropout import quick_dropout
 from isogloss.training.memory import (
+    STATUS,
     Load,
     Machine,
     activations,
     layer_memory,
+    measured_peak,
+    restart_measurement,
     scoring_memory,
     shape_of,
     training_memory,
@@ -78,6 +81,17 @@ def test_the_parameters_are_those_of_the_model():
     config = made("bert", 2, 0.1)
     model = AutoModelForMaskedLM.from_config(config)
     assert shape_of(config).parameters == sum(weight.numel() for weight in model.parameters())
+
+
+@pytest.mark.skipif(torch.cuda.is_available() or not STATUS.exists(), reason="as Linux counts a process")
+def test_the_peak_is_of_what_was_done_since():
+    restart_measurement()
+    before = measured_peak()
+    block = torch.ones(50_000_000)
+    assert measured_peak() - before > 0.9 * 4 * len(block)
+    del block
+    restart_measurement()
+    assert measured_peak() - before < 100_000_000
 
 
 @pytest.mark.parametrize("gpu", [False, True])

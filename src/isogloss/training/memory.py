@@ -19,8 +19,13 @@ backward pass computes on the way is one layer's widest tensors, twice. The numb
 autograd is seen to keep (a test compares).
 """
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import torch
 
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.families import family_named
@@ -177,3 +182,25 @@ def _widest(shape: Shape, load: Load, machine: Machine) -> int:
     attention = 0 if machine.gpu else shape.heads * load.length
     size = 2 if machine.half else 4
     return size * load.subwords * max((1 + shape.gated) * shape.feed_forward, attention)
+
+
+STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+"""Where Linux says how large this process was at most, and forgets it ("5")."""
+
+
+def restart_measurement() -> None:
+    """Forget how much memory this process took so far, where the system can."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    with suppress(OSError):
+        RESET.write_text("5", encoding="ascii")
+
+
+def measured_peak() -> int | None:
+    """Return the most bytes taken since then: of a GPU by torch, else of the process; None if not known."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated()
+    with suppress(OSError):
+        found = re.search(r"^VmHWM:\s*(\d+) kB$", STATUS.read_text(encoding="ascii"), re.MULTILINE)
+        return int(found[1]) * 1024 if found else None
+    return None
