@@ -34,8 +34,8 @@ from isogloss.encoders.new import count_parameters
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-PROGRAM = 400_000_000
-"""Bytes that Python with torch and transformers takes on a CPU before a model is loaded."""
+PROGRAM = 550_000_000
+"""Bytes that `isogloss run` takes on a CPU beside models: Python and all libraries."""
 
 
 class LayerBytes(NamedTuple):
@@ -124,7 +124,7 @@ class Machine:
 
     @property
     def program(self) -> int:
-        """Bytes before a model is loaded; a GPU's own memory has none of the program's."""
+        """Bytes beside models; a GPU's own memory has none of the program's."""
         return 0 if self.gpu else PROGRAM
 
 
