@@ -64,6 +64,13 @@ def test_every_form_of_meta_learning_costs_more_than_joint_training(script):
     assert all(ratio > 1 for ratio in ratios.values())
 
 
+def test_the_memory_of_a_training_is_about_what_is_estimated(script):
+    options = ("--shapes", "tiny", "--rows", 8, "--how", "plain", "checkpointing")
+    rows = [line.split("|")[1:-1] for line in script("training_memory", *options).splitlines()[2:]]
+    assert [row[0].strip() for row in rows] == ["fine-tune", "fine-tune", "pretrain", "pretrain"]
+    assert all(0.75 < float(row[-2]) < 1.25 for row in rows)
+
+
 def test_pretraining_comes_to_the_same_loss_every_way(script):
     printed = script("pretraining", "--quick")
     losses = {way: float(cells[-1]) for way, cells in numbers(printed, 4).items()}

@@ -26,6 +26,31 @@ def test_a_dry_run_prints_the_plan_and_makes_nothing(command, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_dry_run_says_how_much_memory_each_run_takes(command, tmp_path, hub_cache):
+    out = ("--out", tmp_path / "runs", "--dry-run", "--json")
+    *plan, _ = command("run", tiny(tmp_path), *out).lines
+    memory = {line["what"].partition(":")[0]: line["memory"] for line in plan}
+    assert memory["transfer-gap"] == ""
+    sizes = {what: float(text.removesuffix(" MB")) for what, text in memory.items() if text}
+    assert 400 < sizes["scores"] <= sizes["interpolation"] < 2000
+    assert 400 < sizes["source-only"] < 2000
+    far = command("run", tiny(tmp_path), *out, "--set", "encoder=somebody/small-bert").lines
+    assert far[0]["memory"] == "unknown"
+
+
+def test_8_bit_states_are_refused_before_anything_is_made_where_they_are_not_installed(
+    command, tmp_path, monkeypatch
+):
+    from isogloss.training import fit
+
+    monkeypatch.setattr(fit, "find_spec", lambda _: None)
+    asked = ("--set", 'grid.optimization.optimizer_states="8-bit"')
+    refused = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1, *asked)
+    assert refused.status == 2
+    assert 'optimizer_states = "8-bit" needs the package bitsandbytes' in refused.message
+    assert not list(tmp_path.glob("runs/*/record.json"))
+
+
 def test_a_dry_run_says_what_is_not_there(command, tmp_path):
     more = ("--set", "grid.dev_examples=500")
     ended = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--dry-run", *more)

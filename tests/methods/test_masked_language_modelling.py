@@ -271,6 +271,14 @@ def test_the_same_update_in_parts_is_the_same_within_rounding(setting, tmp_path)
     assert [row["loss"] for row in fitted_again.rows] == pytest.approx(losses, abs=1e-4)
 
 
+def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(setting, tmp_path):
+    whole, _, fitted = METHOD.train(setting)
+    method = with_fields(METHOD, gradient_checkpointing=True)
+    found, _, again = method.train(replace(setting, folder=tmp_path / "again"))
+    assert equal(found, whole)
+    assert again.rows == fitted.rows
+
+
 def test_perplexity_without_held_out_text_is_refused(setting):
     with pytest.raises(DataError, match="evaluate_every needs held-out text, and none was given"):
         EVALUATED.train(replace(setting, text=unread))

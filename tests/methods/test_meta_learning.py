@@ -199,6 +199,8 @@ def test_several_processes_are_refused_with_the_reason(setting, monkeypatch):
         {"own_learning_rate": -0.1},
         {"inner_learning_rate": -0.1},
         {"accumulation": 2},
+        {"gradient_checkpointing": True},
+        {"optimizer_states": "8-bit"},
     ],
 )
 def test_values_that_cannot_be_are_refused(wrong):

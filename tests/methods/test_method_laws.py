@@ -11,7 +11,7 @@ from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.core.seeds import derive
-from isogloss.encoders import load_tokenizer, load_whole, save_model
+from isogloss.encoders import load_tokenizer, load_whole, save_model, set_dropout
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.encoders.language_modules import add_modules, modules_of
 from isogloss.encoders.language_parameters import language_parameters
@@ -190,6 +190,49 @@ def test_a_training_that_was_interrupted_ends_as_if_it_was_not(
     assert again.rows == whole.rows
 
 
+# Less memory.
+
+
+@pytest.mark.slow
+@EACH
+def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(name, trained, with_modules, tmp_path):
+    """With dropout, modules of languages and hooks: all is as it was when a layer runs again."""
+    method, auxiliary, _ = FINE_TUNING[name]
+    for kind in ("adapter", "attention") if name == "x-mixup" else ("adapter",):
+        whole, encoder = trained(method, auxiliary, with_modules(kind)), with_modules(kind)
+        found = train(method, auxiliary, encoder, tmp_path / kind, gradient_checkpointing=True)
+        assert equal(found, whole)
+        assert found.rows == whole.rows
+        assert "forward" not in vars(found.model.base_model.encoder.layer[0])
+
+
+@pytest.fixture(scope="module")
+def undropped(with_modules, tmp_path_factory):
+    """Save an encoder with modules that drops nothing."""
+    model = load_whole(with_modules("adapter"))
+    set_dropout(model.config, 0.0)
+    folder = tmp_path_factory.mktemp("undropped") / "encoder"
+    save_model(model, load_tokenizer(with_modules("adapter")), folder)
+    return folder
+
+
+@pytest.mark.slow
+@EACH
+def test_batches_in_parts_give_the_same_model_within_rounding(name, undropped, tmp_path):
+    method, auxiliary, _ = FINE_TUNING[name]
+    # Adam's ε is large, so that it does not make rounding as large as gradients.
+    whole, parts = (
+        train(method, auxiliary, undropped, tmp_path / str(count), epsilon=0.1, accumulation=count, epochs=1)
+        for count in (1, 3)
+    )
+    assert not equal(whole, parts)
+    found, before = weights(parts), weights(load_whole(undropped))
+    for one, weight in weights(whole).items():
+        torch.testing.assert_close(found[one], weight, rtol=1e-4, atol=2e-6)
+    moved = [float((weight - before[one]).abs().max()) for one, weight in found.items() if one in before]
+    assert max(moved) > 1e-4
+
+
 @EACH
 def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, trained, with_modules):
     method, auxiliary, moved = FINE_TUNING[name]
@@ -343,6 +386,36 @@ def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, 
     before, found = load_whole(with_modules(kind)), adjusted(ADJUSTING[name], with_modules(kind)).model
     still = {language: all(same_modules(language, before, found)) for language in LANGUAGES}
     assert still == {"en": False, "de": False, "fr": True}
+
+
+TRAINED = ("cross-lingual-adjustment", "contrastive-alignment")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dropout", [True, False])
+@pytest.mark.parametrize("name", TRAINED)
+def test_adjusting_with_layers_that_are_computed_anew_is_the_same_to_the_bit(
+    name, dropout, with_modules, adjusted
+):
+    method = with_fields(ADJUSTING[name], dropout=dropout)
+    whole = adjusted(method, with_modules("attention"), "whole")
+    found = adjusted(with_fields(method, gradient_checkpointing=True), with_modules("attention"))
+    assert equal(found, whole)
+
+
+@pytest.mark.parametrize("form", ["sum", "mean"])
+def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adjusted):
+    method = with_fields(ADJUSTING["cross-lingual-adjustment"], dropout=False, form=form, epsilon=0.1)
+    whole = adjusted(method, with_modules("adapter"), "whole")
+    found = adjusted(with_fields(method, accumulation=3), with_modules("adapter"))
+    assert not equal(found, whole)
+    for one, weight in weights(whole.model).items():
+        torch.testing.assert_close(weights(found.model)[one], weight, rtol=1e-4, atol=2e-6)
+
+
+def test_contrast_in_parts_is_refused():
+    with pytest.raises(ConfigError, match=r"accumulation cannot be 2: each item is told from all others"):
+        with_fields(ContrastiveAlignment(), accumulation=2)
 
 
 @pytest.mark.parametrize("name", ADJUSTING)

@@ -72,6 +72,19 @@ def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
     assert all(row["metric"] == "chrf" and 0 <= row["score"] <= 1 for row in rows)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("less", "tolerance"), [({"gradient_checkpointing": True}, 0.0), ({"accumulation": 3}, 2e-5)]
+)
+def test_less_memory_gives_the_same_model(tmp_path, less, tolerance) -> None:
+    method = with_fields(SMALL, steps=3, dev_sentences=1, evaluations=1, epsilon=1e-3)
+    method = replace(method, dropout=0.1 if "gradient_checkpointing" in less else 0.0)
+    whole, _, _ = method.train(setting(tmp_path / "whole"))
+    found, _, _ = with_fields(method, **less).train(setting(tmp_path / "found"))
+    for one, other in zip(found.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=tolerance)
+
+
 def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained) -> None:
     model, tokenizer, _ = trained
     padding = tokenizer.pad_token_id

@@ -104,6 +104,22 @@ def test_the_loss_is_the_equation(bert_folder):
     assert mse > 0
 
 
+@pytest.mark.parametrize("name", ["nli", "upos", "qa"])
+def test_the_loss_of_a_batch_is_that_of_its_parts(name, bert_folder):
+    """The sides have unequal numbers of labels, and so have the parts."""
+    task, model, tokenizer = TASKS[name], mixed_model(name, bert_folder), load_tokenizer(bert_folder)
+    rows = [
+        task.encode([one for one in READ[name](language, 8) if name != "qa" or one.id != "0"][:5], tokenizer)
+        for language in ("en", "en-de")
+    ]
+    batch = collate_sides(*rows, padding=tokenizer.pad_token_id)
+    with torch.no_grad():
+        whole = XMixup().loss(task, model, batch)
+        parts = [share * XMixup().loss(task, model, part) for part, share in batch.parts(3)]
+    assert len(parts) == 3
+    torch.testing.assert_close(sum(parts), whole)
+
+
 def test_in_tagging_the_targets_labels_are_probabilities_and_there_is_no_kl(bert_folder, teacher):
     task, model = TASKS["upos"], mixed_model("upos", bert_folder, largest=0.0)
     translations = without_tags(sentences("en-de", 5))

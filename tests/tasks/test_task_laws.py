@@ -215,6 +215,22 @@ def test_eight_examples_are_learned_by_heart(task, folder, tokenizer):
     pytest.fail(f"{task.name}: {found} after 120 steps")
 
 
+@every_task
+def test_the_loss_of_a_batch_is_that_of_its_parts(task, folder, tokenizer):
+    """Rows have unequal numbers of labels, and some words' heads are outside their row."""
+    model = task.head(folder, seed=0)
+    rows = task.encode(examples_of(task.name), tokenizer, limit=26, overlap=8)
+    batch = collate(rows, padding=tokenizer.pad_token_id, languages=("en", *("de",) * (len(rows) - 1)))
+    parts = batch.parts(3)
+    assert sum(len(part.subwords) for part, _ in parts) == len(rows)
+    assert [code for part, _ in parts for code in part.languages] == list(batch.languages)
+    assert sum(share for _, share in parts) == pytest.approx(1)
+    with torch.no_grad():
+        whole = task.loss(model, batch)
+        torch.testing.assert_close(sum(share * task.loss(model, part) for part, share in parts), whole)
+    assert [len(part.subwords) for part, _ in batch.parts(len(rows) + 1)] == [1] * len(rows)
+
+
 # Measures
 
 TEXTS = st.text("ab 12.", max_size=8)

@@ -11,7 +11,7 @@ from toys import UPDATES, Drawn, accuracy, loss, toy
 
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callback, Callbacks, fit
+from isogloss.training.fit import Callback, Callbacks, adamw, fit
 from trained import equal, weights
 
 # What a training does
@@ -317,6 +317,45 @@ def train(folder, *, every=3, precision="float32", stop=-1, accumulation=1):
         model, Drawn(stop=stop), loss, updates=updates, seed=5, callbacks=watched(model, folder, every)
     )
     return weights(model), fitted.rows
+
+
+def wide(seed=0):
+    """A model with a matrix of more than 4096 numbers."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(6, 3000), nn.Dropout(0.3), nn.ReLU(), nn.Linear(3000, 2))
+
+
+@pytest.mark.slow
+def test_8_bit_states_are_a_quarter_learn_alike_and_resume_to_the_bit(tmp_path):
+    pytest.importorskip("bitsandbytes")
+
+    def train(name, stop=-1, **how):
+        model, updates = wide(), replace(UPDATES, learning_rate=0.01, **how)
+        callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / name, 3))
+        rows = fit(model, Drawn(40, stop=stop), loss, updates=updates, seed=5, callbacks=callbacks).rows
+        (kept,) = (tmp_path / name).glob("checkpoint-*/optimizer.safetensors")
+        return weights(model), rows, kept.stat().st_size
+
+    (exact, rows, size), (coarse, found, less) = train("exact"), train("coarse", optimizer_states="8-bit")
+    assert not equal(coarse, exact)
+    assert found[-1]["loss"] == pytest.approx(rows[-1]["loss"], abs=0.05)
+    assert less < 0.5 * size
+    with pytest.raises(KeyboardInterrupt):
+        train("again", optimizer_states="8-bit", stop=10)
+    assert equal(train("again", optimizer_states="8-bit")[0], coarse)
+
+
+def test_8_bit_states_without_their_package_or_on_other_devices_are_refused(monkeypatch):
+    from isogloss.training import fit as module
+
+    updates = replace(UPDATES, optimizer_states="8-bit")
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r'bitsandbytes, which is not installed. .*"isogloss\[eight-bit\]"'):
+        adamw(toy(), updates)
+    monkeypatch.setattr(module, "find_spec", lambda _: "there")
+    with pytest.raises(ConfigError, match=r"not there for the device meta, only for cpu, cuda, xpu"):
+        adamw(toy().to("meta"), updates)
 
 
 @pytest.mark.slow

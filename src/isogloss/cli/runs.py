@@ -143,12 +143,21 @@ def print_plan(request: RecipeRequest, *, as_json: bool) -> None:
             shared[identity(needed)] += 1
     done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
     rows = [
-        (key, "done" if key in done else "to do", shared[key], planned.title(run))
+        (key, "done" if key in done else "to do", shared[key], _memory(run, planned), planned.title(run))
         for key, run in zip(shared, planned.runs, strict=True)
     ]
     display = Display(as_json=as_json)
-    display.table(("run", "state", "needed by", "what"), rows)
+    display.table(("run", "state", "needed by", "memory", "what"), rows)
     if as_json:
         display.emit({"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)})
     else:
         print(f"{len(rows)} runs: {len(done)} done, {len(rows) - len(done)} to make")
+
+
+def _memory(run: "Run", planned: "Planned") -> str:
+    """Return about how much memory a run takes at its peak; nothing without a model."""
+    from isogloss.data.downloading import megabytes
+    from isogloss.experiments.memory import peak_memory
+
+    found = peak_memory(run, planned.sources.encoders)
+    return "unknown" if found is None else megabytes(found) if found else ""

@@ -175,6 +175,12 @@ class Updates:
     accumulation: Positive | None = None
     """Parts that the batch of one update is computed in, one after the other or in several processes: less
     memory, the same result within rounding; one when left out."""
+    gradient_checkpointing: bool | None = None
+    """Whether each layer keeps its input alone and is computed anew for the gradients: far less memory, about
+    a third more time, the same result; no when left out. It has nothing to do with checkpoint_every."""
+    optimizer_states: Literal["8-bit"] | None = None
+    """8-bit: Adam's two moments take 2 bytes a weight, not 8 (Dettmers et al. 2022; isogloss[eight-bit]); the
+    result is a little another. 32-bit when left out."""
     precision: str = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200

@@ -5,7 +5,7 @@ A translation model may have several directions: ``>>fr<<`` before a text reques
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import torch
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
 from isogloss.core.run_parts import Architecture
 from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.folders import quiet
 from isogloss.encoders.seq2seq import language_subword
 from isogloss.encoders.tokenizers import Model, unigram_pieces
 
@@ -33,7 +34,27 @@ def new_encoder(
     Dropout is 0 in pretraining, where small encoders underfit; ``set_dropout`` sets the rate of fine-tuning
     before the encoder is saved.
     """
-    from transformers import AutoConfig, AutoModelForMaskedLM
+    from transformers import AutoModelForMaskedLM
+
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    special = {"bos_token_id": first, "eos_token_id": last, "cls_token_id": first, "sep_token_id": last}
+    config = config_of(
+        replace(architecture, vocabulary=len(tokenizer)), padding=tokenizer.pad_token_id, **special
+    )
+    set_dropout(config, 0.0)
+    family = FAMILIES[architecture.family]
+    attention = "eager" if "attention-kinds" in family.lacks else attention
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
+
+
+def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -> "PreTrainedConfig":
+    """Return the configuration of an architecture; ConfigError where there is none.
+
+    ``padding`` and ``special`` are the ids of special subwords.
+    """
+    from transformers import AutoConfig
 
     if architecture.family not in FAMILIES:
         raise unknown_name("architecture", "encoder family", architecture.family, FAMILIES)
@@ -42,23 +63,20 @@ def new_encoder(
             f"architecture: {architecture.heads} heads do not divide a width (dim) of {architecture.dim}. "
             f"Take heads of 64, that is heads = dim / 64."
         )
-    family = FAMILIES[architecture.family]
-    first, last, padding = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
-    config = AutoConfig.for_model(
-        architecture.family,
-        vocab_size=len(tokenizer),
-        pad_token_id=padding,
-        bos_token_id=first,
-        eos_token_id=last,
-        cls_token_id=first,
-        sep_token_id=last,
-        **family.shape(architecture, padding=padding),
+    shape = FAMILIES[architecture.family].shape(architecture, padding=padding)
+    config: PreTrainedConfig = AutoConfig.for_model(
+        architecture.family, vocab_size=architecture.vocabulary, pad_token_id=padding, **special, **shape
     )
-    set_dropout(config, 0.0)
-    attention = "eager" if "attention-kinds" in family.lacks else attention
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return AutoModelForMaskedLM.from_config(config, attn_implementation=attention)
+    return config
+
+
+def count_parameters(config: "PreTrainedConfig") -> int:
+    """Count the parameters of an encoder with its masked-LM head, without making any."""
+    from transformers import AutoModelForMaskedLM
+
+    with torch.device("meta"), quiet():
+        model = AutoModelForMaskedLM.from_config(config)
+    return sum(weight.numel() for weight in model.parameters())
 
 
 def set_dropout(config: "PreTrainedConfig", rate: float) -> None:

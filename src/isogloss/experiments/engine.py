@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
@@ -32,6 +32,7 @@ from isogloss.core.errors import ConfigError, DataError, ModelError, RunError
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources
 from isogloss.encoders.folders import unreachable
 from isogloss.experiments.context import RunContext, precision_here
@@ -40,10 +41,11 @@ from isogloss.experiments.encoder_runs import Pretrain, Pretrained
 from isogloss.experiments.encoders import fetch
 from isogloss.experiments.execute import compute_without_recording, make
 from isogloss.experiments.plan import Planned
-from isogloss.experiments.runs import Run, Translate, needs, not_looked_up, parts_of
+from isogloss.experiments.runs import FineTune, Run, Translate, needs, not_looked_up, parts_of
 from isogloss.experiments.store import WORK, Outcome, Store
 from isogloss.experiments.translations import fetch_translators
 from isogloss.training.distributed import barrier, is_main_process, main_process_first
+from isogloss.training.fit import check_optimizer_states
 
 LOOK_AGAIN = 0.2
 """Seconds between polls of the processes' progress and of the parent's life."""
@@ -67,6 +69,7 @@ def make_planned(
     """
     damaged = set_damage_aside(planned.store, planned.runs)
     missing = [run for run in planned.runs if not planned.store.is_finished(run)]
+    _check_packages(missing)
     _fetch(missing)
     fetch_translators(missing)
     _read_once(missing, planned.sources, on_progress)
@@ -95,6 +98,13 @@ def _fetch(runs: Sequence[Run]) -> None:
     on_hub = {one for one in parts if isinstance(one, Pretrained) and not one.data}
     for encoder in sorted(on_hub, key=lambda one: one.pinned):
         fetch(encoder)
+
+
+def _check_packages(runs: Iterable[Run]) -> None:
+    """Raise ConfigError, before anything trains, for optimizers whose package is not installed."""
+    for run in runs:
+        owner = run.optimization if isinstance(run, FineTune) else getattr(run, "method", None)
+        check_optimizer_states(getattr(owner, "updates", Updates()))
 
 
 def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -> None:

@@ -36,6 +36,7 @@ from isogloss.experiments.store import WORK
 from isogloss.experiments.translating import train_translator, translate
 from isogloss.tasks import TASKS
 from isogloss.training.distributed import barrier, is_main_process
+from isogloss.training.memory import measured_peak, restart_measurement
 from isogloss.training.setting import AdjustSetting, Setting, TextSetting
 
 
@@ -43,6 +44,7 @@ def make(context: RunContext, run: Run) -> Record:
     """Make one run whose needs are finished, and record it."""
     context.store.start(run)
     start = perf_counter()
+    restart_measurement()
     with _threads(context.threads):
         made = _MAKERS[run.name](context, run)
     if made.predictions:  # Before the record: a run is finished with all it made.
@@ -230,7 +232,7 @@ def _threads(count: int) -> Iterator[None]:
 
 
 def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
-    """Return how long it took to make a run, on what, and with which versions."""
+    """Return how long it took to make a run, on what, with how much memory, and with which versions."""
     on_gpu = torch.cuda.is_available()
     libraries = (
         "torch",
@@ -243,6 +245,7 @@ def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, o
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
         "threads": context.threads,
         "precision": context.resolved(run.precision),
+        "peak_memory": measured_peak(),
         "versions": {"isogloss": VERSION, "python": platform.python_version()}
         | {name: version(name) for name in libraries},
     }

@@ -12,7 +12,7 @@ from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
-from isogloss.methods.peft_adapters import DoRA, IA3, LoRA
+from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
 from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.translation_modelling import TranslationModelling

@@ -71,9 +71,9 @@ class Consistency:
         gold = torch.cat((batch.source.gold, batch.target.gold))
         learned = len(batch.source.gold) if self.task_loss == "source" else len(gold)
         loss = cross_entropy(scores[:learned], gold[:learned])
-        if not self.weight:
-            return loss
-        return loss + self.weight * inconsistency(*batch.split(scores))
+        if self.weight:
+            loss = loss + self.weight * inconsistency(*batch.split(scores))
+        return loss if batch.shares.pairs == 1 else loss * batch.shares.pairs
 
 
 def inconsistency(x: Float[Tensor, "pair label"], y: Float[Tensor, "pair label"]) -> Float[Tensor, ""]:

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NESTED, Count, Positive, Rate, Updates, Weight, nested_fields
 from isogloss.nn.distance import bidirectional_contrast, squared_distance
 from isogloss.tasks.task import Model
@@ -59,6 +60,15 @@ class ContrastiveAlignment:
     """Data type in which f⁰ is cached on disk, where stay is not 0."""
 
     _nested = nested_fields()
+
+    def __post_init__(self) -> None:
+        """Refuse parts: the negatives of an item are all others of its batch."""
+        if self.updates.accumulation not in (None, 1):
+            raise ConfigError(
+                f"{self.name}: accumulation cannot be {self.updates.accumulation}: each item is told from "
+                f"all others of its batch, and a part has fewer. Leave it out; gradient_checkpointing takes "
+                f"less memory, too."
+            )
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""

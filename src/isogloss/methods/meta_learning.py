@@ -81,6 +81,8 @@ class MetaLearning:
             self,
             {
                 "accumulation": self.updates.accumulation in (None, 1),
+                "gradient_checkpointing": not self.updates.gradient_checkpointing,
+                "optimizer_states": self.updates.optimizer_states is None,
                 "validation": 0 < self.validation < 1,
                 "validation_subwords": (self.validation_subwords or self.training.block)
                 >= self.training.block,

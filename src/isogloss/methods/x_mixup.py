@@ -135,13 +135,14 @@ class XMixup:
         mixed = mixing(model.network, model.mixup, both.mask, both.languages)
         with mixed, last_states(model.network) as states:
             source, target = batch.split(task.scores(model.network, both))
-        loss = alpha * task.loss_of(source, batch.source)  # Eq. 8
-        loss = loss + (1 - alpha) * task.loss_of(target, batch.target)
+        share = batch.shares
+        loss = alpha * share.source * task.loss_of(source, batch.source)  # Eq. 8
+        loss = loss + (1 - alpha) * share.target * task.loss_of(target, batch.target)
         if self.mse:
             r_source, r_target = mean_states(states[-1], batch.both).chunk(2)
-            loss = loss + self.mse * mse_loss(r_source, r_target)
+            loss = loss + self.mse * share.pairs * mse_loss(r_source, r_target)
         if self.kl and kind.one_answer:
-            loss = loss + self.kl * divergence(source, target)
+            loss = loss + self.kl * share.pairs * divergence(source, target)
         return loss
 
     def _mixup(self, kind: MixupTask, config: Config) -> Mixup:

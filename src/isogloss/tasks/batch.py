@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import torch
@@ -21,6 +22,9 @@ class _Dataclass(Protocol):
 
 
 AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
+
+OUTSIDE = -1
+"""Marks a head outside the row; such words are ignored in the loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,7 @@ class EncodedRow:
 
     heads: tuple[int, ...] = ()
     """For trees: the head of the word at each scored position as a 1-based position number; 0 is the root, -1
-    a head outside the row. Empty for unlabelled rows."""
+    (``OUTSIDE``) a head outside the row. Empty for unlabelled rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +102,46 @@ class Batch:
     languages: tuple[str, ...] = ()
     """The language (or pair, as in en-sw) of the whole batch, or of each row; empty for unspecified."""
 
+    spans: bool = False
+    """Whether the answer to a row is a span of its scored positions."""
+
     def to(self, device: torch.device | str) -> Self:
         """Return the batch on a device."""
         return to_device(self, device)
+
+    def parts(self, count: int) -> list[tuple[Self, float]]:
+        """Split into at most ``count`` batches of nearly equal rows, each with its share of the mean loss."""
+        terms = self.terms
+        parts = [self.chosen(rows) for rows in row_ranges(len(self.subwords), count)]
+        return [(part, part.terms / max(1, terms)) for part in parts]
+
+    @property
+    def terms(self) -> int:
+        """Return of how many terms the loss is the mean: answers, heads in the row, or labels."""
+        if self.spans:
+            return len(self.subwords)
+        return int((self.heads != OUTSIDE).sum()) if len(self.heads) else len(self.rows)
+
+    def chosen(self, rows: Sequence[int]) -> Self:
+        """Return the batch of some rows, in ascending order; they stay as wide as they are."""
+        taken = torch.tensor(rows)
+        number = torch.full((len(self.subwords),), -1).index_copy(0, taken, torch.arange(len(taken)))
+        inside = number[self.rows] >= 0
+        return replace(
+            self,
+            subwords=self.subwords[taken],
+            mask=None if self.mask is None else self.mask[taken],
+            segments=None if self.segments is None else self.segments[taken],
+            rows=number[self.rows][inside],
+            columns=self.columns[inside],
+            gold=self.gold[inside] if len(self.gold) else self.gold,
+            heads=self.heads[inside] if len(self.heads) else self.heads,
+            examples=self.examples[taken],
+            soft=None if self.soft is None else self.soft[inside],
+            languages=tuple(self.languages[row] for row in rows)
+            if len(self.languages) > 1
+            else self.languages,
+        )
 
     def inputs(self) -> dict[str, Tensor]:
         """Return the keyword arguments of the model's forward function."""
@@ -166,7 +207,14 @@ def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, .
         examples=torch.tensor([row.example for row in rows]),
         soft=soft,
         languages=languages,
+        spans=any(row.characters for row in rows),
     )
+
+
+def row_ranges(rows: int, count: int) -> list[range]:
+    """Split the rows of a batch into at most ``count`` ranges of nearly equal length."""
+    count = min(count, rows)
+    return [range(*edges) for edges in pairwise(rows * number // count for number in range(count + 1))]
 
 
 def to_device(batch: AnyBatch, device: torch.device | str) -> AnyBatch:

@@ -8,7 +8,6 @@ word can be predicted from the other language.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.language_context import active_language
 from isogloss.encoders.language_modules import modules_of
-from isogloss.tasks.batch import forward, to_device
+from isogloss.tasks.batch import forward, row_ranges, to_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -88,9 +87,7 @@ class MaskedBatch:
 
     def parts(self, count: int) -> list[tuple["MaskedBatch", float]]:
         """Split into at most ``count`` batches of nearly equal rows, each with its share of predictions."""
-        rows = len(self.subwords)
-        count = min(count, rows)
-        parts = [self._rows(*edges) for edges in pairwise(rows * n // count for n in range(count + 1))]
+        parts = [self._rows(rows.start, rows.stop) for rows in row_ranges(len(self.subwords), count)]
         return [(part, len(part.masked) / len(self.masked)) for part in parts]
 
     def _rows(self, first: int, last: int) -> "MaskedBatch":

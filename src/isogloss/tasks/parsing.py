@@ -28,7 +28,7 @@ from isogloss.metrics.attachment import (
     universal,
 )
 from isogloss.nn.biaffine import BiaffineParser
-from isogloss.tasks.batch import Batch, EncodedRow, forward
+from isogloss.tasks.batch import OUTSIDE, Batch, EncodedRow, forward
 from isogloss.tasks.spanning_tree import best_tree, is_tree
 from isogloss.tasks.task import LIMIT, OVERLAP, SPECIAL, LabelsAre, label_ids, most_frequent
 
@@ -40,9 +40,6 @@ ROOT = "root"
 
 UNSPECIFIED = "dep"
 """Predicted relation of truncated words, whose predicted head is the preceding word."""
-
-OUTSIDE = -1
-"""Marks a head outside the row; such words are ignored in the loss."""
 
 VERSION_1 = {
     "auxpass": "aux:pass", "csubjpass": "csubj:pass", "dobj": "obj", "foreign": "flat:foreign",

@@ -4,7 +4,7 @@ Vaswani et al. (2017), Section 5: cross entropy of each subword of the translati
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
 from isogloss.encoders.subwords import pad_rows, padding_mask
-from isogloss.tasks.batch import to_device
+from isogloss.tasks.batch import row_ranges, to_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -42,6 +42,20 @@ class TranslationBatch:
     def to(self, device: torch.device) -> "TranslationBatch":
         """Return the batch on a device."""
         return to_device(self, device)
+
+    def parts(self, count: int) -> list[tuple["TranslationBatch", float]]:
+        """Split into at most ``count`` batches of nearly equal rows, each with its share of the loss."""
+        padding = self.before[0, 0]  # Also the decoder's start subword.
+        real = (self.gold != padding).sum(dim=1)
+        return [
+            (
+                TranslationBatch(
+                    **{one.name: getattr(self, one.name)[rows.start : rows.stop] for one in fields(self)}
+                ),
+                float(real[rows.start : rows.stop].sum() / real.sum()),
+            )
+            for rows in row_ranges(len(self.gold), count)
+        ]
 
 
 def collate_translations(rows: Sequence[TranslationRow], *, padding: int) -> TranslationBatch:

@@ -8,7 +8,7 @@ disk. Files are read in pieces and not mapped, so that what was read does not co
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ from torch.nn.functional import embedding_bag
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import writing
 from isogloss.nn.distance import Form, squared_distance
-from isogloss.tasks.batch import forward
+from isogloss.tasks.batch import forward, row_ranges
 from isogloss.tasks.task import Model
 from isogloss.training.aligned_pairs import AlignedPairs, AlignedRow
 from isogloss.training.batching import by_length
@@ -100,6 +100,13 @@ class Items:
         return Items(self.places.to(device), self.starts.to(device))
 
 
+class AlignmentShares(NamedTuple):
+    """The shares of a part of a batch in all aligned items, and in all that are anchored."""
+
+    aligned: float
+    anchored: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignedBatch:
     """Sentence pairs with what is aligned and what is anchored in them."""
@@ -115,6 +122,24 @@ class AlignedBatch:
     """[item dim]: f⁰, the anchored items' states before the training; no rows where they are not cached."""
     kinds: Tensor
     """[item 2], integer: the texts of what is aligned; equal numbers are equal texts."""
+    count: int
+    """Sentence pairs."""
+    part: "Callable[[Sequence[int]], AlignedBatch]"
+    """Collates some of the sentence pairs alone."""
+    shares: "AlignmentShares | None" = None
+    """Of a part in the batch; None for the whole."""
+
+    def parts(self, count: int) -> "list[tuple[AlignedBatch, float]]":
+        """Split into at most ``count`` batches of nearly equal pairs; each knows its shares of the loss."""
+        found = []
+        for rows in row_ranges(self.count, count):
+            part = self.part(rows)
+            shares = AlignmentShares(
+                aligned=len(part.source.starts) / max(1, len(self.source.starts)),
+                anchored=len(part.anchored.starts) / max(1, len(self.anchored.starts)),
+            )
+            found.append((replace(part, shares=shares), 1.0))
+        return found
 
     def same(self) -> Bool[Tensor, "item item"]:
         """Return which aligned items are equal texts in either language."""
@@ -123,7 +148,8 @@ class AlignedBatch:
 
     def to(self, device: torch.device) -> "AlignedBatch":
         """Return the batch on a device."""
-        return AlignedBatch(
+        return replace(
+            self,
             passes=tuple(one.to(device) for one in self.passes),
             source=self.source.to(device),
             target=self.target.to(device),
@@ -146,6 +172,8 @@ def collate_pairs(rows: Sequence[AlignedRow], kept: CachedStates | None, *, padd
         anchored=_items([row.anchored for row in rows], begins[:count]),
         before=kept.of([row.number for row in rows]) if kept else torch.empty(0, 0),
         kinds=torch.from_numpy(np.concatenate([row.kinds for row in rows]).astype(np.int64)),
+        count=count,
+        part=lambda chosen: collate_pairs([rows[row] for row in chosen], kept, padding=padding),
     )
 
 
@@ -172,10 +200,13 @@ class AlignmentTerms(NamedTuple):
 def alignment_terms(model: Model, batch: AlignedBatch, *, layer: int, form: Form) -> AlignmentTerms:
     """Return Σ‖f(s)−f(t)‖² over aligned pairs and Σ‖f(s)−f⁰(s)‖² over all source words (Eq. 1)."""
     f = states_of(model, batch.passes, layer=layer)
-    return AlignmentTerms(
+    terms = AlignmentTerms(
         aligned=squared_distance(batch.source.of(f), batch.target.of(f), form),
         anchored=squared_distance(batch.anchored.of(f), batch.before.to(f.dtype), form),
     )
+    if batch.shares is None or form == "sum":
+        return terms
+    return AlignmentTerms(*(term * share for term, share in zip(terms, batch.shares, strict=True)))
 
 
 def anchored_states(model: Model, rows: Sequence[AlignedRow], *, layer: int, padding: int) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import torch
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.seeds import derive
 
 SORTED_TOGETHER = 50
@@ -44,6 +45,16 @@ class Divisible(Protocol):
     def parts(self, count: int) -> Sequence[tuple[Movable, float]]:
         """Split into at most ``count`` batches, each with its share of the loss; shares sum to 1."""
         ...
+
+
+def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, float]]:
+    """Split a batch into at most ``count`` parts; ConfigError, saying of ``what``, for one without parts."""
+    if not isinstance(batch, Divisible):
+        raise ConfigError(
+            f"{what}: its batches cannot be computed in parts, and so neither with accumulation nor in "
+            f"several processes. Leave accumulation out, and run it in one process."
+        )
+    return batch.parts(count)
 
 
 @runtime_checkable

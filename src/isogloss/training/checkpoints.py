@@ -124,14 +124,26 @@ def _own(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _flat(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return an optimizer's state by the parameter's number and the name; a whole number becomes int64."""
     state = optimizer.state_dict()["state"]
-    return {f"{number}/{key}": value for number, parts in state.items() for key, value in parts.items()}
+    return {
+        # Parameters share bitsandbytes' maps of codes, and a file has no shared tensors.
+        f"{number}/{key}": value.clone() if key.startswith("qmap") else torch.as_tensor(value)
+        for number, parts in state.items()
+        for key, value in _unnested(parts)
+    }
+
+
+def _unnested(parts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the state of a parameter; bitsandbytes gives what is quantised in a dictionary of its own."""
+    for key, value in parts.items():
+        yield from value.items() if isinstance(value, dict) else [(key, value)]
 
 
 def _restore(optimizer: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:
     whole = optimizer.state_dict()
-    state: dict[int, dict[str, Tensor]] = {}
+    state: dict[int, dict[str, Any]] = {}
     for name, value in flat.items():
         number, key = name.split("/")
-        state.setdefault(int(number), {})[key] = value
+        state.setdefault(int(number), {})[key] = int(value) if value.dtype == torch.int64 else value
     optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
@@ -22,7 +22,7 @@ from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.tasks.batch import collate
 from isogloss.tasks.task import Model
-from isogloss.training.batching import Batches, Bucketed, Epochs, Movable
+from isogloss.training.batching import Batches, Bucketed, Epochs, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
@@ -76,21 +76,32 @@ def with_auxiliary(
     """
     if term is None:
         return batches, loss
-    return _SideBySide(
-        batches, term.batches
-    ), lambda model, two: loss(model, two.first) + term.loss(two.second)
+
+    def summed(model: nn.Module, two: "_Two") -> Tensor:
+        if two.first is None or two.second is None:
+            return loss(model, two.first) if two.second is None else term.loss(two.second)
+        return loss(model, two.first) + term.loss(two.second)
+
+    return _SideBySide(batches, term.batches), summed
 
 
 @dataclass(frozen=True)
 class _Two:
-    """A batch of each."""
+    """A batch of each; a part has one of them."""
 
-    first: Movable
-    second: Movable
+    first: Movable | None
+    second: Movable | None
 
     def to(self, device: torch.device) -> "_Two":
         """Return both on a device."""
-        return _Two(self.first.to(device), self.second.to(device))
+        first, second = (one and one.to(device) for one in (self.first, self.second))
+        return _Two(first, second)
+
+    def parts(self, count: int) -> "list[tuple[_Two, float]]":
+        """Split each; the training's own parts come first, so their dropout is as without the term."""
+        first = [(_Two(one, None), share) for one, share in parts_of(self.first, count, "fine-tuning")]
+        second = parts_of(self.second, count, "the auxiliary loss")
+        return [*first, *((_Two(None, one), share) for one, share in second)]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ interrupted, to the bit.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import torch
@@ -19,9 +20,10 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
+from isogloss.encoders.recomputation import recomputed_layers
 from isogloss.nn.dropout import quick_dropout
 from isogloss.nn.frozen import unfrozen
-from isogloss.training.batching import Batches, Divisible, Movable
+from isogloss.training.batching import Batches, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.distributed import (
     all_reduce_gradients,
@@ -175,19 +177,15 @@ class _Fit:
         if count == 1:
             yield _Part(batch, derive(self.seed, "step", step))
             return
-        if not isinstance(batch, Divisible):
-            raise ConfigError(
-                f"{self.callbacks.what}: its batches cannot be computed in parts, and so neither with "
-                f"accumulation nor in several processes ({together} here). Run it in one process."
-            )
-        for number, (part, share) in enumerate(batch.parts(count)):
+        for number, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
             if number % together == rank():  # A part's dropout is its own, wherever it is computed.
                 yield _Part(part, derive(self.seed, "step", step, number), share)
 
     def _backward(self, part: "_Part") -> Tensor:
         torch.manual_seed(part.seed)
         batch = part.batch.to(self.device)
-        with autocast(self.device, self.precision):
+        less = recomputed_layers(self.model) if self.updates.gradient_checkpointing else nullcontext()
+        with less, autocast(self.device, self.precision):
             value = self.loss(self.model, batch)
         value = value if part.share == 1 else value * part.share
         value.backward()  # type: ignore[no-untyped-call]
@@ -315,8 +313,8 @@ def learn_at(parameters: Iterable[nn.Parameter], multiple: float) -> None:
         setattr(one, RATE_MULTIPLE, multiple)
 
 
-def adamw(model: nn.Module, updates: Updates) -> torch.optim.AdamW:
-    """Return fused AdamW; biases and layer norms (everything below two dimensions) do not decay."""
+def adamw(model: nn.Module, updates: Updates) -> torch.optim.Optimizer:
+    """Return AdamW, fused or with 8-bit states; what has less than two dimensions does not decay."""
     every = [weight for weight in model.parameters() if weight.requires_grad]
     apart = [weight for weight in every if hasattr(weight, RATE_MULTIPLE)]
     trained = [weight for weight in every if not hasattr(weight, RATE_MULTIPLE)]
@@ -332,7 +330,40 @@ def adamw(model: nn.Module, updates: Updates) -> torch.optim.AdamW:
         own = [weight for weight in apart if getattr(weight, RATE_MULTIPLE) == multiple]
         groups.append({"params": own, "weight_decay": 0.0, RATE_MULTIPLE: multiple})
     betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
-    return torch.optim.AdamW(groups, lr=updates.learning_rate, betas=betas, eps=epsilon, fused=True)
+    how: dict[str, Any] = {"lr": updates.learning_rate, "betas": betas, "eps": epsilon}
+    if updates.optimizer_states is None:
+        return torch.optim.AdamW(groups, **how, fused=True)
+    return _eight_bit_adamw(every[0].device)(groups, **how)
+
+
+EIGHT_BIT_DEVICES = ("cpu", "cuda", "xpu")
+"""Devices for which bitsandbytes has AdamW with 8-bit states."""
+
+
+def check_optimizer_states(updates: Updates) -> None:
+    """Raise ConfigError if the package that 8-bit states need is not installed."""
+    if updates.optimizer_states and find_spec("bitsandbytes") is None:
+        raise ConfigError(
+            f'optimizer_states = "{updates.optimizer_states}" needs the package bitsandbytes, which is not '
+            f'installed. Install it (pip install "isogloss[eight-bit]"), or leave optimizer_states out.'
+        )
+
+
+def _eight_bit_adamw(on: torch.device) -> Callable[..., torch.optim.Optimizer]:
+    """Return AdamW whose moments are quantised in blocks of 256 (Dettmers et al. 2022, Section 2).
+
+    Those of parameters of fewer than 4096 numbers stay in 32 bits.
+    """
+    check_optimizer_states(Updates(optimizer_states="8-bit"))
+    if on.type not in EIGHT_BIT_DEVICES:
+        raise ConfigError(
+            f'optimizer_states = "8-bit" is not there for the device {on.type}, only for '
+            f"{', '.join(EIGHT_BIT_DEVICES)}. Leave optimizer_states out."
+        )
+    from bitsandbytes.optim import AdamW8bit
+
+    made: Callable[..., torch.optim.Optimizer] = AdamW8bit
+    return made
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ from isogloss.data.parallel_examples import matched
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
-from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate
+from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate, row_ranges
 from isogloss.tasks.tagging import Tagging
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
@@ -49,6 +49,17 @@ class PairedRow:
         return max(len(self.source.subwords), len(self.target.subwords))
 
 
+class Shares(NamedTuple):
+    """The shares of a part of a batch in the means over all labels of each side, and over all pairs."""
+
+    source: float = 1.0
+    target: float = 1.0
+    pairs: float = 1.0
+
+
+WHOLE = Shares()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedBatch:
     """Rows of both sides, the source's first, and the labels of each side.
@@ -59,12 +70,26 @@ class PairedBatch:
     both: Batch
     source: Batch
     target: Batch
+    shares: Shares = WHOLE
 
     def to(self, device: torch.device | str) -> "PairedBatch":
         """Return the batch on a device."""
-        return PairedBatch(
-            both=self.both.to(device), source=self.source.to(device), target=self.target.to(device)
+        return replace(
+            self, both=self.both.to(device), source=self.source.to(device), target=self.target.to(device)
         )
+
+    def parts(self, count: int) -> list[tuple["PairedBatch", float]]:
+        """Split into at most ``count`` batches of nearly equal pairs; each knows its shares of the loss."""
+        pairs = len(self.source.subwords)
+        parts = []
+        for rows in row_ranges(pairs, count):
+            source, target = self.source.chosen(rows), self.target.chosen(rows)
+            both = self.both.chosen([*rows, *(pairs + row for row in rows)])
+            shares = Shares(
+                source.terms / self.source.terms, target.terms / self.target.terms, len(rows) / pairs
+            )
+            parts.append((PairedBatch(both=both, source=source, target=target, shares=shares), 1.0))
+        return parts
 
     def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Split scores [label class] of ``both`` into those of source and target."""

@@ -1,0 +1,158 @@
+"""Train models of several shapes for a few steps, and hold the estimated peak of memory against the measured.
+
+    python benchmarks/training_memory.py [--shapes small base] [--out FILE]
+
+Each training is a process of its own, with one thread and weights of random numbers: real loops (``fit``),
+all rows as long as the limit. Measured is the largest resident size of the process, on a GPU what torch
+allocated at most. The ratio is estimate / measured, of the whole process (with what this one took before it
+made a model) and of what the training adds.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
+
+from isogloss.core.run_parts import Architecture, Updates
+from isogloss.encoders import FAMILIES, fastest_attention, set_dropout
+from isogloss.encoders.new import config_of
+from isogloss.tasks import TASKS
+from isogloss.tasks.batch import Batch, EncodedRow, collate
+from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
+from isogloss.training.fit import Callbacks, fit
+from isogloss.training.memory import Load, Machine, shape_of, training_memory
+
+SHAPES = {
+    "tiny": Architecture(layers=4, dim=256, heads=4, feed_forward=1024, vocabulary=12000),
+    "small": Architecture(layers=6, dim=512, heads=8, feed_forward=2048, vocabulary=30000),
+    "base": Architecture(layers=12, dim=768, heads=12, feed_forward=3072, vocabulary=30000),
+    "xlm-r": Architecture(
+        family="xlm-roberta", layers=12, dim=768, heads=12, feed_forward=3072, vocabulary=250_000
+    ),
+}
+HOW = {
+    "plain": Updates(),
+    "checkpointing": Updates(gradient_checkpointing=True),
+    "accumulation 4": Updates(accumulation=4),
+    "both": Updates(accumulation=4, gradient_checkpointing=True),
+    "8-bit": Updates(optimizer_states="8-bit"),  # With bitsandbytes.
+}
+STEPS, LENGTH = 3, 128
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--shapes", nargs="+", default=["tiny", "small", "base"], choices=SHAPES)
+    parser.add_argument("--families", nargs="+", default=[])
+    parser.add_argument("--kinds", nargs="+", default=["fine-tune", "pretrain"])
+    parser.add_argument("--how", nargs="+", default=[*HOW][:4], choices=HOW)
+    parser.add_argument("--precisions", nargs="+", default=["float32"])
+    parser.add_argument("--rows", type=int, default=32)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    wanted = parser.parse_args()
+    if wanted.one:
+        print(json.dumps(measured(*json.loads(wanted.one))))
+        return
+    print("| kind | shape | rows | how | precision | measured | estimate | ratio | of what it adds |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    every = product(wanted.kinds, wanted.shapes, wanted.families or [""], wanted.how, wanted.precisions)
+    found = []
+    for kind, shape, family, how, precision in every:
+        asked = [kind, shape, family, how, precision, wanted.rows]
+        command = [sys.executable, __file__, "--one", json.dumps(asked)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(done.stderr)
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+        print(line(found[-1]), flush=True)
+    if wanted.out:
+        wanted.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def line(one: dict) -> str:
+    """Return a measurement as a row of a table."""
+    added = one["estimate"] - one["program"]
+    estimate, measured = one["before"] + added, one["measured"]
+    sizes = [f"{size / 1e6:,.0f} MB" for size in (measured, estimate)]
+    ratios = [f"{estimate / measured:.2f}", f"{added / (measured - one['before']):.2f}"]
+    return f"| {' | '.join([*map(str, one['asked']), *sizes, *ratios])} |"
+
+
+def measured(kind: str, name: str, family: str, how: str, precision: str, rows: int) -> dict:
+    """Train in this process; return the sizes in bytes."""
+    torch.set_num_threads(1)
+    shape = replace(SHAPES[name], family=family or SHAPES[name].family)
+    pretrains, updates = kind == "pretrain", replace(HOW[how], precision=precision)
+    new_model(replace(shape, layers=1, dim=64, heads=1, feed_forward=64, vocabulary=10), pretrains=pretrains)
+    before, on_gpu = resident(), torch.cuda.is_available()
+    model = new_model(shape, pretrains=pretrains)
+    make, loss = (masked, masked_lm_loss) if pretrains else (tagged, TASKS["upos"].loss)
+    callbacks = (
+        Callbacks() if pretrains else Callbacks(evaluate=lambda done: [{"score": done}], evaluate_at=(1, 2))
+    )
+    batches = [make(shape, rows) for _ in range(STEPS)]
+    fit(model, batches, loss, updates=updates, seed=0, callbacks=callbacks)
+    machine = Machine(half=precision == "bfloat16", gpu=on_gpu)
+    predicted = len(batches[0].gold) if pretrains else 0
+    load = Load(rows=rows, length=LENGTH, predicted=predicted)
+    estimate = training_memory(shape_of(model.config), load, updates, machine, best=not pretrains)
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # KiB on Linux
+    return {
+        "asked": [kind, " ".join(filter(None, (name, family))), rows, how, precision],
+        "measured": torch.cuda.max_memory_allocated() if on_gpu else used,
+        "estimate": estimate,
+        "program": machine.program,
+        "before": 0 if on_gpu else before,
+    }
+
+
+def resident() -> int:
+    """Return the resident size of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
+
+
+def new_model(shape: Architecture, *, pretrains: bool) -> nn.Module:
+    """Make a model of random weights."""
+    config = config_of(shape)
+    if pretrains:
+        set_dropout(config, 0.0)
+    config.num_labels = len(TASKS["upos"].labels)
+    attention = "eager" if "attention-kinds" in FAMILIES[shape.family].lacks else fastest_attention()
+    kind = AutoModelForMaskedLM if pretrains else AutoModelForTokenClassification
+    return kind.from_config(config, attn_implementation=attention)
+
+
+def tagged(shape: Architecture, rows: int) -> Batch:
+    """Draw rows in which every second subword begins a word."""
+    places = tuple(range(1, LENGTH - 1, 2))
+    drawn = torch.randint(5, shape.vocabulary, (rows, LENGTH)).tolist()
+    return collate(
+        [
+            EncodedRow(example=number, subwords=row, positions=places, words=places, gold=(0,) * len(places))
+            for number, row in enumerate(drawn)
+        ],
+        padding=1,
+    )
+
+
+def masked(shape: Architecture, rows: int) -> MaskedBatch:
+    """Draw rows in which about 15 % of the subwords are predicted."""
+    subwords = torch.randint(5, shape.vocabulary, (rows, LENGTH))
+    places = torch.arange(0, rows * LENGTH, 7)
+    gold = subwords.flatten()[places]
+    return MaskedBatch(subwords=subwords, mask=None, positions=None, masked=places, gold=gold)
+
+
+if __name__ == "__main__":
+    main()

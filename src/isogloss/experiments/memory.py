@@ -1,0 +1,210 @@
+"""An estimate of the memory each planned run takes at its peak, from the plan and configurations alone.
+
+All rows are taken to be as long as allowed. The formulas are in ``training.memory``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.errors import ModelError
+from isogloss.core.run_parts import Architecture, Modules
+from isogloss.encoders import load_encoder_config
+from isogloss.encoders.language_context import read_module_info
+from isogloss.encoders.language_modules import ATTENTION, FEED_FORWARD, SHARED_ADAPTER
+from isogloss.encoders.new import config_of
+from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain
+from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate
+from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.consistency import Consistency
+from isogloss.methods.contrastive_alignment import ContrastiveAlignment
+from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.x_mixup import XMixup
+from isogloss.training.evaluation import BUDGET
+from isogloss.training.memory import Load, Machine, Shape, scoring_memory, shape_of, training_memory
+from isogloss.training.precision import device, resolved_precision
+
+SUBWORDS_PER_WORD = 1.5
+"""Where the longest sentence is known in words alone: between English and what vocabularies split more."""
+
+CROSS_ATTENTION = 1.5
+"""Layers of an encoder that a layer of a decoder is like."""
+
+COMPUTING_GRADIENTS = ("gradient-conflict", "language-gates", "task-gradient-conflict")
+"""Diagnostics whose memory is not estimated."""
+
+Folders = Mapping[str, str]
+"""Where encoders are on this machine, by fingerprint."""
+
+
+def peak_memory(run: Run, folders: Folders) -> int | None:
+    """Return the bytes that a run takes at its peak: 0 without a model, None where that is not known.
+
+    Not known are encoders that are not on this machine, meta-learning, translation models that were made
+    elsewhere, and diagnostics that compute gradients.
+    """
+    if isinstance(run, Pretrain | TrainTranslator | Translate):
+        return _ALONE[run.name](run)
+    encoder = _encoder_of(run)
+    shape = _shape(encoder, folders) if encoder else None
+    if shape is None:
+        return None if encoder else 0
+    if isinstance(run, Measure):
+        return _measure(run, shape)
+    scoring = _score(shape, run.precision)  # Dev sets, states before an adjustment.
+    if isinstance(run, Adjust):
+        return max(scoring, _adjust(run, shape))
+    return max(scoring, _fine_tune(run, shape)) if isinstance(run, FineTune) else scoring
+
+
+def _encoder_of(run: Run) -> Encoder | None:
+    """Return the encoder that runs in it, if one does."""
+    if isinstance(run, Measure):
+        found = (_encoder_of(one) for one in run.subjects if not isinstance(one, Measure))
+        return next((one for one in found if one is not None), None)
+    return (
+        run.encoder
+        if isinstance(run, Adjust | Align | FineTune)
+        else run
+        if isinstance(run, Encoder)
+        else None
+    )
+
+
+def _pretrain(run: Pretrain) -> int | None:
+    method = run.method
+    shape = _shape(run, {})
+    if shape is None or not isinstance(method, MaskedLanguageModelling):
+        return None
+    load = Load(
+        rows=max(1, method.batch_subwords // method.block),
+        length=method.block,
+        predicted=round(method.masked * method.batch_subwords),
+    )
+    undropped = replace(shape, dropout=False)
+    return training_memory(undropped, load, method.updates, _machine(run.precision), best=False)
+
+
+def _adjust(run: Adjust, shape: Shape) -> int:
+    method = run.method
+    if not isinstance(method, CrossLingualAdjustment | ContrastiveAlignment) or not method.epochs:
+        return 0
+    load = Load(rows=2 * method.batch_size, length=_subwords(method.longest))
+    dropped = replace(shape, dropout=shape.dropout and method.dropout)
+    return training_memory(dropped, load, method.updates, _machine(run.precision), best=False)
+
+
+def _fine_tune(run: FineTune, shape: Shape) -> int:
+    how = run.optimization
+    sides = 2 if isinstance(run.method, XMixup | Consistency) and run.target else 1
+    rows = sides * how.batch_size
+    if isinstance(run.auxiliary, AlignmentLoss):  # As many rows more as its sentences are like.
+        rows += -(-2 * run.auxiliary.pairs * _subwords(run.auxiliary.longest) // how.limit)
+    return training_memory(
+        shape, Load(rows=rows, length=how.limit), how.updates, _machine(run.precision), best=True
+    )
+
+
+def _measure(run: Measure, shape: Shape) -> int | None:
+    if run.diagnostic.name in COMPUTING_GRADIENTS:
+        return None
+    several = run.diagnostic.subject == "cell"  # The ends of a path, and a point of it.
+    return _score(shape, run.precision, models=len(run.subjects) + 1 if several else 1)
+
+
+def _train_translator(run: TrainTranslator) -> int:
+    method = run.method
+    load = Load(
+        rows=max(1, method.batch_subwords // method.longest),
+        length=method.longest,
+        predicted=method.batch_subwords,
+    )
+    shape = _translator(run)
+    return training_memory(shape, load, method.updates, _machine(run.precision), best=bool(run.dev))
+
+
+def _translate(run: Translate) -> int | None:
+    if run.model is None:
+        return 0
+    return _score(_translator(run.model), run.precision) if isinstance(run.model, TrainTranslator) else None
+
+
+def _translator(run: TrainTranslator) -> Shape:
+    how = run.method
+    layer = 4 * how.dim**2 + 2 * how.dim * how.feed_forward
+    layers = round(how.layers * (1 + CROSS_ATTENTION))
+    return Shape(
+        parameters=how.vocabulary * how.dim + layers * layer,
+        layers=layers,
+        dim=how.dim,
+        heads=how.heads,
+        feed_forward=how.feed_forward,
+        vocabulary=how.vocabulary,
+        dropout=how.dropout > 0,
+    )
+
+
+def _score(shape: Shape, precision: str, *, models: int = 1) -> int:
+    length = 128
+    load = Load(rows=BUDGET // length, length=length)
+    return scoring_memory(shape, load, _machine(precision), models=models)
+
+
+def _subwords(words: int) -> int:
+    return round(SUBWORDS_PER_WORD * words) + 2
+
+
+def _machine(precision: str) -> Machine:
+    on = device()
+    return Machine(half=resolved_precision(precision, on) == "bfloat16", gpu=on.type == "cuda")
+
+
+def _shape(encoder: Encoder, folders: Folders) -> Shape | None:
+    """Return the shape of an encoder with its modules; None for one that is not on this machine."""
+    first = encoder.original
+    if isinstance(first, Pretrain):
+        shape = _shape_of(first.architecture)
+        return _with_modules(shape, first.modules, len(first.languages))
+    where = folders.get(first.data, "") or (first.pinned if first.revision else "")
+    try:
+        return _shape_at(where) if where else None
+    except ModelError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _shape_of(architecture: Architecture) -> Shape:
+    shape = shape_of(config_of(architecture))
+    return replace(shape, dropout=architecture.dropout > 0)
+
+
+@lru_cache(maxsize=64)
+def _shape_at(where: str) -> Shape:
+    config = load_encoder_config(where)
+    about = read_module_info(Path(where), config.hidden_size)
+    shape = shape_of(config)
+    return _with_modules(shape, about.how, len(about.languages)) if about else shape
+
+
+def _with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape:
+    """Return a shape with the parameters of language modules."""
+    if modules is None:
+        return shape
+    dim, bottleneck = shape.dim, shape.dim // modules.reduction
+    adapters = 2 * (2 * dim * bottleneck + dim + bottleneck)
+    each, count = {
+        FEED_FORWARD: ((2 + shape.gated) * dim * shape.feed_forward, languages - 1),
+        ATTENTION: (4 * dim**2, languages - 1),
+        SHARED_ADAPTER: (adapters, 1),
+    }.get(modules.kind, (adapters, languages))
+    return replace(shape, parameters=shape.parameters + shape.layers * each * count)
+
+
+_ALONE: dict[str, Callable[[Any], int | None]] = {
+    Pretrain.name: _pretrain,
+    TrainTranslator.name: _train_translator,
+    Translate.name: _translate,
+}

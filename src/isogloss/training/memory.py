@@ -1,0 +1,206 @@
+"""How much memory a training or a scoring takes at its peak, from shapes alone, without loading anything.
+
+P parameters, n layers of width d with a heads and f wide feed-forwards, a vocabulary of V; T subwords of the
+largest part of a batch, in rows of L; M of them predicted. In bytes:
+
+    weights      4P
+    gradients    4P
+    states       8P of Adam's two moments; 2P in 8 bits
+    best         4P where the weights of the best evaluation are kept
+    converted    2(P - Vd) in bfloat16: the matrices that linear layers use
+    activations  T(c_d·d + c_f·f + c_a·a·L) a layer, with c from LAYERS: what autograd keeps
+    recomputed   4Td a layer, and the activations of one layer, with gradient checkpointing
+    vocabulary   12MV of the predictions' scores, and 4Vd of the gradient that comes first
+
+Activations are freed while gradients come, so that a step's peak is weights + states + best + the larger of
+activations and gradients; with accumulation it is their sum. On a CPU it is their sum and one layer's
+activations more: the C library keeps freed blocks of less than 32 MB, into which others rarely fit. What a
+backward pass computes on the way is one layer's widest tensors, twice. The numbers in LAYERS are what
+autograd is seen to keep (a test compares).
+"""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from isogloss.core.run_parts import Updates
+from isogloss.encoders.families import family_named
+from isogloss.encoders.new import count_parameters
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+PROGRAM = 550_000_000
+"""Bytes that `isogloss run` takes on a CPU beside models: Python and all libraries."""
+
+
+class LayerBytes(NamedTuple):
+    """Bytes that a layer keeps for each subword and unit of width, feed-forward, and head times length."""
+
+    dim: float
+    feed_forward: float
+    attention: float
+
+
+LAYERS = {
+    # gated, in bfloat16, with dropout
+    (False, False, True): LayerBytes(40, 8, 12),
+    (False, False, False): LayerBytes(32, 8, 4),
+    (False, True, True): LayerBytes(28, 4, 10),
+    (False, True, False): LayerBytes(24, 4, 6),
+    (True, False, True): LayerBytes(36, 20, 12),
+    (True, False, False): LayerBytes(32, 16, 4),
+    (True, True, True): LayerBytes(22, 10, 10),
+    (True, True, False): LayerBytes(20, 8, 6),
+}
+"""With explicit attention, on a CPU."""
+
+FUSED = LayerBytes(4, 0, 0)
+"""What a layer keeps with fused attention, in place of attention weights: its output. A GPU's dropout masks
+are bytes, and left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """The shape of a model."""
+
+    parameters: int
+    """All of them: embeddings, layers, heads, modules of languages."""
+    layers: int
+    dim: int
+    heads: int
+    feed_forward: int
+    """Width; of each half where it is gated."""
+    vocabulary: int
+    gated: bool = False
+    """Whether the feed-forward is gated and norms come first, as in ModernBERT."""
+    distances: int = 0
+    """Buckets of distances that attention weighs in each direction, in DeBERTa."""
+    dropout: bool = True
+
+
+def shape_of(config: "PreTrainedConfig") -> Shape:
+    """Return the shape of an encoder with its masked-LM head; ModelError for an unknown family."""
+    family = family_named(config.model_type, "memory")
+    named = {name: getattr(config, field) for name, field in family.architecture.items()}
+    distances = (config.position_buckets or named["positions"]) if "attention-kinds" in family.lacks else 0
+    return Shape(
+        parameters=count_parameters(config),
+        vocabulary=config.vocab_size,
+        gated="post-norm" in family.lacks,
+        distances=distances,
+        dropout=any(getattr(config, field) for field in family.dropouts),
+        **{name: named[name] for name in ("layers", "dim", "heads", "feed_forward")},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What runs through the model at once."""
+
+    rows: int
+    length: int
+    """Subwords of the longest row."""
+    predicted: int = 0
+    """Subwords at which the whole vocabulary is scored."""
+
+    @property
+    def subwords(self) -> int:
+        """Padding included."""
+        return self.rows * self.length
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where it runs."""
+
+    half: bool = False
+    """Whether in bfloat16."""
+    gpu: bool = False
+
+    @property
+    def program(self) -> int:
+        """Bytes beside models; a GPU's own memory has none of the program's."""
+        return 0 if self.gpu else PROGRAM
+
+
+def training_memory(shape: Shape, load: Load, updates: Updates, machine: Machine, *, best: bool) -> int:
+    """Return the bytes of a training's peak.
+
+    ``load`` is that of a whole batch; ``best`` tells whether evaluations choose among weights.
+    """
+    weights = 4 * shape.parameters
+    states = (2 if updates.optimizer_states else 8) * shape.parameters
+    parts = min(updates.accumulation or 1, load.rows)
+    part = Load(rows=-(-load.rows // parts), length=load.length, predicted=-(-load.predicted // parts))
+    kept = activations(shape, part, machine, recomputed=bool(updates.gradient_checkpointing))
+    moment = max(weights, kept) if machine.gpu and parts == 1 else weights + kept
+    moment += 0 if machine.gpu else layer_memory(shape, part, machine)
+    return machine.program + weights + states + (weights if best else 0) + moment
+
+
+def activations(shape: Shape, load: Load, machine: Machine, *, recomputed: bool = False) -> int:
+    """Return the bytes that are kept for the gradients, with what the first of them takes."""
+    layer = layer_memory(shape, load, machine)
+    inputs = 4 * shape.dim * load.subwords
+    layers = shape.layers * inputs + layer if recomputed else shape.layers * layer
+    converted = 2 * (shape.parameters - shape.vocabulary * shape.dim) if machine.half else 0
+    tied = 4 * shape.vocabulary * shape.dim if load.predicted else 0
+    scores = 12 * load.predicted * shape.vocabulary
+    return layers + 4 * inputs + converted + tied + max(scores, 2 * _widest(shape, load, machine))
+
+
+def layer_memory(shape: Shape, load: Load, machine: Machine) -> int:
+    """Return the bytes that autograd keeps of one layer."""
+    by = LAYERS[shape.gated, machine.half, shape.dropout]
+    fused = machine.gpu and not shape.distances
+    width = LAYERS[shape.gated, machine.half, False].dim + FUSED.dim if fused else by.dim
+    attention = 0 if fused else by.attention * shape.heads * load.length
+    each = width * shape.dim + by.feed_forward * shape.feed_forward + attention
+    found = each * load.subwords
+    if shape.distances:  # Scores of all distances, and distances projected for each row.
+        size = 2 if machine.half else 4
+        found += size * load.subwords * shape.dim
+        found += 4 * size * shape.distances * (shape.heads * load.subwords + shape.dim * load.rows)
+    return round(found)
+
+
+def scoring_memory(shape: Shape, load: Load, machine: Machine, *, models: int = 1) -> int:
+    """Return the bytes of a scoring's peak, with so many models in memory."""
+    passing = 3 * _widest(shape, load, machine) + 3 * 4 * shape.dim * load.subwords
+    scores = 8 * load.predicted * shape.vocabulary
+    converted = 2 * (shape.parameters - shape.vocabulary * shape.dim) if machine.half else 0
+    return machine.program + 4 * shape.parameters * models + converted + max(passing, scores)
+
+
+def _widest(shape: Shape, load: Load, machine: Machine) -> int:
+    """Return the bytes of a layer's widest tensor."""
+    attention = 0 if machine.gpu else shape.heads * load.length
+    size = 2 if machine.half else 4
+    return size * load.subwords * max((1 + shape.gated) * shape.feed_forward, attention)
+
+
+STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+"""Where Linux says how large this process was at most, and forgets it ("5")."""
+
+
+def restart_measurement() -> None:
+    """Forget how much memory this process took so far, where the system can."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    with suppress(OSError):
+        RESET.write_text("5", encoding="ascii")
+
+
+def measured_peak() -> int | None:
+    """Return the most bytes taken since then: of a GPU by torch, else of the process; None if not known."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated()
+    with suppress(OSError):
+        found = re.search(r"^VmHWM:\s*(\d+) kB$", STATUS.read_text(encoding="ascii"), re.MULTILINE)
+        return int(found[1]) * 1024 if found else None
+    return None

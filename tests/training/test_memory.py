@@ -1,0 +1,111 @@
+"""What is said of memory is what autograd keeps; how far whole processes are from it, a benchmark says."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+
+from isogloss.core.run_parts import Architecture, Updates
+from isogloss.encoders import FAMILIES, fastest_attention, set_dropout
+from isogloss.encoders.new import config_of
+from isogloss.nn.dropout import quick_dropout
+from isogloss.training.memory import (
+    STATUS,
+    Load,
+    Machine,
+    activations,
+    layer_memory,
+    measured_peak,
+    restart_measurement,
+    scoring_memory,
+    shape_of,
+    training_memory,
+)
+
+LOAD = Load(rows=4, length=128)
+SMALL = Architecture(layers=1, dim=64, heads=4, feed_forward=128, vocabulary=60)
+ENCODERS = ("bert", "deberta-v2", "distilbert", "modernbert", "xlm-roberta")
+
+
+def kept(config, *, half):
+    """Count the bytes that are kept for the gradients, weights aside, as in a training."""
+    from transformers import AutoModel
+
+    family = FAMILIES[config.model_type]
+    attention = "eager" if "attention-kinds" in family.lacks else fastest_attention()
+    model = AutoModel.from_config(config, attn_implementation=attention).train()
+    weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
+    found = {}
+
+    def keep(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            found[storage.data_ptr()] = storage, storage.nbytes()
+        return tensor
+
+    ids, mask = torch.full((LOAD.rows, LOAD.length), 7), torch.ones(LOAD.rows, LOAD.length, dtype=torch.long)
+    mask[0, -1] = 0
+    with (
+        torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+        torch.autocast("cpu", torch.bfloat16, enabled=half),
+        quick_dropout(model),
+    ):
+        output = model(input_ids=ids, attention_mask=mask)
+    del output
+    return sum(size for _, size in found.values())
+
+
+@cache
+def made(family, layers, dropout):
+    config = config_of(replace(SMALL, family=family, layers=layers), bos_token_id=1, eos_token_id=2)
+    set_dropout(config, dropout)
+    return config
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="counts what a CPU keeps")
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("dropout", [0.1, 0.0])
+@pytest.mark.parametrize("family", ENCODERS)
+def test_a_layer_keeps_what_is_said(family, dropout, half):
+    # Of modernbert each third layer sees all of the text; they keep alike.
+    more, fewer = (kept(made(family, layers, dropout), half=half) for layers in (3, 2))
+    one, other = (shape_of(made(family, layers, dropout)) for layers in (3, 2))
+    converted = 2 * (one.parameters - other.parameters) if half else 0
+    assert layer_memory(one, LOAD, Machine(half=half)) == pytest.approx(more - fewer - converted, rel=0.1)
+
+
+def test_the_parameters_are_those_of_the_model():
+    from transformers import AutoModelForMaskedLM
+
+    config = made("bert", 2, 0.1)
+    model = AutoModelForMaskedLM.from_config(config)
+    assert shape_of(config).parameters == sum(weight.numel() for weight in model.parameters())
+
+
+@pytest.mark.skipif(torch.cuda.is_available() or not STATUS.exists(), reason="as Linux counts a process")
+def test_the_peak_is_of_what_was_done_since():
+    restart_measurement()
+    before = measured_peak()
+    block = torch.ones(50_000_000)
+    assert measured_peak() - before > 0.9 * 4 * len(block)
+    del block
+    restart_measurement()
+    assert measured_peak() - before < 100_000_000
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_every_way_to_save_memory_saves_some(gpu):
+    shape = replace(shape_of(made("bert", 3, 0.1)), layers=12)
+    load, machine = Load(rows=32, length=128, predicted=600), Machine(gpu=gpu)
+
+    def peak(*, best=False, **how):
+        return training_memory(shape, load, Updates(**how), machine, best=best)
+
+    plain = peak()
+    for less in ({"gradient_checkpointing": True}, {"accumulation": 4}, {"optimizer_states": "8-bit"}):
+        assert peak(**less) < plain
+    assert peak(accumulation=4, gradient_checkpointing=True) < peak(accumulation=4)
+    assert peak(accumulation=1) == plain == peak(best=True) - 4 * shape.parameters
+    assert scoring_memory(shape, load, machine) < plain
+    assert activations(shape, load, machine) > 12 * layer_memory(shape, load, machine)
