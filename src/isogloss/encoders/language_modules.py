@@ -21,7 +21,8 @@ from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
 from isogloss.core.seeds import derive
-from isogloss.encoders.families import Site, encoder_prefix, family_of
+from isogloss.encoders.families import family_of
+from isogloss.encoders.family import Site, encoder_prefix, initial_spread
 from isogloss.nn.language_modules import ActiveLanguage, Adapter, LanguageSwitch, Run
 
 if TYPE_CHECKING:
@@ -322,7 +323,7 @@ def owners(about: LanguageModules) -> tuple[str, ...]:
 
 def _adapter(encoder: "PreTrainedModel", before: nn.Module, how: Modules, seed: int) -> Adapter:
     weight = next(before.parameters())
-    dim, spread = encoder.config.hidden_size, encoder.config.initializer_range
+    dim, spread = encoder.config.hidden_size, initial_spread(encoder.config)
     return Adapter(dim, dim // how.reduction, spread=spread, seed=seed).to(weight.device, weight.dtype)
 
 

@@ -10,6 +10,7 @@ explicit attention; families without a choice ignore it.
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -21,6 +22,7 @@ from isogloss.core.records import storage_error
 from isogloss.core.seeds import derive
 from isogloss.encoders import folders
 from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.family import initial_spread
 from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
 from isogloss.encoders.language_context import (
     attach_language_maps,
@@ -31,6 +33,7 @@ from isogloss.encoders.language_context import (
     write_language_maps,
     write_language_modules,
 )
+from isogloss.encoders.own_adapters import keep_precision
 from isogloss.nn.dropout import drop
 
 if TYPE_CHECKING:
@@ -98,9 +101,15 @@ def load_with_new_head(
 
     Kept are a head of the same class with the same labels, as in a fine-tuned model, and what a head shares
     with a pretrained masked-LM head (in ModernBERT). Each new weight depends on the seed and its name alone.
+    Where transformers has no head that fits, it is a linear layer of our own (``EncoderFamily.own_heads``).
     """
     folder = model_folder(source)
     config = load_encoder_config(folder)
+    if auto_class in FAMILIES[config.model_type].own_heads:
+        model = load_with_own_head(
+            folder, lambda dim: nn.Linear(dim, len(labels)), labels=labels, seed=seed, attention=attention
+        )
+        return cast("PreTrainedModel", model)
     known, kinds = tuple(config.id2label.values()), config.architectures or ()
     _set_labels(config, labels)
     model, missing, misshapen = _read_model(folder, auto_class, config, attention)
@@ -120,8 +129,8 @@ def load_with_new_head(
 def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> None:
     """Reinitialise named parameters of a model with a config, each from the seed and its own name.
 
-    Matrices are drawn from N(0, initializer_range²); biases become 0, norm weights 1. The global random state
-    is not used.
+    Matrices are drawn from N(0, ``initial_spread``²); biases become 0, norm weights 1. The global random
+    state is not used.
     """
     config: PreTrainedConfig = model.config
     for name in names:
@@ -130,7 +139,7 @@ def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> Non
             if parameter.ndim > 1:
                 generator = torch.Generator().manual_seed(derive(seed, name))
                 drawn = torch.empty(parameter.shape)
-                parameter.copy_(drawn.normal_(0.0, config.initializer_range, generator=generator))
+                parameter.copy_(drawn.normal_(0.0, initial_spread(config), generator=generator))
             else:
                 parameter.fill_(1.0 if name.endswith("weight") else 0.0)
 
@@ -257,17 +266,23 @@ def _read_model(
     import transformers
 
     folders.check_weights(folder, auto_class)
-    lacks = FAMILIES[config.model_type].lacks
+    family = FAMILIES[config.model_type]
+    config.update(dict(family.loaded_with))
     options = {
         "config": config,
-        "attn_implementation": "eager" if "attention-kinds" in lacks else attention,
+        "attn_implementation": "eager" if "attention-kinds" in family.lacks else attention,
+        "key_mapping": dict(family.renamed_weights) or None,
         "dtype": torch.float32,
         "use_safetensors": True,
         "ignore_mismatched_sizes": True,
         "output_loading_info": True,
     }
     with torch.random.fork_rng(devices=[]):
-        model, info = from_pretrained(getattr(transformers, auto_class), folder, options)
+        kind = family.encoder_class if auto_class == "AutoModel" else auto_class
+        model, info = from_pretrained(attrgetter(kind)(transformers), folder, options)
+    if family.renamed_weights:
+        model._weight_conversions = None  # It is saved by its own names.
+    keep_precision(model)
     maps = read_language_maps(folder, config.hidden_size)
     if maps is not None:
         attach_language_maps(model, maps)
@@ -328,8 +343,11 @@ def explicit_attention(  # noqa: PLR0913, PLR0917 (transformers' signature)
 ) -> tuple[Tensor, Tensor]:
     """Return states [batch subword head dim] and weights [batch head subword subword].
 
-    Queries, keys and values are [batch head subword dim]; the mask is added to the raw weights.
+    Queries, keys and values are [batch head subword dim]; the mask is added to the raw weights. Each head of
+    keys and values may serve several of queries.
     """
+    if (each := query.size(1) // key.size(1)) > 1:
+        key, value = (states.repeat_interleave(each, dim=1) for states in (key, value))
     weights = torch.matmul(query, key.transpose(2, 3)) * (scaling or query.size(-1) ** -0.5)
     if attention_mask is not None:
         weights = weights + attention_mask

@@ -13,6 +13,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Architecture, Modules, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders.families import check_new
 from isogloss.encoders.folders import (
     HUB_NAME,
     check_tokenizer,
@@ -351,8 +352,7 @@ def _fingerprint(sources: Sources, corpus: str, kind: str, language: str, where:
 
 
 def _check_architecture(shape: Architecture, block: int, where: str) -> None:
-    if shape.family not in FAMILIES:
-        raise unknown_name(f"{where}.architecture.family", "encoder family", shape.family, FAMILIES)
+    check_new(shape.family, f"{where}.architecture.family")
     if shape.dim % shape.heads:
         raise ConfigError(
             f"{where}.architecture: {shape.heads} heads do not divide dim {shape.dim}. "
