@@ -263,7 +263,7 @@ LLAMA = replace(
     about="Llama 2 and 3 (Touvron et al. 2023) and those built like it: a decoder.",
     lacks={**EUROBERT.lacks, "new-encoders": "is a decoder, which learns by predicting the next subword"},
     tag_scores=lambda model, states: model.head(states),
-    causal=True,
+    lifted_where=("is_causal", False),
     own_heads=OWN_HEADS,
     loaded_with={"use_cache": False},
 )
@@ -282,8 +282,9 @@ GEMMA3 = replace(
         feed_forward=("pre_feedforward_layernorm", "mlp", "post_feedforward_layernorm"),
         feed_forward_norm="pre_feedforward_layernorm",
     ),
+    lifted_where=("use_bidirectional_attention", True),
 )
-"""Five of six layers see a window of neighbours. With the mask lifted it reaches as far to either side."""
+"""Five of six layers see a window of neighbours; with the mask lifted, half of it stands to either side."""
 
 M2M_100 = replace(
     BERT,
@@ -372,8 +373,8 @@ def family_named(model_type: str, where: str) -> EncoderFamily:
 
 def is_causal(config: "PreTrainedConfig") -> bool:
     """Return whether an encoder is a decoder whose mask is not lifted: it sees no subword that follows."""
-    lifted = getattr(config, "use_bidirectional_attention", None) or not getattr(config, "is_causal", True)
-    return FAMILIES[config.model_type].causal and not lifted
+    lifted = FAMILIES[config.model_type].lifted_where
+    return lifted is not None and getattr(config, lifted[0], None) is not lifted[1]
 
 
 def check_new(name: str, where: str) -> None:

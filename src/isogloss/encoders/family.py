@@ -153,8 +153,11 @@ class EncoderFamily:
     tag_scores: Callable[["PreTrainedModel", Tensor], Tensor]
     """Apply a token classifier's head to last-layer states [… dim]; returns [… label]."""
 
-    causal: bool = False
-    """Whether it is a decoder: a subword attends to those before it, unless the mask is lifted."""
+    lifted_where: tuple[str, bool] | None = None
+    """Of a decoder, the field of config.json that lifts its mask, with its value then; else None.
+
+    With the mask, a subword attends to itself and to those before it.
+    """
 
     encoder_class: str = "AutoModel"
     """Class in transformers that loads the encoder alone; the half of a translation model needs its own."""

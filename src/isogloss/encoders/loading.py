@@ -196,7 +196,7 @@ def _head_weights(folder: Path) -> dict[str, Tensor]:
     from safetensors import safe_open
 
     found: dict[str, Tensor] = {}
-    for path in folders.weight_files(folder, "AutoModel"):
+    for path in () if folders.gguf_file(folder) else folders.weight_files(folder, "AutoModel"):
         with safe_open(path, framework="pt") as weights:
             names = [name for name in weights.keys() if name.startswith(HEAD)]  # noqa: SIM118 (no dict)
             found |= {name.removeprefix(HEAD): weights.get_tensor(name) for name in names}

@@ -13,6 +13,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Architecture, Modules, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders.decoders import check_attention
 from isogloss.encoders.families import check_new
 from isogloss.encoders.folders import (
     HUB_NAME,
@@ -123,7 +124,7 @@ def _positions(folder: str, _data: str) -> int:
 
 def fingerprint(folder: Path) -> str:
     """Return a fingerprint of a model's files: other weights in the same folder are another model."""
-    kinds = {".json", ".safetensors", ".model", ".txt", ".spm"}
+    kinds = {".json", ".safetensors", ".model", ".txt", ".spm", ".gguf"}
     found = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
     digest = sha256()
     for path in found:
@@ -273,22 +274,29 @@ def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
 def _encoders(entry: str | EncoderTable, sources: Sources, where: str) -> list[Encoder]:
     """Build the encoders of one entry: one for each seed."""
     if isinstance(entry, str):
-        return [_pretrained(entry, where)]
+        return [_pretrained(EncoderTable(pretrained=entry), where)]
     if bool(entry.pretrain) == bool(entry.pretrained):
         raise ConfigError(
             f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
         )
     if entry.pretrain is None:
-        return [_pretrained(entry.pretrained, where)]
+        return [_pretrained(entry, where)]
+    if entry.attention:
+        raise ConfigError(
+            f"{where}: encoder: attention: what is pretrained attends to both sides. Leave attention out."
+        )
     seeds = entry.pretrain.seed if isinstance(entry.pretrain.seed, tuple) else (entry.pretrain.seed,)
     refuse_empty_or_twice(seeds, f"{where}: encoder.pretrain.seed")
     made = _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
     return [replace(made, seed=seed) for seed in seeds]
 
 
-def _pretrained(source: str, where: str) -> Pretrained:
+def _pretrained(entry: EncoderTable, where: str) -> Pretrained:
     with located(f"{where}: encoder"):
-        return pretrained(source)
+        found = pretrained(entry.pretrained)
+        if entry.attention:
+            check_attention(local_folder(entry.pretrained) or found.pinned, entry.attention)
+        return replace(found, attention=entry.attention)
 
 
 def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
