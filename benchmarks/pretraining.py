@@ -43,7 +43,7 @@ from isogloss.tasks.text_stream import TextStream, write_stream
 from isogloss.training.fit import fit
 from isogloss.core.run_parts import Updates
 from isogloss.training.precision import PRECISIONS, matrix_speed, resolved_precision
-from isogloss.training.pretraining import BatchSampling, TextBatches
+from isogloss.training.text_batches import BatchSampling, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
 from turns import now
 

@@ -54,7 +54,7 @@ def test_attention_is_part_of_the_run_where_it_is_said_alone(llama_folder, tmp_p
     ],
 )
 def test_what_cannot_be_is_refused_in_the_plan(bert_folder, tmp_path, said, message):
-    with pytest.raises(ConfigError, match=".") as caught:
+    with pytest.raises(ConfigError) as caught:
         plan_recipe(recipe(tmp_path, bert_folder, **said), out=tmp_path)
     assert message in str(caught.value)
 

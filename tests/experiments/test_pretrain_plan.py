@@ -254,7 +254,7 @@ def test_the_papers_encoders_can_be_planned(real_data):
         shape = run.architecture
         assert (shape.layers, shape.dim, shape.heads) == (8, 512, 8)
         assert (shape.feed_forward, shape.vocabulary) == (2048, 32000)
-        assert run.method.evaluate_every == 10000
+        assert run.method.training.evaluate_every == 10000
     trained = {(plan.encoders[run.encoder], run.source) for run in of(FineTune, plan.runs)}
     assert trained == {
         *((label, (code,)) for label in ("joint", "joint, little French") for code in ("en", "fr")),

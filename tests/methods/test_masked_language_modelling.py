@@ -12,8 +12,8 @@ from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_mod
 from isogloss.methods import masked_language_modelling as module
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.training import pretraining
-from isogloss.training.pretraining import TextBatches
 from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import TextBatches
 from trained import equal, interrupted, weights
 
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
@@ -301,7 +301,7 @@ def test_translation_without_bitext_is_refused(setting):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"steps": 0},
+        {"steps": -1},
         {"block": 7},
         {"batch_subwords": 15},
         {"masked": 0.0},
@@ -344,10 +344,10 @@ def test_a_full_disk_is_a_storage_error(setting, monkeypatch):
 def test_texts_that_share_a_source_become_one_of_several_languages(setting):
     method = with_fields(METHOD, translation=1.0)
     tokenizer, *_ = pretraining._read(setting, method)
-    texts = module._translations(setting, tokenizer, method.block)
+    texts = module._translations(setting, tokenizer, method.training.block)
     assert len(texts) == 40
     for number, text in enumerate(texts):
         assert list(text) == ["en", "de", "sw"]
         for language, ids in text.items():
             expected = tokenizer(line(language, number), add_special_tokens=False)["input_ids"]
-            assert ids.tolist() == expected[: method.block - 2]
+            assert ids.tolist() == expected[: method.training.block - 2]

@@ -62,10 +62,10 @@ def text_setting(tmp_path, family, kind):
 
 def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting, tmp_path):
     ours, _, _ = with_fields(METHOD, own_learning_rate=0.0).train(setting)
-    start = begin(replace(setting, folder=tmp_path / "plain"), METHOD, sampling_of(METHOD))
+    start = begin(replace(setting, folder=tmp_path / "plain"), METHOD, sampling_of(METHOD.training))
     batches = meta_batches(
         start.streams,
-        sampling_of(METHOD),
+        sampling_of(METHOD.training),
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
         updates=METHOD.updates,
@@ -79,7 +79,7 @@ def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting,
 
 
 def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path):
-    before = begin(replace(setting, folder=tmp_path / "before"), METHOD, sampling_of(METHOD)).model
+    before = begin(replace(setting, folder=tmp_path / "before"), METHOD, sampling_of(METHOD.training)).model
     model, _, _ = METHOD.train(setting)
     for found in (
         shared_parameters,
@@ -147,10 +147,10 @@ def test_rows_tell_of_losses_terms_and_perplexity(setting, monkeypatch):
 
 
 def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting):
-    start = begin(setting, METHOD, sampling_of(METHOD))
+    start = begin(setting, METHOD, sampling_of(METHOD.training))
     batches = meta_batches(
         start.streams,
-        sampling_of(METHOD),
+        sampling_of(METHOD.training),
         start.masking,
         validation=Validation(share=0.2, batch_subwords=48),
         updates=METHOD.updates,
@@ -195,7 +195,7 @@ def test_several_processes_are_refused_with_the_reason(setting, monkeypatch):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"steps": 0},
+        {"steps": -1},
         {"validation": 0.0},
         {"validation": 1.0},
         {"validation_subwords": 15},

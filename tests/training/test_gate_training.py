@@ -13,7 +13,7 @@ from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, asked_for, learn_gates
 from isogloss.training.gradient_conflict import masked_parts
-from isogloss.training.pretraining import perplexity
+from isogloss.training.text_batches import perplexity
 from made_up import TEXT
 
 UNITS = GateKinds(attention="head", feed_forward="neuron")

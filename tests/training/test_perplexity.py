@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import TextStream, write_stream
-from isogloss.training import pretraining as module
-from isogloss.training.pretraining import BatchSampling, HeldOut, held_out_batches, perplexity
+from isogloss.training import text_batches as module
+from isogloss.training.text_batches import BatchSampling, HeldOut, held_out_batches, perplexity
 from made_up import TEXT
 
 DRAWING = BatchSampling(steps=1, batch_subwords=64, block=16)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import TextStream
-from isogloss.training.pretraining import BatchSampling, TextBatches
+from isogloss.training.text_batches import BatchSampling, TextBatches
 
 CODES = ("en", "de", "sw")
 VOCABULARY = Vocabulary(size=100, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))

@@ -140,6 +140,18 @@ class Modules:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Replay:
+    """Text in languages that an encoder knows, mixed in while it is trained further: it is not to forget."""
+
+    languages: tuple[str, ...]
+    """Languages of that text; their perplexity on held-out text is measured too."""
+    share: Share = 0.1
+    """Share of the text's batches (of their rows, where these are mixed) that it has; 0 only measures."""
+    text: tuple[str, ...] = ()
+    """Corpora it is read from; those of the encoder when left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Updates:
     """How weights are updated: AdamW with linear warm-up and decay, the same for every training."""
 
@@ -162,6 +174,27 @@ class Updates:
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200
     """Steps between checkpoints; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTraining:
+    """How an encoder is trained on raw text, by whatever method."""
+
+    steps: int = 10000
+    """Updates; 0 leaves the encoder as it was, or as it was drawn."""
+    batch_subwords: int = 4096
+    """Subwords of one update, padding included."""
+    block: int = 128
+    """Subwords of one row of text, special ones included."""
+    masked: float = 0.15
+    """Share of the subwords that are predicted."""
+    temperature: float = 1.43
+    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+    vocabulary_lines: int = 200_000
+    """Lines the vocabulary is trained on, the same number of each language."""
+    evaluate_every: int | None = None
+    """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
+    when left out, nothing is held out."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -296,6 +296,14 @@ class Sources:
         breaking = word_breaking(language.split("-")) if "bitext" in found.tasks else ""
         return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking]))
 
+    def has_dev(self, corpus: str, language: str) -> bool:
+        """Return whether a corpus has a development split of a language."""
+        try:
+            self.fingerprint(corpus, language, "dev")
+        except DataError:
+            return False
+        return True
+
     def source(self, language: str) -> Source:
         """Return where a language's files come from; a pair such as en-fr goes by its first language."""
         return source_of(language.split("-", maxsplit=1)[0], data_source(self.data))

@@ -45,7 +45,7 @@ from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
 from isogloss.tasks.text_stream import subwords_of
 from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_gates
 from isogloss.training.gradient_conflict import masked_parts
-from isogloss.training.pretraining import perplexity
+from isogloss.training.text_batches import perplexity
 
 HELD_OUT = 32768
 """Maximum subwords of a language that perplexity is computed on: some 5,000 predictions."""

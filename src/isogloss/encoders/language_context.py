@@ -86,6 +86,15 @@ def language_maps_of(model: nn.Module) -> LanguageMaps | None:
     return maps
 
 
+def refuse_mapped(model: nn.Module, start: str | Path) -> None:
+    """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
+    if language_maps_of(model) is not None:
+        raise ConfigError(
+            f"{start}: this encoder maps each language's states already, and its maps would not fit it any "
+            f"more. Start from the encoder without maps; map last, all pairs of languages at once."
+        )
+
+
 @contextmanager
 def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator[None]:
     """Set the language that a model reads, or one language per row of the batch.

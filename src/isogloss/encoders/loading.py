@@ -112,6 +112,23 @@ def load_with_new_head(
         return cast("PreTrainedModel", model)
     known, kinds = tuple(config.id2label.values()), config.architectures or ()
     _set_labels(config, labels)
+    model, missing = load_with_head(folder, auto_class, config, attention=attention)
+    same = known == tuple(labels) and type(model).__name__ in kinds
+    kept = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
+    head = {
+        name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")
+    }
+    draw_parameters(model, missing if kept else missing | head, seed=seed)
+    return model
+
+
+def load_with_head(
+    folder: Path, auto_class: AutoClass, config: "PreTrainedConfig", *, attention: str = "sdpa"
+) -> tuple["PreTrainedModel", set[str]]:
+    """Load a model whose head (or pooler) may lack weights; return it with the names of those it lacks.
+
+    ModelError where the encoder itself lacks some.
+    """
     model, missing, misshapen = _read_model(folder, auto_class, config, attention)
     inside = f"{model.base_model_prefix}."
     pooler = f"{inside}pooler."
@@ -119,11 +136,7 @@ def load_with_new_head(
         folder, "whole encoder", {n for n in missing if n.startswith(inside) and not n.startswith(pooler)}
     )
     _check_shapes(folder, {name for name in misshapen if name.startswith(inside)})
-    same = known == tuple(labels) and type(model).__name__ in kinds
-    kept = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
-    head = {name for name, _ in model.named_parameters() if not name.startswith(inside)}
-    draw_parameters(model, missing if kept else missing | head, seed=seed)
-    return model
+    return model, missing
 
 
 def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> None:

@@ -120,7 +120,7 @@ def of_masked_lm(request: MeasureRequest) -> Iterator[Measure]:
 def _languages(request: MeasureRequest, encoder: Encoder, *, least: int = 2) -> tuple[str, ...]:
     """Return the languages an encoder is measured in: those named, its own, or the grid's it reads."""
     first, here = encoder.original, request.sources.encoders
-    own = first.languages if isinstance(first, Pretrain) else ()
+    own = first.languages_read if isinstance(first, Pretrain) else ()
     of_grid = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
     readable = tuple(code for code in of_grid if reads(encoder, code, here))
     languages = request.choice.languages or own or readable

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from isogloss.aligners import Aligner
+from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.run_parts import Architecture, Count, Modules, Whole, precision_of
+from isogloss.core.run_parts import Architecture, Count, Modules, Replay, Whole, precision_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
 from isogloss.encoders.decoders import TextAttention
@@ -31,15 +32,17 @@ class SplitRead:
 
 @dataclass(frozen=True, kw_only=True)
 class Pretrain:
-    """Make an encoder from text by masked language modelling."""
+    """Make an encoder from text by masked language modelling: a new one, or one that is trained further."""
 
     name: ClassVar[str] = "pretrain"
     text: tuple[str, ...]
     """Corpora of raw text."""
     languages: tuple[str, ...]
     """Languages of the text."""
-    architecture: Architecture = field(default_factory=Architecture)
-    """The shape of the encoder."""
+    start: "Encoder | None" = None
+    """The encoder that is trained further; None for a new one."""
+    architecture: Architecture | None = field(default_factory=Architecture)
+    """The shape of a new encoder; None where it is that of the start."""
     method: Pretraining
     """How: objective, length and optimization."""
     bitext: str = ""
@@ -47,6 +50,8 @@ class Pretrain:
     lines: tuple[tuple[str, int], ...] | None = None
     """At most so many lines of a language, drawn at random from the seed: (("ru", 100000),); all of the
     others."""
+    replay: Replay | None = None
+    """Text in other languages that is mixed in where an encoder is trained further; None for none."""
     modules: Modules | None = None
     """What each language has for itself; without, all is shared."""
     seed: Whole = 0
@@ -56,9 +61,27 @@ class Pretrain:
     splits_read: ClassVar[tuple[SplitRead, ...]] = ()
     """Text has no labels to check before a run starts."""
 
+    def __post_init__(self) -> None:
+        """Refuse two shapes, or none."""
+        if (self.start is None) == (self.architecture is None):
+            raise ConfigError(
+                f"{self.name}: a new encoder has an architecture, and one that is trained further has "
+                f"that of its start. Give either of them (with start, architecture=None)."
+            )
+
+    @property
+    def languages_read(self) -> tuple[str, ...]:
+        """Languages of all text, replayed text included."""
+        return (*self.languages, *(self.replay.languages if self.replay else ()))
+
+    def corpora(self, language: str) -> tuple[str, ...]:
+        """Return the corpora that the text of a language is read from."""
+        replayed = self.replay is not None and language in self.replay.languages
+        return (self.replay.text if self.replay and replayed else ()) or self.text
+
     @property
     def original(self) -> "Pretrain":
-        """The encoder itself: it was made from no other."""
+        """The encoder itself: no adjustment made it."""
         return self
 
     @property
@@ -68,9 +91,10 @@ class Pretrain:
 
     @property
     def label(self) -> str:
-        """Name in tables: the shape, the languages, the beginning of the id."""
+        """Name in tables: the shape or the start, the languages, the beginning of the id."""
         shape, own = self.architecture, f", {self.modules.kind} modules" if self.modules else ""
-        size = f"{shape.family} {shape.layers}x{shape.dim}"
+        start = f"{self.start.label}, pretrained further" if self.start else ""
+        size = f"{shape.family} {shape.layers}x{shape.dim}" if shape else start
         return f"{size} on {'+'.join(self.languages)}{own} ({identity(self)[:6]})"
 
     @property
@@ -203,3 +227,9 @@ class Adjust:
 
 
 Encoder = Pretrain | Pretrained | Adjust
+
+
+def first_of(encoder: Encoder) -> Pretrain | Pretrained:
+    """Return the encoder that all others on the way to this one were made from: it has none before it."""
+    first = encoder.original
+    return first_of(first.start) if isinstance(first, Pretrain) and first.start else first

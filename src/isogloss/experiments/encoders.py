@@ -1,20 +1,14 @@
-"""The encoders a recipe works on: those that exist already, those it pretrains, and those it adjusts."""
+"""What is known of an encoder before it is made or loaded: where it is, its languages, its positions."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
-from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-from isogloss.core.errors import ConfigError, DataError, did_you_mean, unknown_name
-from isogloss.core.languages import check_language
-from isogloss.core.run_parts import Architecture, Modules, precision_of
-from isogloss.data.sources import Sources, combined_fingerprint
+from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
-from isogloss.encoders.decoders import check_attention
-from isogloss.encoders.families import check_new
 from isogloss.encoders.folders import (
     HUB_NAME,
     check_tokenizer,
@@ -24,26 +18,8 @@ from isogloss.encoders.folders import (
     read_config,
 )
 from isogloss.encoders.language_context import read_language_maps, read_module_info
-from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules
-from isogloss.experiments.alignments import AlignmentRequest, alignments
-from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
-from isogloss.experiments.recipe import (
-    AdjustTable,
-    EncoderTable,
-    GridTable,
-    PretrainTable,
-    Recipe,
-    Table,
-    checked,
-    located,
-    names,
-    part_of,
-    plug_in,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
-from isogloss.methods import ADJUSTMENTS, PRETRAINING
-from isogloss.training.precision import check_precision
+from isogloss.encoders.language_modules import SHARED_ADAPTER, LanguageModules
+from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained, first_of
 
 SHIPPED = "shipped"
 
@@ -92,21 +68,38 @@ def places(sources: Iterable[str]) -> dict[str, str]:
 
 def most_subwords(encoder: Encoder, where: str) -> int | None:
     """Return the longest text an encoder has positions for; None when it is not known yet."""
-    first = encoder.original
+    first = first_of(encoder)
     if isinstance(first, Pretrain):
-        return first.architecture.positions
+        return first.architecture.positions if first.architecture else None
     return _positions(where, first.data) if where else None
+
+
+class Shape(NamedTuple):
+    """The family of an encoder and the width of its states."""
+
+    family: str
+    dim: int
+
+
+def shape_of(encoder: Encoder, folders: Mapping[str, str]) -> Shape | None:
+    """Return the shape of an encoder; None when it is not known yet."""
+    first, where = first_of(encoder), place_of(encoder, folders)
+    if isinstance(first, Pretrain):
+        own = first.architecture
+        return Shape(own.family, own.dim) if own else None
+    config = load_encoder_config(where) if where else None
+    return Shape(str(config.model_type), int(config.hidden_size)) if config else None
 
 
 def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
     """Return the folder of the encoder that one was made from; empty where it is not here."""
-    first = encoder.original
+    first = first_of(encoder)
     return folders.get(first.data, "") if isinstance(first, Pretrained) else ""
 
 
 def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder has a masked-LM head; True for one that is not on this machine yet."""
-    where = place_of(encoder, folders)
+    where = "" if isinstance(encoder.original, Pretrain) else place_of(encoder, folders)
     return not where or has_masked_lm_head(load_encoder_config(where))
 
 
@@ -182,225 +175,17 @@ def mapped_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[
 
 def module_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[str] | None:
     """Return the languages an encoder has modules for; None where it reads any."""
+    about = modules_of(encoder, folders)
+    any_language = about is None or about.how.kind == SHARED_ADAPTER or about.how.fallback
+    return None if about is None or any_language else frozenset(about.languages)
+
+
+def modules_of(encoder: Encoder, folders: Mapping[str, str]) -> LanguageModules | None:
+    """Return which language modules an encoder has; None without any, or where it is not known yet."""
     first = encoder.original
+    if isinstance(first, Pretrain) and first.modules is not None:
+        return LanguageModules(first.modules, first.languages)
     if isinstance(first, Pretrain):
-        return _with_own_modules(first.modules, first.languages)
+        return modules_of(first.start, folders) if first.start else None
     where = place_of(encoder, folders)
-    about = read_module_info(Path(where), load_encoder_config(where).hidden_size) if where else None
-    return None if about is None else _with_own_modules(about.how, about.languages)
-
-
-def _with_own_modules(modules: Modules | None, languages: tuple[str, ...]) -> frozenset[str] | None:
-    any_language = modules is None or modules.kind == SHARED_ADAPTER or modules.fallback
-    return None if any_language else frozenset(languages)
-
-
-ORIGINAL = "original"
-"""What recipes call encoders that were not adjusted."""
-
-
-def planned_encoders(recipe: Recipe, sources: Sources, where: str) -> dict[Encoder, str]:
-    """Build the recipe's encoders, each with the label that methods choose it by."""
-    entries = encoder_entries(recipe)
-    originals = [_encoders(entry, sources, where) for entry in entries]
-    refuse_empty_or_twice([one.label for some in originals for one in some], f"{where}: encoder")
-    labelled = zip(originals, _labels(entries, where), strict=True)
-    found: dict[Encoder, str] = {encoder: label for some, label in labelled for encoder in some}
-    for place, table in enumerate(recipe.adjust):
-        here = f"{where}: adjust[{place}]"
-        adjusted, labels = _adjusted(table, found, recipe, sources, here), set(found.values())
-        for encoder, label in adjusted.items():
-            if encoder in found or label in labels:
-                raise ConfigError(
-                    f"{here}: {label!r} is there already. Change something, or give it a label of its own."
-                )
-        found |= adjusted
-    return found
-
-
-def _adjusted(
-    table: Table, there: Mapping[Encoder, str], recipe: Recipe, sources: Sources, where: str
-) -> dict[Encoder, str]:
-    """Build the encoders of one [[adjust]] table: one for each encoder it starts from and each size."""
-    kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where)
-    refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
-    choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
-    check_precision(precision_of(method), f"{where}: precision")
-    if choice.start not in there.values():
-        raise unknown_name(f"{where}: start", "encoder of this recipe", choice.start, set(there.values()))
-    sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
-    refuse_empty_or_twice(sizes, f"{where}: examples")
-    refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
-    found: dict[Encoder, str] = {}
-    for encoder in [one for one, label in there.items() if label == choice.start]:
-        if mapped_languages(encoder, sources.encoders) is not None:
-            raise ConfigError(
-                f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
-                f"leave its maps behind. Start from the encoder without maps, and map last."
-            )
-        codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
-        check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
-        for size in sizes:
-            request = AlignmentRequest(recipe.align, where)
-            aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
-            label = choice.label or kind.name
-            adjust = Adjust(
-                encoder=encoder,
-                method=method,
-                aligned=tuple(replace(one, examples=size) for one in aligned),
-                seed=choice.seed,
-            )
-            found[adjust] = f"{label} {size}" if len(sizes) > 1 else label
-    return found
-
-
-def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
-    """Return the labels of the encoders; those that are given must differ."""
-    labels = [ORIGINAL if isinstance(entry, str) else entry.label or ORIGINAL for entry in entries]
-    for place, entry in enumerate(entries):
-        if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
-            raise ConfigError(
-                f"{where}: encoder[{place}]: {entry.label!r} is the label of another encoder too. Give each "
-                f"its own."
-            )
-    return labels
-
-
-def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
-    """List the entries of a recipe's encoders."""
-    return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
-
-
-def _encoders(entry: str | EncoderTable, sources: Sources, where: str) -> list[Encoder]:
-    """Build the encoders of one entry: one for each seed."""
-    if isinstance(entry, str):
-        return [_pretrained(EncoderTable(pretrained=entry), where)]
-    if bool(entry.pretrain) == bool(entry.pretrained):
-        raise ConfigError(
-            f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
-        )
-    if entry.pretrain is None:
-        return [_pretrained(entry, where)]
-    if entry.attention:
-        raise ConfigError(
-            f"{where}: encoder: attention: what is pretrained attends to both sides. Leave attention out."
-        )
-    seeds = entry.pretrain.seed if isinstance(entry.pretrain.seed, tuple) else (entry.pretrain.seed,)
-    refuse_empty_or_twice(seeds, f"{where}: encoder.pretrain.seed")
-    made = _pretrain(entry.pretrain, sources, f"{where}: encoder.pretrain")
-    return [replace(made, seed=seed) for seed in seeds]
-
-
-def _pretrained(entry: EncoderTable, where: str) -> Pretrained:
-    with located(f"{where}: encoder"):
-        found = pretrained(entry.pretrained)
-        if entry.attention:
-            check_attention(local_folder(entry.pretrained) or found.pinned, entry.attention)
-        return replace(found, attention=entry.attention)
-
-
-def _pretrain(table: PretrainTable, sources: Sources, where: str) -> Pretrain:
-    default = "masked-language-modelling"
-    kind = plug_in(table.method, PRETRAINING, "pretraining method", f"{where}.method", default)
-    values = {key: value for key, value in table.method.items() if key != "name"}
-    method = checked(kind, values, f"{where}.method")
-    check_precision(precision_of(method), f"{where}.method.precision")
-    _check_architecture(table.architecture, method.block, where)
-    with located(where):
-        FAMILIES[table.architecture.family].shape(table.architecture, padding=0)
-        method.check(table.architecture, table.modules, table.languages)
-    refuse_empty_or_twice(table.text, f"{where}.text")
-    refuse_empty_or_twice(table.languages, f"{where}.languages")
-    for code in table.languages:
-        check_language(code, f"{where}.languages")
-    if table.modules is not None:
-        with located(where):
-            check_modules(table.modules, table.languages, dim=table.architecture.dim)
-    if bool(table.bitext) != bool(method.translation):
-        raise ConfigError(
-            f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
-            f"together. Give both or neither."
-        )
-    for code in table.lines:
-        if code not in table.languages:
-            raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
-    return Pretrain(
-        text=table.text,
-        languages=table.languages,
-        architecture=table.architecture,
-        method=method,
-        bitext=table.bitext,
-        lines=tuple(sorted(table.lines.items())) or None,
-        modules=table.modules,
-        data=combined_fingerprint(
-            _files_read(table, sources, where, held_out=method.evaluate_every is not None)
-        ),
-    )
-
-
-def _files_read(table: PretrainTable, sources: Sources, where: str, *, held_out: bool) -> list[str]:
-    """Return the fingerprints of all text and bitext that a pretraining reads, held-out text too if asked."""
-    first, *others = table.languages
-    wanted = [("text", corpus, "text", code) for corpus in table.text for code in table.languages]
-    if table.bitext:
-        wanted += [("bitext", table.bitext, "bitext", f"{first}-{other}") for other in others]
-    files = [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
-    if held_out:
-        texts = [(corpus, code) for _, corpus, kind, code in wanted if kind == "text"]
-        with_dev = [(corpus, code) for corpus, code in texts if has_dev(sources, corpus, code)]
-        files += [sources.fingerprint(corpus, code, "dev") for corpus, code in with_dev]
-    return files
-
-
-def _fingerprint(sources: Sources, corpus: str, kind: str, language: str, where: str) -> str:
-    """Return the fingerprint of a training split; the corpus must hold text, or bitext."""
-    with located(where):
-        sources.needs(corpus, kind)
-        return sources.fingerprint(corpus, language, "train")
-
-
-def _check_architecture(shape: Architecture, block: int, where: str) -> None:
-    check_new(shape.family, f"{where}.architecture.family")
-    if shape.dim % shape.heads:
-        raise ConfigError(
-            f"{where}.architecture: {shape.heads} heads do not divide dim {shape.dim}. "
-            f"Choose dim as a multiple of heads."
-        )
-    if block > shape.positions:
-        raise ConfigError(
-            f"{where}.method.block: rows of {block} subwords do not fit into {shape.positions} positions. "
-            f"Lower block or raise architecture.positions."
-        )
-
-
-def has_dev(sources: Sources, corpus: str, language: str) -> bool:
-    """Return whether a corpus has a development split of a language."""
-    try:
-        sources.fingerprint(corpus, language, "dev")
-    except DataError:
-        return False
-    return True
-
-
-def seeds_for(grid: GridTable, encoder: Encoder, built: Mapping[Encoder, str], where: str) -> tuple[int, ...]:
-    """Return the seeds an encoder is fine-tuned with: all, or its own where there is one encoder for each."""
-    there = _pretraining_seeds(encoder, built)
-    if len(there) < 2:
-        return grid.seeds
-    for seed in grid.seeds:
-        if seed not in there:
-            raise ConfigError(
-                f"{where}: grid.seeds: {seed}: a model starts from the encoder of its own seed, and "
-                f"{built[encoder]!r} is pretrained with {', '.join(map(str, sorted(there)))}. Name these."
-            )
-    first = encoder.original
-    return tuple(seed for seed in grid.seeds if isinstance(first, Pretrain) and seed == first.seed)
-
-
-def _pretraining_seeds(encoder: Encoder, built: Mapping[Encoder, str]) -> frozenset[int]:
-    """Return the seeds of the encoders that differ from this one in the seed of their pretraining alone."""
-    first = encoder.original
-    if not isinstance(first, Pretrain):
-        return frozenset()
-    others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
-    return frozenset(other.seed for other in others if replace(other, seed=first.seed) == first)
+    return read_module_info(Path(where), load_encoder_config(where).hidden_size) if where else None

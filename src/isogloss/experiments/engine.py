@@ -41,7 +41,7 @@ from isogloss.experiments.encoders import fetch
 from isogloss.experiments.execute import compute_without_recording, make
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.runs import Run, Translate, needs, not_looked_up, parts_of
-from isogloss.experiments.store import WORK, Outcome
+from isogloss.experiments.store import WORK, Outcome, Store
 from isogloss.experiments.translations import fetch_translators
 from isogloss.training.distributed import barrier, is_main_process, main_process_first
 
@@ -327,7 +327,7 @@ def pretrain_together(
     with store.lock() if is_main_process() else nullcontext():
         if is_main_process():
             planned.write(command)
-        missing = [run for run in missing if isinstance(run, Pretrain)]
+        missing = _able_now(missing, store)
         barrier()  # Every process has looked before the first record is written.
         if missing:
             with main_process_first():
@@ -335,6 +335,15 @@ def pretrain_together(
         outcome = run_serially(context, missing, announce) if is_main_process() else _help(context, missing)
         barrier()
     return Together(outcome, sum(not store.is_finished(run) for run in planned.runs))
+
+
+def _able_now(missing: Sequence[Run], store: Store) -> list[Run]:
+    """List the encoders to pretrain that need nothing but finished runs and one another."""
+    able: list[Run] = []
+    for run in missing:
+        if isinstance(run, Pretrain) and all(one in able or store.is_finished(one) for one in needs(run)):
+            able.append(run)
+    return able
 
 
 def _help(context: RunContext, runs: Sequence[Run]) -> Outcome:

@@ -29,13 +29,13 @@ from isogloss.encoders.language_modules import parameter_counts
 from isogloss.experiments.alignments import align
 from isogloss.experiments.context import RunContext, RunResult
 from isogloss.experiments.encoder_runs import Adjust, Align, Pretrain, SplitRead
-from isogloss.experiments.encoders import has_dev
+from isogloss.experiments.encoders import has_masked_lm
 from isogloss.experiments.measuring import measure
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
 from isogloss.experiments.store import WORK
 from isogloss.experiments.translating import train_translator, translate
 from isogloss.tasks import TASKS
-from isogloss.training.distributed import is_main_process
+from isogloss.training.distributed import barrier, is_main_process
 from isogloss.training.setting import AdjustSetting, Setting, TextSetting
 
 
@@ -68,17 +68,21 @@ def compute_without_recording(context: RunContext, run: Run) -> None:
 
 
 def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
+    barrier()  # With several processes the start may be what the first one has just made.
+
     def translations(first: str, second: str) -> Iterator[Translation]:
         found = context.sources.stream(run.bitext, f"{first}-{second}", "train")
         return cast(Iterator[Translation], found)
 
-    text = PretrainingText(run, context.sources, holds_out=run.method.evaluate_every is not None)
+    text = PretrainingText(run, context.sources, holds_out=run.method.training.evaluate_every is not None)
     setting = TextSetting(
         text=text.train,
         held_out=text.held_out,
         translations=translations if run.bitext else None,
         languages=run.languages,
         architecture=run.architecture,
+        start=context.encoder(run.start) if run.start else "",
+        replay=run.replay,
         modules=run.modules,
         folder=context.work(run),
         seed=run.seed,
@@ -88,7 +92,15 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
     model, tokenizer, fitted = method.train(setting)
     if is_main_process():
         save_model(model, tokenizer, context.store.model(run))
-    return RunResult([*fitted.rows, *_parameters(model)])
+    warnings = () if run.start is None or has_masked_lm(run.start, context.sources.encoders) else (NEW_HEAD,)
+    return RunResult([*fitted.rows, *_parameters(model)], warnings)
+
+
+NEW_HEAD = (
+    "the encoder it starts from was saved without a masked-LM head: it was given a new one, which has to be "
+    "learned first."
+)
+"""Warning of a run that trains such an encoder further."""
 
 
 def _parameters(model: Module) -> Iterator[Row]:
@@ -117,7 +129,7 @@ class PretrainingText:
 
     def train(self, language: str) -> Iterator[str]:
         """Yield the lines that are trained on; fewer than there are where the run says so."""
-        lines = (line for corpus in self.run.text for line in self._of(corpus, language))
+        lines = (line for corpus in self.run.corpora(language) for line in self._of(corpus, language))
         most = dict(self.run.lines or ()).get(language)
         if most is None:
             return lines
@@ -125,15 +137,15 @@ class PretrainingText:
 
     def held_out(self, language: str) -> Iterator[str]:
         """Yield the others, of all corpora; their number does not depend on how many are trained on."""
-        for corpus in self.run.text:
-            if has_dev(self.sources, corpus, language):
+        for corpus in self.run.corpora(language):
+            if self.sources.has_dev(corpus, language):
                 yield from self._split(corpus, language, "dev")
             else:
                 yield from _one_in(self._split(corpus, language, "train"), held_out=True)
 
     def _of(self, corpus: str, language: str) -> Iterator[str]:
         lines = self._split(corpus, language, "train")
-        if self.holds_out and not has_dev(self.sources, corpus, language):
+        if self.holds_out and not self.sources.has_dev(corpus, language):
             return _one_in(lines, held_out=False)
         return lines
 

@@ -13,8 +13,9 @@ from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
-from isogloss.experiments.encoders import check_read, most_subwords, place_of, seeds_for
+from isogloss.experiments.encoders import check_read, most_subwords, place_of
 from isogloss.experiments.recipe import (
     GridTable,
     MethodTable,

@@ -19,7 +19,7 @@ from isogloss.encoders import load_masked_lm, load_model, load_tokenizer
 from isogloss.encoders.loading import fastest_attention
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.context import RunContext, RunResult, device
-from isogloss.experiments.encoder_runs import Encoder, Pretrain
+from isogloss.experiments.encoder_runs import Encoder, Pretrain, Pretrained
 from isogloss.experiments.runs import FineTune, Measure, Run, tasks_of
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import (
@@ -65,13 +65,23 @@ def measure(context: RunContext, run: Measure) -> RunResult:
 
 
 def _subject(context: RunContext, run: Run) -> Subject:
-    first = run.original if isinstance(run, Encoder) else None
     return Subject(
         id=identity(run),
         rows=tuple(context.store.record(run).rows) if context.store.is_finished(run) else (),
         folder=context.store.model(run),
-        trained_length=first.method.block if isinstance(first, Pretrain) else None,
+        trained_length=_trained_length(run.original) if isinstance(run, Encoder) else None,
     )
+
+
+def _trained_length(encoder: Pretrain | Pretrained) -> int | None:
+    """Return the longest rows an encoder was pretrained on; None where that is not known."""
+    if isinstance(encoder, Pretrained):
+        return None
+    own = encoder.method.training.block
+    if encoder.start is None:
+        return own
+    before = _trained_length(encoder.start.original)
+    return None if before is None else max(own, before)
 
 
 def _model(context: RunContext, run: Run) -> Any:

@@ -10,8 +10,9 @@ from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import folder_for, recipe_text, request
 from isogloss.experiments.encoder_measures import of_encoders, of_masked_lm, of_parallel, of_states
+from isogloss.experiments.encoder_plan import ORIGINAL, encoder_sources, planned_encoders
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
-from isogloss.experiments.encoders import ORIGINAL, encoder_entries, places, planned_encoders
+from isogloss.experiments.encoders import places
 from isogloss.experiments.grid import Cell, Planning, cells
 from isogloss.experiments.measures import (
     MeasureRequest,
@@ -153,9 +154,7 @@ def _encoders_in(run: Run) -> list[Encoder]:
 
 def _places(recipe: Recipe, where: str) -> dict[str, str]:
     """Return where the recipe's encoders and translation models are on this machine."""
-    entries = encoder_entries(recipe)
-    named = [entry if isinstance(entry, str) else entry.pretrained for entry in entries]
     with located(f"{where}: encoder"):
-        found = places(source for source in named if source)
+        found = places(encoder_sources(recipe))
     with located(f"{where}: translate.model"):
         return found | translator_places(models_named(recipe.translate))

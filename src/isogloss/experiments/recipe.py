@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.languages import canonical_language
-from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Whole, keys_of
+from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Replay, Whole, keys_of
 from isogloss.encoders.decoders import TextAttention
 from isogloss.training.gradient_conflict import Conflict
 
@@ -48,6 +48,9 @@ Language = Annotated[str, AfterValidator(canonical_language)]
 class PretrainTable:
     """[encoder.pretrain]: an encoder made from text."""
 
+    start: str = ""
+    """The encoder that is trained further: "shipped", a folder, a hub name (name@revision), or the label of
+    another encoder of the recipe; a new one is made when left out."""
     text: tuple[str, ...]
     """Corpora of raw text."""
     languages: tuple[Language, ...]
@@ -57,8 +60,10 @@ class PretrainTable:
     lines: dict[str, Positive] = field(default_factory=dict)
     """At most so many lines of a language, drawn at random from the seed (a low-resource copy of it); all of
     the languages left out."""
-    architecture: Architecture = field(default_factory=Architecture)
-    """The shape of the encoder."""
+    architecture: Architecture | None = None
+    """The shape of a new encoder, with defaults of its own; with ``start`` it is that of the start."""
+    replay: Replay | None = None
+    """Text in languages that the start knows, mixed in so that it does not forget them."""
     modules: Modules | None = None
     """Modules each language has of its own; all is shared when left out."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
@@ -310,7 +315,11 @@ def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
         error.errors(include_url=False),
         key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
     )
-    place = [str(part) for part in first["loc"] if part != "updates" and not _is_alternative(str(part))]
+    place = [
+        str(part)
+        for part in first["loc"]
+        if part not in {"training", "updates"} and not _is_alternative(str(part))
+    ]
     name = ".".join(place) or kind.__name__
     if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
         known = _fields_at(kind, first["loc"])
@@ -390,7 +399,12 @@ def _with_shared(body: Table, where: str) -> Table:
 
 
 def _completed(own: Table, shared: Table) -> Table:
-    """Merge two tables, and the tables within; the first one's values win."""
+    """Merge two tables, and the tables within; the first one's values win.
+
+    With a start of its own a table has that one's architecture, and takes none from what is shared.
+    """
+    if own.get("start"):
+        shared = {key: value for key, value in shared.items() if key != "architecture"}
     found = {**shared, **own}
     for key in own.keys() & shared.keys():
         if isinstance(own[key], dict) and isinstance(shared[key], dict):

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Protocol, runtime_checkable
 
-from isogloss.core.run_parts import Architecture, Modules, Named
+from isogloss.core.run_parts import Modules, Named
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
@@ -65,13 +65,19 @@ class Mixing(Protocol):
 class Pretraining(Named, TextMethod, Protocol):
     """A way to make an encoder from text; its fields are its hyper-parameters."""
 
+    replays: ClassVar[bool]
+    """Whether text of other languages can be mixed in."""
+
     @property
     def translation(self) -> float:
         """Share of the updates that are made on translations."""
         ...
 
-    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
-        """Raise ModelError or ConfigError for an encoder that it cannot train."""
+    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
+        """Raise ModelError or ConfigError for an encoder that it cannot train.
+
+        ``family`` is empty where a plan cannot know it yet.
+        """
         ...
 
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:

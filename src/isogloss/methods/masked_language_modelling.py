@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
+from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
 from isogloss.core.seeds import derive
-from isogloss.encoders import FAMILIES, fastest_attention, require, set_dropout
+from isogloss.encoders import FAMILIES, fastest_attention, require
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
@@ -25,14 +25,13 @@ from isogloss.training.fit import Callback, Callbacks, Fitted, fit, precision_of
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
 from isogloss.training.pretraining import (
     PRETRAINING_UPDATES,
-    Parallel,
     Start,
-    TextBatches,
     begin,
     check_fields,
     sampling_of,
 )
 from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import Parallel, TextBatches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,21 +39,10 @@ class MaskedLanguageModelling:
     """Predict hidden subwords."""
 
     name: ClassVar[str] = "masked-language-modelling"
+    replays: ClassVar[bool] = True
 
-    steps: int = 10000
-    """Updates."""
-
-    batch_subwords: int = 4096
-    """Subwords of one update, padding included."""
-
-    block: int = 128
-    """Subwords of one row of text, special ones included."""
-
-    masked: float = 0.15
-    """Share of the subwords that are predicted."""
-
-    temperature: float = 1.43
-    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+    training: TextTraining = field(default=TextTraining(), metadata=NESTED)
+    """How long, on what batches of text, and how that is followed."""
 
     mixed: bool = False
     """True: rows of one batch come from all languages; False: a batch holds one language (paper 4)."""
@@ -62,18 +50,11 @@ class MaskedLanguageModelling:
     translation: float = 0.0
     """Share of the updates that are translation LM."""
 
-    vocabulary_lines: int = 200_000
-    """Lines the vocabulary is trained on, the same number of each language."""
-
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
     """How weights are updated."""
 
     conflict: Conflict | None = None
     """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""
-
-    evaluate_every: int | None = None
-    """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
-    when left out, nothing is held out."""
 
     _nested = nested_fields()
 
@@ -87,13 +68,14 @@ class MaskedLanguageModelling:
             },
         )
 
-    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
+    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that it cannot train."""
         del languages
         if not self.translation:
             return
-        what = "translation LM counts positions anew in the second text"
-        require(FAMILIES[architecture.family], "new-positions", what=what)
+        if family:
+            what = "translation LM counts positions anew in the second text"
+            require(FAMILIES[family], "new-positions", what=what)
         if modules is not None and modules.kind != SHARED_ADAPTER:
             raise ConfigError(
                 f"{self.name}: translation LM joins two languages in one row, which then is in the modules "
@@ -102,15 +84,17 @@ class MaskedLanguageModelling:
 
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
-        self.check(setting.architecture, setting.modules, setting.languages)
+        self.check(setting.family, setting.modules_trained, setting.languages)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
-        sampling = replace(sampling_of(self), mixed=self.mixed, translation=self.translation)
+        sampling = replace(sampling_of(self.training), mixed=self.mixed, translation=self.translation)
         start = begin(setting, self, sampling, attention=fastest_attention())
         batches = TextBatches(
-            sampling=sampling,
+            sampling=start.sampling,
             streams=start.streams,
-            translations=_translations(setting, start.tokenizer, self.block) if self.translation else [],
+            translations=_translations(setting, start.tokenizer, self.training.block)
+            if self.translation
+            else [],
             masking=start.masking,
             seed=derive(setting.seed, "text"),
         )
@@ -123,7 +107,7 @@ class MaskedLanguageModelling:
         fitted = fit(
             start.model, batches, masked_lm_loss, updates=self.updates, seed=setting.seed, callbacks=callbacks
         )
-        set_dropout(start.model.config, setting.architecture.dropout)
+        start.model.config.update(start.dropout)
         return start.model, start.tokenizer, fitted
 
     def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:
@@ -135,8 +119,8 @@ class MaskedLanguageModelling:
             start.model,
             start.streams,
             start.masking,
-            block=self.block,
-            budget=self.batch_subwords,
+            block=self.training.block,
+            budget=self.training.batch_subwords,
             precision=precision_of(self.updates.precision, checkpoints),
         )
         return (conflict_callback(self.conflict, start.model, pool, seed=setting.seed),)

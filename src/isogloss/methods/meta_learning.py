@@ -10,8 +10,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, unknown_name
-from isogloss.core.run_parts import NESTED, Architecture, Modules, Updates, nested_fields
-from isogloss.encoders import set_dropout
+from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_modules import SHARED_ADAPTER, language_parameters
 from isogloss.tasks.masked_lm import masked_lm_loss
@@ -43,22 +42,11 @@ class MetaLearning:
     """
 
     name: ClassVar[str] = "meta-learning"
+    replays: ClassVar[bool] = False
     translation: ClassVar[float] = 0.0
 
-    steps: int = 10000
-    """Updates."""
-
-    batch_subwords: int = 4096
-    """Subwords of one update, padding included."""
-
-    block: int = 128
-    """Subwords of one row of text, special ones included."""
-
-    masked: float = 0.15
-    """Share of the subwords that are predicted."""
-
-    temperature: float = 1.43
-    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+    training: TextTraining = field(default=TextTraining(), metadata=NESTED)
+    """How long, on what batches of text, and how that is followed."""
 
     second_order: str = "finite-difference"
     """How the term that comes through the imagined step is computed: finite-difference (Eq. 8), exact, or
@@ -80,15 +68,8 @@ class MetaLearning:
     validation_subwords: int | None = None
     """Subwords of each language's validation batch, padding included; batch_subwords when left out."""
 
-    vocabulary_lines: int = 200_000
-    """Lines the vocabulary is trained on, the same number of each language."""
-
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
     """How weights are updated."""
-
-    evaluate_every: int | None = None
-    """Steps of an epoch, after each of which the perplexity on held-out text is measured; when left out,
-    nothing is held out."""
 
     _nested = nested_fields()
 
@@ -100,7 +81,8 @@ class MetaLearning:
             {
                 "accumulation": self.updates.accumulation in (None, 1),
                 "validation": 0 < self.validation < 1,
-                "validation_subwords": (self.validation_subwords or self.block) >= self.block,
+                "validation_subwords": (self.validation_subwords or self.training.block)
+                >= self.training.block,
                 **{name: rate is None or rate >= 0 for name, rate in rates.items()},
             },
         )
@@ -109,9 +91,9 @@ class MetaLearning:
         if self.inner_step not in INNER_STEPS:
             raise unknown_name(f"{self.name}: inner_step", "step", self.inner_step, INNER_STEPS)
 
-    def check(self, architecture: Architecture, modules: Modules | None, languages: tuple[str, ...]) -> None:
+    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder without modules of single languages, or with one language."""
-        del architecture
+        del family
         learns = f"{self.name}: it learns what each language has for itself"
         if modules is None:
             raise ConfigError(
@@ -130,20 +112,24 @@ class MetaLearning:
 
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its masked-LM head, its tokenizer, and the rows of the training."""
-        self.check(setting.architecture, setting.modules, setting.languages)
+        self.check(setting.family, setting.modules_trained, setting.languages)
         if world_size() > 1:
             raise ConfigError(
                 f"{self.name}: a language's modules move by what the whole batch says, before the rest does; "
                 f"{world_size()} processes would each see a part. Run it in one process."
             )
-        sampling = sampling_of(self)
-        start = begin(setting, self, sampling)
+        if setting.replay is not None:
+            raise ConfigError(
+                f"{self.name}: replayed languages have no validation text of their own. Leave replay out, or "
+                f"choose masked-language-modelling."
+            )
+        start = begin(setting, self, sampling_of(self.training))
         validation = Validation(
-            share=self.validation, batch_subwords=self.validation_subwords or self.batch_subwords
+            share=self.validation, batch_subwords=self.validation_subwords or self.training.batch_subwords
         )
         batches = meta_batches(
             start.streams,
-            sampling,
+            start.sampling,
             start.masking,
             validation=validation,
             updates=self.updates,
@@ -160,7 +146,7 @@ class MetaLearning:
             learner, batches, _one_step, updates=self.updates, seed=setting.seed, callbacks=callbacks
         )
         learner.restore_requires_grad()
-        set_dropout(start.model.config, setting.architecture.dropout)
+        start.model.config.update(start.dropout)
         return start.model, start.tokenizer, fitted
 
     def _learner(self, model: Model, languages: tuple[str, ...]) -> MetaLearner:

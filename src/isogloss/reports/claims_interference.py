@@ -39,7 +39,18 @@ TASKS = {WITHIN: ("ner", "upos", "qa"), ZERO_SHOT: ("ner", "upos", "qa", "nli")}
 
 BOTH: Mapping[str, Bounds] = {WITHIN: HELPS, ZERO_SHOT: HELPS}
 
-SHAPE = ("family", "layers", "dim", "heads", "feed_forward", "vocabulary", "positions", "dropout", "text")
+SHAPE = (
+    "family",
+    "layers",
+    "dim",
+    "heads",
+    "feed_forward",
+    "vocabulary",
+    "positions",
+    "dropout",
+    "text",
+    "start",
+)
 STEPS = ("method.steps", "method.batch_subwords", "method.block")
 
 RISE = 1.05

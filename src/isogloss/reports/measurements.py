@@ -336,7 +336,11 @@ def _encoder_facts(run: Content) -> Facts:
     }
     if base["kind"] == "pretrain":
         found |= {f"encoder.{one}": "+".join(own.get(one) or ()) for one in ("languages", "text")}
-        found |= _part(own["method"], "encoder.method") | _flat(own["architecture"], "encoder")
+        found |= _part(own["method"], "encoder.method") | _flat(
+            fields_of(_first(base)).get("architecture") or {}, "encoder"
+        )
+        found |= _flat(own.get("replay") or {}, "encoder.replay")
+        found |= _start_facts(own["start"]) if own.get("start") else {}
         found |= {"encoder.modules": fields_of(own.get("modules") or {}).get("kind", "")}
         found |= {"encoder.lines": json.dumps(own["lines"]) if own.get("lines") else ""}
     for last in adjustments[:1]:
@@ -345,6 +349,18 @@ def _encoder_facts(run: Content) -> Facts:
         found |= {"encoder.pairs": "+".join(one["languages"] for one in aligned)}
         found |= {"encoder.size": aligned[0].get("examples") or None, "encoder.depth": len(adjustments)}
     return found
+
+
+def _start_facts(start: Content) -> Facts:
+    """Return the start of an encoder that was trained further: its id, and the name of what came first."""
+    source = str(fields_of(_first(start)).get("source", ""))
+    return {"encoder.start": identity(_seedless(start)), "encoder.name": plain(PurePath(source).name)}
+
+
+def _first(encoder: Content) -> Content:
+    """Return the encoder that all others on the way to this one were made from."""
+    before = fields_of(encoder).get("start") or fields_of(encoder).get("encoder")
+    return _first(before) if before else encoder
 
 
 def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:

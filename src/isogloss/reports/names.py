@@ -77,9 +77,9 @@ def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
         return str(row["encoder.name"])
     own = f", {row['encoder.modules']} modules" if row["encoder.modules"] else ""
     shape = f"{row.get('encoder.layers', 0):g}x{row.get('encoder.dim', 0):g}"
-    return labels.get(
-        row["encoder.original"], f"{row.get('encoder.family')} {shape} on {row['encoder.languages']}{own}"
-    )
+    first = row["encoder.name"] or f"{row.get('encoder.family')} {shape}"
+    further = " further" if isinstance(row.get("encoder.start"), str) else ""
+    return labels.get(row["encoder.original"], f"{first}{further} on {row['encoder.languages']}{own}")
 
 
 def _distinguish(parts: pd.DataFrame, *, every: bool = False) -> dict[str, str]:

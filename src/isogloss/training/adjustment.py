@@ -21,7 +21,7 @@ from isogloss.encoders.language_context import (
     LanguageMaps,
     attach_language_maps,
     check_languages,
-    language_maps_of,
+    refuse_mapped,
 )
 from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
 from isogloss.tasks.task import Model
@@ -108,15 +108,6 @@ def adjust(
         run = partial(_loss, loss, training.dropout)
         rows += fit(model, batches, run, updates=updates, seed=setting.seed, callbacks=callbacks).rows
     return Adjusted(model.eval(), tokenizer, rows, pairs.warnings())
-
-
-def refuse_mapped(model: Model, start: str) -> None:
-    """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
-    if language_maps_of(model) is not None:
-        raise ConfigError(
-            f"{start}: this encoder maps each language's states already, and its maps would not fit it any "
-            f"more. Start from the encoder without maps; map last, all pairs of languages at once."
-        )
 
 
 def _loss(loss: PairLoss, dropout: bool, model: Model, batch: AlignedBatch) -> Tensor:

@@ -50,6 +50,8 @@ class Callback:
     """Called with the number of finished steps; its rows join those of the training."""
     every: int
     """Steps between two calls; it is also called after the last step."""
+    before: bool = False
+    """Whether it is called before the first step too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +141,8 @@ class _Fit:
 
     def _train(self, start: int, total: int) -> None:
         seen: list[Tensor] = []
+        if start == 0:
+            self._observe([one for one in self.callbacks.periodic if one.before], 0)
         for step in range(start, total):
             seen.append(self._update(step))
             done = step + 1
@@ -147,7 +151,8 @@ class _Fit:
                 self._look(done, total, seen)
             if evaluated:
                 self._evaluate(done)
-            self._observe(done, total)
+            due = [one for one in self.callbacks.periodic if done % one.every == 0 or done == total]
+            self._observe(due, done)
             if kept:
                 self._keep(done)
 
@@ -203,10 +208,10 @@ class _Fit:
         if is_main_process():
             self.callbacks.on_progress(progress)
 
-    def _observe(self, done: int, total: int) -> None:
+    def _observe(self, due: Iterable[Callback], done: int) -> None:
         """Call the callbacks that are due; in the main process alone, which holds the rows."""
-        for one in self.callbacks.periodic:
-            if is_main_process() and (done % one.every == 0 or done == total):
+        for one in due:
+            if is_main_process():
                 self.model.eval()
                 self.rows += one.rows(done)
                 self.model.train()

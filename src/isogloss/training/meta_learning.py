@@ -42,7 +42,7 @@ from isogloss.training.hypergradient import (
     hypergradient,
     norm,
 )
-from isogloss.training.pretraining import BatchSampling, TextBatches
+from isogloss.training.text_batches import BatchSampling, TextBatches
 
 SECOND_ORDER: dict[str, SecondOrder] = {
     "finite-difference": finite_difference,

@@ -9,9 +9,12 @@ from torch import Tensor
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Architecture, Modules, Named, Optimization
+from isogloss.core.run_parts import Architecture, Modules, Named, Optimization, Replay
 from isogloss.data.examples import Example, Translation
+from isogloss.encoders import load_encoder_config
 from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.language_context import read_module_info
+from isogloss.encoders.loading import model_folder
 from isogloss.tasks import Task
 from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches
@@ -26,15 +29,39 @@ class TextSetting:
     translations: Callable[[str, str], Iterator[Translation]] | None
     """Translations between two languages; None when the run names no bitext."""
     languages: tuple[str, ...]
-    architecture: Architecture
+    architecture: Architecture | None
+    """The shape of a new encoder; None where one is trained further."""
     folder: Path
     """The run's own folder for temporary files, removed when it finishes."""
     seed: int
+    start: str = ""
+    """Folder or name of the encoder that is trained further; empty for a new one."""
+    replay: Replay | None = None
+    """Text of further languages that is mixed in; None for none."""
     modules: Modules | None = None
-    """Modules of single languages; None when all parameters are shared."""
+    """Modules of single languages that are added; None when there are none to add."""
     held_out: Callable[[str], Iterator[str]] | None = None
     """Lines of one language that are not among those of ``text``; None when none are held out."""
     on_progress: OnProgress = no_progress
+
+    @property
+    def languages_read(self) -> tuple[str, ...]:
+        """Languages of all text, replayed text included."""
+        return (*self.languages, *(self.replay.languages if self.replay else ()))
+
+    @property
+    def family(self) -> str:
+        """Name of the encoder's family."""
+        shape = self.architecture
+        return shape.family if shape else str(load_encoder_config(self.start).model_type)
+
+    @property
+    def modules_trained(self) -> Modules | None:
+        """The modules of single languages that are added, or that the start has; None without any."""
+        if self.modules or self.architecture:
+            return self.modules
+        about = read_module_info(model_folder(self.start), load_encoder_config(self.start).hidden_size)
+        return about.how if about else None
 
 
 @dataclass(frozen=True, kw_only=True)

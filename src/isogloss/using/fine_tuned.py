@@ -200,10 +200,11 @@ def _encoder(encoder: Mapping[str, Any]) -> str:
     if "aligned" in encoder:
         pairs = "+".join(one["languages"] for one in encoder["aligned"])
         return f"{_encoder(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"
+    text = " ".join(encoder["languages"])
+    if "start" in encoder:
+        return f"{_encoder(encoder['start'])}, pretrained further on {text}"
     shape = encoder["architecture"]
-    return (
-        f"{shape['family']} {shape['layers']}x{shape['dim']}, pretrained on {' '.join(encoder['languages'])}"
-    )
+    return f"{shape['family']} {shape['layers']}x{shape['dim']}, pretrained on {text}"
 
 
 def _scores(record: Record, store: Path) -> Iterator[Row]:

@@ -1,0 +1,51 @@
+"""An encoder that exists already, loaded with its tokenizer and its masked-LM head to be trained further."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isogloss.core.errors import ModelError
+from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.folders import load_encoder_config
+from isogloss.encoders.language_context import refuse_mapped
+from isogloss.encoders.loading import draw_parameters, load_model, load_with_head, model_folder
+from isogloss.encoders.new import set_dropout
+from isogloss.encoders.tokenizers import load_tokenizer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+
+def load_to_continue(source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
+    """Load an encoder with its masked-LM head, without dropout, in fp32; a pooler is kept as it is.
+
+    An encoder that was saved without the head gets a new one, whose weights depend on the seed and their
+    names; where the family ties it to the embeddings, it starts from these.
+    """
+    folder = model_folder(source)
+    encoder, config = load_model(folder, attention=attention), load_encoder_config(folder)
+    set_dropout(config, 0.0)
+    model, lacking = load_with_head(folder, "AutoModelForMaskedLM", config, attention=attention)
+    refuse_mapped(model, source)
+    draw_parameters(model, lacking, seed=seed)
+    if getattr(encoder, "pooler", None) is not None:
+        model.base_model.pooler = encoder.pooler
+    return model
+
+
+def dropout_rates(source: str | Path) -> dict[str, float]:
+    """Return the dropout rates in an encoder's configuration, by field."""
+    config = load_encoder_config(source)
+    return {field: getattr(config, field) for field in FAMILIES[config.model_type].dropouts}
+
+
+def load_text_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
+    """Load the tokenizer of an encoder for raw text, neither cut nor padded; ModelError if it has no mask."""
+    tokenizer = load_tokenizer(source)
+    if tokenizer.mask_token_id is None:
+        raise ModelError(
+            f"{source}: its tokenizer has no mask_token, which masked language modelling hides subwords "
+            f"behind. Give an encoder that was pretrained by masked language modelling."
+        )
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    return tokenizer

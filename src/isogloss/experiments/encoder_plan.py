@@ -1,0 +1,298 @@
+"""The encoders a recipe works on: those that exist already, those it pretrains, and those it adjusts."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
+from isogloss.core.run_parts import precision_of
+from isogloss.data.sources import Sources
+from isogloss.encoders.decoders import check_attention
+from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
+from isogloss.experiments.encoders import (
+    check_read,
+    local_folder,
+    mapped_languages,
+    on_hub,
+    pretrained,
+)
+from isogloss.experiments.pretrain_plan import planned_pretraining
+from isogloss.experiments.recipe import (
+    AdjustTable,
+    EncoderTable,
+    GridTable,
+    PretrainTable,
+    Recipe,
+    Table,
+    located,
+    names,
+    part_of,
+    plug_in,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
+from isogloss.methods import ADJUSTMENTS
+from isogloss.training.precision import check_precision
+
+ORIGINAL = "original"
+"""What recipes call encoders that were not adjusted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A part of a recipe that makes encoders: an entry of [encoder], or an [[adjust]] table."""
+
+    where: str
+    labels: frozenset[str]
+    """Labels of what it makes."""
+    start: str
+    """Label, folder or name of what it starts from; empty where it needs nothing."""
+    make: Callable[[Mapping[Encoder, str]], dict[Encoder, str]]
+    """From encoders that there are, with their labels, to those it makes."""
+
+
+def planned_encoders(recipe: Recipe, sources: Sources, where: str) -> dict[Encoder, str]:
+    """Build the recipe's encoders, each with the label that methods choose it by.
+
+    An encoder may start from any other of the recipe, wherever that stands.
+    """
+    entries, adjustments = _entries(recipe, sources, where), _adjustments(recipe, sources, where)
+    labels = {label for part in entries for label in part.labels}
+    for part in adjustments:
+        _refuse_twice(part, part.labels & labels)
+        labels |= part.labels
+    for part in entries:
+        _check_start_named(part, labels)
+    made = _each_after_its_start([*entries, *adjustments])
+    found = {encoder: label for some in made[: len(entries)] for encoder, label in some.items()}
+    refuse_empty_or_twice([one.label for some in made[: len(entries)] for one in some], f"{where}: encoder")
+    for part, some in zip(adjustments, made[len(entries) :], strict=True):
+        _refuse_twice(part, [label for encoder, label in some.items() if encoder in found])
+        found |= some
+    return found
+
+
+def _refuse_twice(part: _Part, labels: Collection[str]) -> None:
+    """Raise ConfigError for labels, or encoders by label, that are there already."""
+    for label in labels:
+        raise ConfigError(
+            f"{part.where}: {label!r} is there already. Change something, or give it a label of its own."
+        )
+
+
+def _check_start_named(part: _Part, labels: set[str]) -> None:
+    """Raise ConfigError for a start that is nearly a label and that neither this machine nor the hub has."""
+    if part.start in labels or not did_you_mean(part.start, labels):
+        return
+    where = f"{part.where}.start"
+    with located(where):
+        known = local_folder(part.start) or on_hub(part.start).revision
+    if not known:
+        raise unknown_name(where, "encoder of this recipe, folder or hub name", part.start, labels)
+
+
+def _each_after_its_start(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
+    """Return what each part makes, in their order."""
+    made: dict[int, dict[Encoder, str]] = {}
+    while waiting := [number for number in range(len(parts)) if number not in made]:
+        to_come = frozenset[str]().union(*(parts[number].labels for number in waiting))
+        ready = [number for number in waiting if parts[number].start not in to_come]
+        if not ready:
+            part = parts[waiting[0]]
+            raise ConfigError(
+                f"{part.where}: start: {part.start!r} is made from this encoder itself. Let one of them "
+                f"start from an encoder that exists."
+            )
+        there = {encoder: label for some in made.values() for encoder, label in some.items()}
+        made[ready[0]] = parts[ready[0]].make(there)
+    return [made[number] for number in range(len(parts))]
+
+
+def _entries(recipe: Recipe, sources: Sources, where: str) -> list[_Part]:
+    entries = encoder_entries(recipe)
+
+    def part(entry: str | EncoderTable, label: str) -> _Part:
+        start = entry.pretrain.start if isinstance(entry, EncoderTable) and entry.pretrain else ""
+
+        def make(there: Mapping[Encoder, str]) -> dict[Encoder, str]:
+            return dict.fromkeys(_encoders(entry, there, sources, where), label)
+
+        return _Part(where=f"{where}: encoder.pretrain", labels=frozenset({label}), start=start, make=make)
+
+    return [part(entry, label) for entry, label in zip(entries, _labels(entries, where), strict=True)]
+
+
+def _adjustments(recipe: Recipe, sources: Sources, where: str) -> list[_Part]:
+    def part(table: Table, where: str) -> _Part:
+        def make(there: Mapping[Encoder, str]) -> dict[Encoder, str]:
+            return _adjusted(table, there, recipe, sources, where)
+
+        start = str(table.get("start", ORIGINAL))
+        return _Part(where=where, labels=_adjust_labels(table), start=start, make=make)
+
+    return [part(table, f"{where}: adjust[{place}]") for place, table in enumerate(recipe.adjust)]
+
+
+def _adjust_labels(table: Table) -> frozenset[str]:
+    """Return the labels of the encoders of an [[adjust]] table, before it is checked."""
+    sizes, label = table.get("examples"), str(table.get("label") or table.get("name"))
+    several = sizes if isinstance(sizes, list) and len(sizes) > 1 else []
+    return frozenset(f"{label} {size}" for size in several) or frozenset({label})
+
+
+def _adjusted(
+    table: Table, there: Mapping[Encoder, str], recipe: Recipe, sources: Sources, where: str
+) -> dict[Encoder, str]:
+    """Build the encoders of one [[adjust]] table: one for each encoder it starts from and each size."""
+    kind = plug_in(table, ADJUSTMENTS, "way to adjust an encoder", where)
+    refuse_unknown(table, names(kind, AdjustTable), f"adjustment {kind.name}", where)
+    choice, method = part_of(table, AdjustTable, where), part_of(table, kind, where)
+    check_precision(precision_of(method), f"{where}: precision")
+    if choice.start not in there.values():
+        raise unknown_name(f"{where}: start", "encoder of this recipe", choice.start, set(there.values()))
+    sizes = choice.examples if isinstance(choice.examples, tuple) else (choice.examples,)
+    refuse_empty_or_twice(sizes, f"{where}: examples")
+    refuse_empty_or_twice(choice.pairs, f"{where}: pairs")
+    found: dict[Encoder, str] = {}
+    for encoder in [one for one, label in there.items() if label == choice.start]:
+        if mapped_languages(encoder, sources.encoders) is not None:
+            raise ConfigError(
+                f"{where}: start: {choice.start!r} maps each language's states, and what changes it would "
+                f"leave its maps behind. Start from the encoder without maps, and map last."
+            )
+        codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
+        check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
+        for size in sizes:
+            request = AlignmentRequest(recipe.align, where)
+            aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
+            label = choice.label or kind.name
+            adjust = Adjust(
+                encoder=encoder,
+                method=method,
+                aligned=tuple(replace(one, examples=size) for one in aligned),
+                seed=choice.seed,
+            )
+            found[adjust] = f"{label} {size}" if len(sizes) > 1 else label
+    return found
+
+
+def _labels(entries: Sequence[str | EncoderTable], where: str) -> list[str]:
+    """Return the labels of the encoders; those that are given must differ."""
+    labels = _entry_labels(entries)
+    for place, entry in enumerate(entries):
+        if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
+            raise ConfigError(
+                f"{where}: encoder[{place}]: {entry.label!r} is the label of another encoder too. Give each "
+                f"its own."
+            )
+    return labels
+
+
+def _entry_labels(entries: Sequence[str | EncoderTable]) -> list[str]:
+    return [ORIGINAL if isinstance(entry, str) else entry.label or ORIGINAL for entry in entries]
+
+
+def encoder_entries(recipe: Recipe) -> tuple[str | EncoderTable, ...]:
+    """List the entries of a recipe's encoders."""
+    return recipe.encoder if isinstance(recipe.encoder, tuple) else (recipe.encoder,)
+
+
+def encoder_sources(recipe: Recipe) -> list[str]:
+    """List the encoders that exist already and that a recipe names."""
+    made = chain.from_iterable(map(_adjust_labels, recipe.adjust))
+    labels, found = {*made, *_entry_labels(encoder_entries(recipe))}, list[str]()
+    for entry in encoder_entries(recipe):
+        if isinstance(entry, str):
+            found.append(entry)
+        else:
+            start = entry.pretrain.start if entry.pretrain else ""
+            found += [entry.pretrained, *([] if start in labels else [start])]
+    return list(filter(None, found))
+
+
+def _encoders(
+    entry: str | EncoderTable, there: Mapping[Encoder, str], sources: Sources, where: str
+) -> list[Encoder]:
+    """Build the encoders of one entry: one for each seed."""
+    if isinstance(entry, str):
+        return [_pretrained(EncoderTable(pretrained=entry), where)]
+    if bool(entry.pretrain) == bool(entry.pretrained):
+        raise ConfigError(
+            f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
+        )
+    if entry.pretrain is None:
+        return [_pretrained(entry, where)]
+    if entry.attention:
+        raise ConfigError(
+            f"{where}: encoder: attention: it belongs to pretrained. Leave it out: what is trained further "
+            f"attends as its start does."
+        )
+    table, where = entry.pretrain, f"{where}: encoder.pretrain"
+    seeds = table.seed if isinstance(table.seed, tuple) else (table.seed,)
+    refuse_empty_or_twice(seeds, f"{where}.seed")
+    starts = {seed: _start(table, seed, there, where) for seed in seeds}
+    made = {start: planned_pretraining(table, start, sources, where) for start in starts.values()}
+    return [replace(made[start], seed=seed) for seed, start in starts.items()]
+
+
+def _pretrained(entry: EncoderTable, where: str) -> Pretrained:
+    with located(f"{where}: encoder"):
+        found = pretrained(entry.pretrained)
+        if entry.attention:
+            check_attention(local_folder(entry.pretrained) or found.pinned, entry.attention)
+        return replace(found, attention=entry.attention)
+
+
+def _start(table: PretrainTable, seed: int, there: Mapping[Encoder, str], where: str) -> Encoder | None:
+    """Return the encoder that is trained further: of several under one label, that of the same seed."""
+    if not table.start:
+        return None
+    named = [encoder for encoder, label in there.items() if label == table.start]
+    if len(named) > 1:
+        originals = {encoder: encoder.original for encoder in named}
+        own = {one.seed: encoder for encoder, one in originals.items() if isinstance(one, Pretrain)}
+        if seed not in own or len(own) < len(named):
+            raise ConfigError(
+                f"{where}.start: {table.start!r} are {len(named)} encoders, and each is trained further with "
+                f"its own seed; found seed {seed}. Give seed as a list of theirs "
+                f"({', '.join(map(str, sorted(own))) or 'they have none'}), or a label to each encoder."
+            )
+        return own[seed]
+    if named:
+        return named[0]
+    with located(f"{where}.start"):
+        return pretrained(table.start)
+
+
+def seeds_for(grid: GridTable, encoder: Encoder, built: Mapping[Encoder, str], where: str) -> tuple[int, ...]:
+    """Return the seeds an encoder is fine-tuned with: all, or its own where there is one encoder for each."""
+    there = _pretraining_seeds(encoder, built)
+    if len(there) < 2:
+        return grid.seeds
+    for seed in grid.seeds:
+        if seed not in there:
+            raise ConfigError(
+                f"{where}: grid.seeds: {seed}: a model starts from the encoder of its own seed, and "
+                f"{built[encoder]!r} is pretrained with {', '.join(map(str, sorted(there)))}. Name these."
+            )
+    first = encoder.original
+    return tuple(seed for seed in grid.seeds if isinstance(first, Pretrain) and seed == first.seed)
+
+
+def _pretraining_seeds(encoder: Encoder, built: Mapping[Encoder, str]) -> frozenset[int]:
+    """Return the seeds of the encoders that differ from this one in the seed of their pretraining alone."""
+    first = encoder.original
+    if not isinstance(first, Pretrain):
+        return frozenset()
+    others = [other for other in (one.original for one in built) if isinstance(other, Pretrain)]
+    return frozenset(other.seed for other in others if _seedless(other) == _seedless(first))
+
+
+def _seedless(encoder: Encoder | None) -> Encoder | None:
+    """Return an encoder as it would be with the first seed of all, wherever it was pretrained."""
+    if isinstance(encoder, Pretrain):
+        return replace(encoder, seed=0, start=_seedless(encoder.start))
+    if isinstance(encoder, Adjust):
+        return replace(encoder, encoder=_seedless(encoder.encoder) or encoder.encoder)
+    return encoder

@@ -1,0 +1,173 @@
+"""[encoder.pretrain]: from its table to the run; what cannot be trained like this is refused."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.languages import canonical_language, check_language
+from isogloss.core.run_parts import Architecture, Replay, precision_of
+from isogloss.data.sources import Sources, combined_fingerprint
+from isogloss.encoders import FAMILIES
+from isogloss.encoders.families import check_new
+from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules
+from isogloss.experiments.encoder_runs import Encoder, Pretrain
+from isogloss.experiments.encoders import (
+    check_read,
+    mapped_languages,
+    modules_of,
+    most_subwords,
+    place_of,
+    shape_of,
+)
+from isogloss.experiments.recipe import (
+    PretrainTable,
+    checked,
+    located,
+    plug_in,
+    refuse_empty_or_twice,
+)
+from isogloss.methods import PRETRAINING, Pretraining
+from isogloss.training.precision import check_precision
+
+
+def planned_pretraining(
+    table: PretrainTable, start: Encoder | None, sources: Sources, where: str
+) -> Pretrain:
+    """Build the run of a table, of a new encoder or one that is trained further."""
+    default = "masked-language-modelling"
+    kind = plug_in(table.method, PRETRAINING, "pretraining method", f"{where}.method", default)
+    values = {key: value for key, value in table.method.items() if key != "name"}
+    method = checked(kind, values, f"{where}.method")
+    check_precision(precision_of(method), f"{where}.method.precision")
+    refuse_empty_or_twice(table.text, f"{where}.text")
+    refuse_empty_or_twice(table.languages, f"{where}.languages")
+    for code in table.languages:
+        check_language(code, f"{where}.languages")
+    architecture = None if start else table.architecture or Architecture()
+    if architecture:
+        _check_new(table, architecture, method, where)
+    elif start:
+        _check_start(table, start, method, sources.encoders, where)
+    if bool(table.bitext) != bool(method.translation):
+        raise ConfigError(
+            f"{where}: bitext ({table.bitext!r}) and method.translation ({method.translation}) belong "
+            f"together. Give both or neither."
+        )
+    for code in table.lines:
+        if code not in table.languages:
+            raise unknown_name(f"{where}.lines", "language of this encoder", code, table.languages)
+    run = Pretrain(
+        text=table.text,
+        languages=table.languages,
+        start=start,
+        architecture=architecture,
+        method=method,
+        bitext=table.bitext,
+        lines=tuple(sorted(table.lines.items())) or None,
+        replay=_replay(table, method, where),
+        modules=table.modules,
+    )
+    return replace(run, data=combined_fingerprint(_files_read(run, sources, where)))
+
+
+def _replay(table: PretrainTable, method: Pretraining, where: str) -> Replay | None:
+    """Return what is replayed, its languages as they are called here; ConfigError where it cannot be."""
+    if table.replay is None:
+        return None
+    where = f"{where}.replay"
+    replay = replace(table.replay, languages=tuple(map(canonical_language, table.replay.languages)))
+    refuse_empty_or_twice((*table.languages, *replay.languages), f"{where}.languages")
+    for code in replay.languages:
+        check_language(code, f"{where}.languages")
+    if not table.start or not replay.languages:
+        raise ConfigError(
+            f"{where}: it is text in languages that the start knows; found the start {table.start!r} and the "
+            f"languages {', '.join(replay.languages) or '(none)'}. Give both, or leave replay out."
+        )
+    if not method.replays:
+        raise ConfigError(f"{where}: {method.name} replays no text. Leave it out.")
+    if table.modules and table.modules.kind != SHARED_ADAPTER and not table.modules.fallback:
+        raise ConfigError(
+            f"{where}: each language's text is read by modules of its own, and {replay.languages[0]} gets "
+            f"none. Name it in languages, or a fallback in modules."
+        )
+    return replay
+
+
+def _check_new(table: PretrainTable, shape: Architecture, method: Pretraining, where: str) -> None:
+    """Raise ConfigError or ModelError for a new encoder that cannot be."""
+    check_new(shape.family, f"{where}.architecture.family")
+    if shape.dim % shape.heads:
+        raise ConfigError(
+            f"{where}.architecture: {shape.heads} heads do not divide dim {shape.dim}. "
+            f"Choose dim as a multiple of heads."
+        )
+    if method.training.block > shape.positions:
+        raise ConfigError(
+            f"{where}.method.block: rows of {method.training.block} subwords do not fit into "
+            f"{shape.positions} positions. Lower block or raise architecture.positions."
+        )
+    with located(where):
+        FAMILIES[shape.family].shape(shape, padding=0)
+        method.check(shape.family, table.modules, table.languages)
+        if table.modules is not None:
+            check_modules(table.modules, table.languages, dim=shape.dim)
+
+
+def _check_start(
+    table: PretrainTable, start: Encoder, method: Pretraining, folders: Mapping[str, str], where: str
+) -> None:
+    """Raise ConfigError or ModelError for an encoder that cannot be trained further like this."""
+    if table.architecture is not None:
+        raise ConfigError(
+            f"{where}.architecture: with start = {table.start!r} architecture and tokenizer are those of the "
+            f"start. Leave architecture out, or start to make a new encoder."
+        )
+    if mapped_languages(start, folders) is not None:
+        raise ConfigError(
+            f"{where}.start: {table.start!r} maps each language's states, and what changes it would leave "
+            f"its maps behind. Start from the encoder without maps, and map last."
+        )
+    about, shape = modules_of(start, folders), shape_of(start, folders)
+    if table.modules is not None and about is not None:
+        raise ConfigError(
+            f"{where}.modules: {table.start!r} has {about.how.kind} modules already, for "
+            f"{', '.join(about.languages)}. Leave modules out, or start from an encoder without."
+        )
+    if table.modules is None:
+        codes = (*table.languages, *(table.replay.languages if table.replay else ()))
+        check_read(start, codes, folders, f"{where}.languages: encoder {table.start!r}")
+    positions = most_subwords(start, place_of(start, folders))
+    if positions is not None and method.training.block > positions:
+        raise ConfigError(
+            f"{where}.method.block: rows of {method.training.block} subwords do not fit into the {positions} "
+            f"positions of {table.start!r}. Lower block."
+        )
+    with located(where):
+        modules = table.modules or (about.how if about else None)
+        method.check(shape.family if shape else "", modules, table.languages)
+        if table.modules is not None and shape is not None:
+            check_modules(table.modules, table.languages, dim=shape.dim)
+
+
+def _files_read(run: Pretrain, sources: Sources, where: str) -> list[str]:
+    """Return the fingerprints of all text and bitext that a run reads, held-out text too if it measures."""
+    first, *others = run.languages
+    texts = [(corpus, code) for corpus in run.text for code in run.languages]
+    replayed = run.languages_read[len(run.languages) :]
+    texts += [(corpus, code) for code in replayed for corpus in run.corpora(code)]
+    wanted = [("text", corpus, "text", code) for corpus, code in texts]
+    if run.bitext:
+        wanted += [("bitext", run.bitext, "bitext", f"{first}-{other}") for other in others]
+    files = [_fingerprint(sources, corpus, kind, code, f"{where}.{f}") for f, corpus, kind, code in wanted]
+    if run.method.training.evaluate_every is not None:
+        with_dev = [(corpus, code) for corpus, code in texts if sources.has_dev(corpus, code)]
+        files += [sources.fingerprint(corpus, code, "dev") for corpus, code in with_dev]
+    return files
+
+
+def _fingerprint(sources: Sources, corpus: str, kind: str, language: str, where: str) -> str:
+    """Return the fingerprint of a training split; the corpus must hold text, or bitext."""
+    with located(where):
+        sources.needs(corpus, kind)
+        return sources.fingerprint(corpus, language, "train")

@@ -1,0 +1,195 @@
+"""Batches of raw text and of translations to train on, and the perplexity of text that is held out.
+
+Languages are drawn in proportion to size^(1/T) (Devlin et al.'s multilingual sampling; paper 4, Section 3.2).
+Perplexity is e to the mean cross entropy per hidden subword of held-out text, under the same masks whenever
+it is measured, so only models with one vocabulary can be compared.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from isogloss.core.records import Value
+from isogloss.core.run_parts import Replay
+from isogloss.core.seeds import derive
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
+from isogloss.tasks.task import Model
+from isogloss.tasks.text_stream import TextStream
+from isogloss.training.precision import scoring
+
+CANDIDATES = 8
+"""Translations drawn for each one used: a slice of similar length among them wastes little padding."""
+
+Parallel = dict[str, np.ndarray]
+"""One text in several languages, as subwords."""
+
+Rows = list[list[np.ndarray]]
+Languages = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSampling:
+    """How batches are sampled."""
+
+    steps: int
+    """Number of batches."""
+    batch_subwords: int
+    """Subwords of one batch, padding included."""
+    block: int
+    """Subwords of one row of text, special ones included."""
+    temperature: float = 1.0
+    """T in size^(1/T)."""
+    mixed: bool = False
+    """True: rows of one batch come from all languages; False: a batch holds one language."""
+    translation: float = 0.0
+    """Share of the batches that are translations."""
+    replay: Replay | None = None
+    """Languages that are drawn with a share of their own, among themselves as the others are."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of a batch of text."""
+        return max(1, self.batch_subwords // self.block)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextBatches:
+    """Batch i: translations or text, drawn from (seed, i) alone; each knows the language of its rows."""
+
+    sampling: BatchSampling
+    streams: Mapping[str, TextStream]
+    """By language."""
+    translations: Sequence[Parallel] = ()
+    masking: Masking
+    seed: int
+
+    def __len__(self) -> int:
+        return self.sampling.steps
+
+    def __getitem__(self, step: int) -> MaskedBatch:
+        seed = derive(self.seed, step)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        parallel = bool(self.translations) and rng.random() < self.sampling.translation
+        languages, rows = self._pairs(rng) if parallel else self._blocks(rng)
+        return self.masking.batch(rows, seed=seed, languages=languages)
+
+    def _blocks(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
+        how, shares = self.sampling, language_shares(self.streams, self.sampling)
+        codes = list(shares)
+        drawn = rng.choice(len(codes), size=how.rows if how.mixed else 1, p=list(shares.values()))
+        languages = tuple(codes[number] for number in np.resize(drawn, how.rows))
+        streams = [self.streams[code] for code in languages]
+        places = [int(rng.integers(len(stream.starts))) for stream in streams]
+        length = how.block - 2
+        rows = [[stream.block(place, length)] for stream, place in zip(streams, places, strict=True)]
+        return languages if how.mixed else languages[:1], rows
+
+    def _pairs(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
+        wanted = max(2, self.sampling.batch_subwords // 32)
+        drawn = [self._pair(rng) for _ in range(CANDIDATES * wanted // 2)]
+        drawn.sort(key=lambda pair: sum(map(len, pair[1])))
+        start = int(rng.integers(len(drawn)))
+        languages: list[str] = []
+        rows: Rows = []
+        widest = 0
+        for language, pair in chain(drawn[start:], reversed(drawn[:start])):
+            widest = max(widest, sum(map(len, pair)) + 3)
+            if rows and (len(rows) + 1) * widest > self.sampling.batch_subwords:
+                break
+            languages.append(language)
+            rows.append(pair)
+        return tuple(languages), rows
+
+    def _pair(self, rng: np.random.Generator) -> tuple[str, list[np.ndarray]]:
+        text = self.translations[int(rng.integers(len(self.translations)))]
+        first, second = rng.choice(len(text), size=2, replace=False)
+        codes, sides = list(text), list(text.values())
+        return f"{codes[first]}+{codes[second]}", [sides[first], sides[second]]
+
+
+def language_shares(streams: Mapping[str, TextStream], how: BatchSampling) -> dict[str, float]:
+    """Return the share of the text that each language is drawn with, by size^(1/T) and replay; none is 0."""
+    replay = how.replay or Replay(languages=(), share=0.0)
+    shares: dict[str, float] = {}
+    for is_replayed, share in ((False, 1 - replay.share), (True, replay.share)):
+        codes = [code for code in streams if (code in replay.languages) == is_replayed]
+        weights = np.array([len(streams[code]) for code in codes], dtype=np.float64) ** (1 / how.temperature)
+        if share and codes:
+            shares |= dict(zip(codes, share * (weights / weights.sum()), strict=True))
+    return shares
+
+
+MOST_SUBWORDS = 65536
+"""Held-out subwords of a language that are read: some 10,000 predictions, a standard error of 0.03 nats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """Held-out text of several languages, its masks drawn once."""
+
+    batches: Mapping[str, Sequence[MaskedBatch]]
+    """By language."""
+    every: int
+    """Steps of an epoch."""
+    precision: str = "auto"
+
+    def notes(self, model: Model, done: int) -> list[dict[str, Value]]:
+        """Return a row for each language."""
+        return [
+            {
+                "step": done,
+                "epoch": -(-done // self.every),
+                "language": language,
+                "split": "dev",
+                "metric": "perplexity",
+                "score": round(perplexity(model, batches, precision=self.precision), 6),
+            }
+            for language, batches in self.batches.items()
+        ]
+
+
+def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
+    """Return the perplexity of the hidden subwords of all batches, infinite where it is too large to say."""
+    total = hidden = 0.0
+    with scoring(model, precision) as device:
+        for batch in batches:
+            total += float(masked_lm_loss(model, batch.to(device))) * len(batch.gold)
+            hidden += len(batch.gold)
+    mean = total / hidden
+    return math.exp(mean) if mean < math.log(np.finfo(np.float64).max) else math.inf
+
+
+def held_out_batches(
+    stream: TextStream, sampling: BatchSampling, masking: Masking, *, seed: int, language: str
+) -> list[MaskedBatch]:
+    """Cut a text into blocks that begin as those of training do, none over another, and mask them.
+
+    Of a long text, evenly spread blocks of ``MOST_SUBWORDS`` in all.
+    """
+    length = sampling.block - 2
+    places = _apart(stream, length)
+    most = max(1, MOST_SUBWORDS // length)
+    if len(places) > most:
+        places = [places[int(number)] for number in np.linspace(0, len(places) - 1, most)]
+    rows = [[stream.block(place, length)] for place in places]
+    groups = [rows[first : first + sampling.rows] for first in range(0, len(rows), sampling.rows)]
+    return [
+        masking.batch(group, seed=derive(seed, language, number), languages=(language,))
+        for number, group in enumerate(groups)
+    ]
+
+
+def _apart(stream: TextStream, length: int) -> list[int]:
+    """Return starts that are at least a block apart, by their number; the first one in any text."""
+    last = max(0, len(stream) - length)
+    places, at = [0], length
+    while at <= last:
+        place = int(np.searchsorted(stream.starts, at))
+        if place == len(stream.starts) or stream.starts[place] > last:
+            break
+        places.append(place)
+        at = int(stream.starts[place]) + length
+    return places

@@ -1,0 +1,193 @@
+"""Encoders that are trained further: they start as they were, and keep what they were."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.run_parts import Replay, with_fields
+from isogloss.data.examples import Translation
+from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_whole, save_model
+from isogloss.encoders.language_context import LanguageMaps, attach_language_maps
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.nn.language_modules import LanguageMap
+from isogloss.tasks.text_stream import TextStream
+from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import BatchSampling, TextBatches, language_shares
+from made_up import TEXT
+from trained import equal, interrupted
+
+METHOD = with_fields(
+    MaskedLanguageModelling(),
+    steps=8,
+    batch_subwords=96,
+    block=16,
+    learning_rate=5e-3,
+    precision="float32",
+    checkpoint_every=3,
+)
+NOTHING = with_fields(METHOD, steps=0)
+
+
+def lines(language, count=40):
+    rng = random.Random(language)
+    for _ in range(count):
+        yield " ".join(rng.choices(TEXT.split(), k=9))
+
+
+def translations(first, second):
+    for number, both in enumerate(zip(lines(first), lines(second), strict=True)):
+        yield Translation(id=str(number), first=both[0], second=both[1])
+
+
+@pytest.fixture
+def further(bert_folder, tmp_path):
+    def make(**changes):
+        setting = TextSetting(
+            text=lines,
+            translations=translations,
+            held_out=lambda language: lines(f"{language} held out", 12),
+            languages=("en", "sw"),
+            architecture=None,
+            start=str(bert_folder),
+            folder=tmp_path / "work",
+            seed=0,
+        )
+        return replace(setting, **changes)
+
+    return make
+
+
+def test_no_step_leaves_every_weight_and_the_tokenizer_as_they_were(further, encoder_folder, tmp_path):
+    model, tokenizer, _ = NOTHING.train(further(start=str(encoder_folder)))
+    save_model(model, tokenizer, tmp_path / "saved")
+    for load in (load_masked_lm, load_whole):
+        assert equal(load(tmp_path / "saved"), load(encoder_folder))
+    saved, read = load_tokenizer(tmp_path / "saved"), load_tokenizer(encoder_folder)
+    assert saved.get_vocab() == read.get_vocab() and saved(TEXT) == read(TEXT)
+
+
+def test_every_family_is_trained_further_and_resumes_to_the_bit(
+    further, encoder_folder, tmp_path, monkeypatch
+):
+    setting = further(start=str(encoder_folder))
+    whole, _, fitted = METHOD.train(replace(setting, folder=tmp_path / "whole"))
+    with interrupted(TextBatches, monkeypatch, at=5):
+        METHOD.train(setting)
+    again, _, fitted_again = METHOD.train(setting)
+    assert equal(again, whole) and not equal(whole, load_whole(encoder_folder))
+    assert fitted_again.rows == fitted.rows
+
+
+def test_a_pooler_is_kept_and_dropout_comes_back(further, bert_folder, tmp_path):
+    start = load_whole(bert_folder)
+    start.base_model.pooler = type(load_model(bert_folder))(start.config).pooler
+    start.config.hidden_dropout_prob = 0.3
+    save_model(start, load_tokenizer(bert_folder), tmp_path / "start")
+    model, tokenizer, _ = METHOD.train(further(start=str(tmp_path / "start")))
+    assert {part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
+    save_model(model, tokenizer, tmp_path / "saved")
+    saved = load_whole(tmp_path / "saved")
+    assert equal(saved.base_model.pooler, start.base_model.pooler)
+    assert (saved.config.hidden_dropout_prob, saved.config.attention_probs_dropout_prob) == (0.3, 0.1)
+
+
+def test_a_missing_head_is_drawn_from_the_seed_and_the_encoder_stays(further, encoder_folder, tmp_path):
+    save_model(load_model(encoder_folder), load_tokenizer(encoder_folder), tmp_path / "headless")
+    start = str(tmp_path / "headless")
+    one, again, other = (
+        NOTHING.train(further(start=start, seed=seed, folder=tmp_path / name))[0]
+        for name, seed in (("one", 0), ("again", 0), ("other", 1))
+    )
+    assert equal(one, again) and not equal(one, other)
+    assert equal(one.base_model, load_model(encoder_folder))
+
+
+def test_translation_lm_goes_on_too(further, bert_folder):
+    model, *_ = with_fields(METHOD, translation=0.5).train(further())
+    assert not equal(model, load_whole(bert_folder))
+
+
+def test_perplexity_is_noted_before_the_first_step_and_after_each_epoch(further, tmp_path):
+    method = with_fields(METHOD, evaluate_every=4, steps=40, checkpoint_every=0)
+    _, _, fitted = method.train(further())
+    rows = [row for row in fitted.rows if row.get("metric") == "perplexity"]
+    assert [(row["step"], row["epoch"]) for row in rows][::2] == [
+        (step, step // 4) for step in range(0, 44, 4)
+    ]
+    before, after = rows[0]["score"], rows[-2]["score"]
+    assert rows[0]["language"] == rows[-2]["language"] == "en" and after < 0.7 * before
+    (_, _, nothing) = with_fields(method, steps=0).train(further(folder=tmp_path / "nothing"))
+    assert nothing.rows == rows[:2]
+
+
+def test_an_encoder_that_maps_states_is_refused(further, bert_folder, tmp_path):
+    start = load_whole(bert_folder)
+    same = LanguageMap(torch.eye(32), torch.zeros(32))
+    attach_language_maps(start, LanguageMaps("en", {"sw": same}))
+    save_model(start, load_tokenizer(bert_folder), tmp_path / "mapped")
+    with pytest.raises(ConfigError, match="maps each language's states already"):
+        METHOD.train(further(start=str(tmp_path / "mapped")))
+
+
+def test_rows_longer_than_the_positions_of_the_start_are_refused(further):
+    with pytest.raises(ConfigError, match=r"rows of 161 .* the encoder has only 160 positions. Lower block"):
+        with_fields(METHOD, block=161, batch_subwords=200).train(further())
+
+
+def test_a_tokenizer_without_mask_is_refused(further, bert_folder, tmp_path):
+    tokenizer = load_tokenizer(bert_folder)
+    tokenizer.mask_token = None
+    save_model(load_whole(bert_folder), tokenizer, tmp_path / "maskless")
+    with pytest.raises(ModelError, match="its tokenizer has no mask_token"):
+        METHOD.train(further(start=str(tmp_path / "maskless")))
+
+
+# Replay
+
+
+def replaying(share):
+    return Replay(languages=("de",), share=share)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_replay_without_a_share_is_measured_and_changes_nothing(further, tmp_path, mixed):
+    method = with_fields(METHOD, mixed=mixed, evaluate_every=4)
+    plain, _, fitted = method.train(further(folder=tmp_path / "plain"))
+    measured, _, more = method.train(further(replay=replaying(0.0)))
+    assert equal(plain, measured)
+    assert [row for row in more.rows if row.get("language") != "de"] == fitted.rows
+    assert [row["step"] for row in more.rows if row.get("language") == "de"] == [0, 4, 8]
+
+
+def test_replayed_languages_have_their_share_and_the_others_what_is_left():
+    sizes = {"en": 100, "sw": 400, "de": 50, "fr": 50}
+    streams = {code: TextStream(np.zeros(size), np.zeros(1)) for code, size in sizes.items()}
+    how = BatchSampling(steps=1, batch_subwords=8, block=8, temperature=2.0)
+    assert language_shares(streams, how)["sw"] == pytest.approx(20 / (10 + 20 + 2 * 50**0.5))
+    replay = Replay(languages=("de", "fr"), share=0.3)
+    shares = language_shares(streams, replace(how, replay=replay))
+    assert shares == pytest.approx({"en": 0.7 / 3, "sw": 1.4 / 3, "de": 0.15, "fr": 0.15})
+
+
+def test_replay_forgets_less(further, tmp_path):
+    letters = {"en": "abc", "sw": "abc", "de": "xyz"}
+    lines = {
+        code: [" ".join(random.Random(n).choices(own, k=9)) for n in range(60)]
+        for code, own in letters.items()
+    }
+
+    def last(name, share):
+        setting = further(
+            text=lines.__getitem__,
+            held_out=lines.__getitem__,
+            replay=replaying(share),
+            folder=tmp_path / name,
+        )
+        method = with_fields(METHOD, steps=40, evaluate_every=40, checkpoint_every=0)
+        return {row["language"]: row["score"] for row in method.train(setting)[2].rows if "metric" in row}
+
+    assert last("with", 0.5)["de"] < 0.5 * last("without", 0.0)["de"]
