@@ -105,7 +105,7 @@ def modernbert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     padding, unknown, first, last, mask = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_bytes(padding, unknown, first, last, mask),
+        tokenizer_object=_bytes(padding, unknown, first, last, mask, frame=(first, last)),
         pad_token=padding,
         unk_token=unknown,
         cls_token=first,
@@ -125,13 +125,180 @@ def modernbert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _saved(tmp_path_factory, "modernbert", lambda: ModernBertForMaskedLM(config), tokenizer)
 
 
+@pytest.fixture(scope="session")
+def xlm_roberta_xl_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from transformers import XLMRobertaTokenizer, XLMRobertaXLConfig, XLMRobertaXLForMaskedLM
+
+    tokenizer = XLMRobertaTokenizer(vocab=_pieces("<s>", "<pad>", "</s>", "<unk>", mask="<mask>"))
+    config = XLMRobertaXLConfig(
+        **_sizes(len(tokenizer)), max_position_embeddings=162, type_vocab_size=1, pad_token_id=1
+    )
+    return _saved(tmp_path_factory, "xlm-roberta-xl", lambda: XLMRobertaXLForMaskedLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def xmod_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Adapters of three languages, named as on the hub, and a language for texts of which none is said."""
+    from transformers import XLMRobertaTokenizer, XmodConfig, XmodForMaskedLM
+
+    tokenizer = XLMRobertaTokenizer(vocab=_pieces("<s>", "<pad>", "</s>", "<unk>", mask="<mask>"))
+    config = XmodConfig(
+        **_sizes(len(tokenizer)),
+        max_position_embeddings=162,
+        type_vocab_size=1,
+        languages=["en_XX", "sw_KE", "de_DE"],
+        default_language="en_XX",
+    )
+    return _saved(tmp_path_factory, "xmod", lambda: XmodForMaskedLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def rembert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from transformers import RemBertConfig, RemBertForMaskedLM
+
+    tokenizer = _word_pieces()
+    config = RemBertConfig(
+        **_sizes(len(tokenizer)),
+        max_position_embeddings=160,
+        input_embedding_size=8,
+        output_embedding_size=24,
+    )
+    return _saved(tmp_path_factory, "rembert", lambda: RemBertForMaskedLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def eurobert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Bytes, and hence no unknown subword; keys that two heads share."""
+    from transformers import EuroBertConfig, EuroBertForMaskedLM, PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=_bytes("[PAD]", "[BEGIN]", "[END]", "[MASK]", frame=("[BEGIN]", "[END]")),
+        pad_token="[PAD]",
+        bos_token="[BEGIN]",
+        eos_token="[END]",
+        mask_token="[MASK]",
+    )
+    config = EuroBertConfig(
+        **_sizes(len(tokenizer)),
+        max_position_embeddings=160,
+        num_key_value_heads=2,
+        **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "mask_token_id": 3},
+    )
+    return _saved(tmp_path_factory, "eurobert", lambda: EuroBertForMaskedLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def llama_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As on the hub: nothing closes a text or stands between two, and there is no padding."""
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=_bytes("[BEGIN]", "[END]"), bos_token="[BEGIN]", eos_token="[END]"
+    )
+    config = LlamaConfig(**_decoder_sizes(len(tokenizer)), bos_token_id=0, eos_token_id=1)
+    return _saved(tmp_path_factory, "llama", lambda: LlamaForCausalLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def qwen3_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As on the hub: the end of a text is also the padding, and nothing opens one."""
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=_bytes("[END]"), eos_token="[END]", pad_token="[END]"
+    )
+    config = Qwen3Config(**_decoder_sizes(len(tokenizer)), bos_token_id=None, eos_token_id=0)
+    return _saved(tmp_path_factory, "qwen3", lambda: Qwen3ForCausalLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def gemma3_text_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two of three layers see a window of few neighbours."""
+    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
+
+    tokenizer = _gemma_pieces()
+    config = Gemma3TextConfig(
+        **_decoder_sizes(len(tokenizer)),
+        sliding_window=4,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        query_pre_attn_scalar=8,
+        **{"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2},
+    )
+    return _saved(tmp_path_factory, "gemma3_text", lambda: Gemma3ForCausalLM(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def m2m_100_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole translation model, as NLLB on the hub."""
+    from transformers import M2M100Config, M2M100ForConditionalGeneration, NllbTokenizer
+
+    pieces = _pieces("<s>", "<pad>", "</s>", "<unk>", mask="<mask>")
+    tokenizer = NllbTokenizer(vocab={piece: number for number, (piece, _) in enumerate(pieces)})
+    config = M2M100Config(
+        vocab_size=len(tokenizer),
+        **{f"{half}_{part}": size for half in ("encoder", "decoder") for part, size in _HALF.items()},
+        d_model=32,
+        max_position_embeddings=160,
+        init_std=0.2,
+    )
+    return _saved(tmp_path_factory, "m2m_100", lambda: M2M100ForConditionalGeneration(config), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def mt5_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole translation model, as on the hub."""
+    from transformers import MT5Config, MT5ForConditionalGeneration, T5Tokenizer
+
+    tokenizer = T5Tokenizer(vocab=_pieces("<pad>", "</s>", "<unk>", mask="<mask>"), extra_ids=0)
+    config = MT5Config(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        d_kv=8,
+        d_ff=48,
+        num_layers=3,
+        num_heads=4,
+        num_decoder_layers=1,
+    )
+    return _saved(tmp_path_factory, "mt5", lambda: MT5ForConditionalGeneration(config), tokenizer)
+
+
+_HALF = {"layers": 3, "attention_heads": 4, "ffn_dim": 48}
+
 ENCODERS = ("bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert")
 """Families that differ in their layers; roberta and camembert are built like xlm-roberta."""
+
+MASKED = ("xlm-roberta-xl", "rembert", "eurobert", "xmod")
+"""Further ones with a masked-LM head."""
+
+WITHOUT_HEAD = ("llama", "qwen3", "gemma3_text", "mt5", "m2m_100")
+"""Decoders, and halves of translation models."""
 
 
 @pytest.fixture(params=ENCODERS)
 def encoder_folder(request: pytest.FixtureRequest) -> Path:
-    """Each family's folder in turn: config.json, model.safetensors (with masked-LM head), tokenizer."""
+    """Each kind of family's folder: config.json, model.safetensors (with masked-LM head), tokenizer."""
+    return _folder_of(request)
+
+
+@pytest.fixture(params=(*ENCODERS, *MASKED, *WITHOUT_HEAD))
+def any_folder(request: pytest.FixtureRequest) -> Path:
+    """The folder of every family in turn, for the laws of families themselves."""
+    return _folder_of(request)
+
+
+@pytest.fixture(params=(*ENCODERS, *MASKED))
+def headed_folder(request: pytest.FixtureRequest) -> Path:
+    """Each family's folder in turn that has a masked-LM head."""
+    return _folder_of(request)
+
+
+@pytest.fixture(params=WITHOUT_HEAD)
+def headless_folder(request: pytest.FixtureRequest) -> Path:
+    """Each family's folder in turn that has no masked-LM head, and for which heads are our own."""
+    return _folder_of(request)
+
+
+def _folder_of(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(f"{request.param.replace('-', '_')}_folder")
 
 
@@ -209,7 +376,8 @@ def _pieces(*special: str, mask: str) -> list[tuple[str, float]]:
     return [*((name, 0.0) for name in special), ("▁", -8.0), *letters, *pieces, *words, (mask, 0.0)]
 
 
-def _bytes(*special: str) -> object:
+def _bytes(*special: str, frame: tuple[str, str] | None = None) -> object:
+    """Byte-level BPE; texts are framed by two of the special subwords, or by nothing."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -220,13 +388,39 @@ def _bytes(*special: str) -> object:
         vocab_size=330, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator([TEXT] * 4, trainer)
-    _, _, first, last, _ = special
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{first} $A {last}",
-        pair=f"{first} $A {last} $B:1 {last}:1",
-        special_tokens=[(name, tokenizer.token_to_id(name)) for name in (first, last)],
-    )
+    if frame is not None:
+        first, last = frame
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{first} $A {last}",
+            pair=f"{first} $A {last} $B:1 {last}:1",
+            special_tokens=[(name, tokenizer.token_to_id(name)) for name in (first, last)],
+        )
     return tokenizer
+
+
+def _gemma_pieces() -> object:
+    """BPE over characters with ▁ for spaces; a text is opened, and nothing closes it."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.decoder = decoders.Replace("▁", " ")
+    trainer = trainers.BpeTrainer(
+        vocab_size=90, special_tokens=special, initial_alphabet=["▁", *_letters()], show_progress=False
+    )
+    tokenizer.train_from_iterator([f" {word}" for word in TEXT.split()] * 4, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A", pair="<bos> $A <bos>:1 $B:1", special_tokens=[("<bos>", 2)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="<eos>",
+        bos_token="<bos>",
+        unk_token="<unk>",
+    )
 
 
 def _letters() -> list[str]:
@@ -241,6 +435,16 @@ def _sizes(vocabulary: int) -> dict[str, int | float]:
         "num_attention_heads": 4,
         "intermediate_size": 48,
         "initializer_range": 0.2,
+    }
+
+
+def _decoder_sizes(vocabulary: int) -> dict[str, int | float]:
+    """Keys that two heads share, and heads wider than their part of the states."""
+    return {
+        **_sizes(vocabulary),
+        "num_key_value_heads": 2,
+        "head_dim": 12,
+        "max_position_embeddings": 160,
     }
 
 

@@ -80,7 +80,8 @@ BROKEN = {
         lambda folder: changed_config(folder, model_type="gpt2"),
         load_model,
         "the architecture 'gpt2' is not supported. Supported: bert, camembert, deberta-v2, distilbert, "
-        "modernbert, roberta, xlm-roberta.",
+        "eurobert, gemma3_text, llama, m2m_100, modernbert, mt5, qwen3, rembert, roberta, xlm-roberta, "
+        "xlm-roberta-xl, xmod.",
     ),
     "no tokenizer": (
         lambda folder: (folder / "tokenizer.json").unlink(),

@@ -14,6 +14,7 @@ from isogloss.encoders import (
     family_of,
     load_encoder_config,
     load_masked_lm,
+    load_whole,
     offer_explicit_attention,
 )
 from isogloss.encoders.language_context import active_language, check_languages
@@ -36,6 +37,11 @@ OWN = ("feed-forward", "attention", "adapter")
 IDS = torch.tensor([[2, 7, 9, 11, 3, 0], [2, 12, 8, 3, 0, 0], [2, 5, 6, 9, 10, 3], [2, 14, 3, 0, 0, 0]])
 MASK = (IDS != 0).long()
 ROWS = ("sw", "en", "sw", "to")
+
+
+@pytest.fixture
+def encoder_folder(any_folder):
+    return any_folder
 
 
 def states(model, ids=IDS, mask=MASK):
@@ -159,7 +165,7 @@ def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
-    model = modular(load_masked_lm(encoder_folder), kind)
+    model = modular(load_whole(encoder_folder), kind)
     every = dict(model.named_parameters())
     parts = [shared_parameters(model), *(language_parameters(model, one) for one in LANGUAGES)]
     assert sum(len(part) for part in parts) == len(every)
@@ -188,7 +194,7 @@ def test_parameters_are_counted_as_the_layers_say(bert_folder):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
-    model = load_masked_lm(encoder_folder)
+    model = load_whole(encoder_folder)
     before = family_of(model).sites(model)
     modular(model, kind)
     assert family_of(model).sites(model) == before

@@ -81,9 +81,8 @@ def _states(model: Network, rows: list[list[int]], padding: int, layer: int, dev
     if layer == model.config.num_hidden_layers:
         states: Tensor = encoder(input_ids=given, attention_mask=mask).last_hidden_state
         return states.float()
-    family = family_of(model)
-    last = family.sites(model)[layer - 1].module(model, "block") if layer else family.embeddings(model)
-    with _stopping_after(last) as reached:
+    sites = family_of(model).sites(model)
+    with _stopping(sites[max(layer, 1) - 1].module(model, "block"), before=not layer) as reached:
         encoder(input_ids=given, attention_mask=mask)
     return reached[0].float()
 
@@ -93,15 +92,16 @@ class _ReachedError(Exception):
 
 
 @contextmanager
-def _stopping_after(module: nn.Module) -> Iterator[list[Tensor]]:
-    """Stop a forward pass after a module; the module's output is put into the yielded list."""
+def _stopping(module: nn.Module, *, before: bool) -> Iterator[list[Tensor]]:
+    """Stop a forward pass before or after a module; its first input, or output, is put into the list."""
     states: list[Tensor] = []
 
-    def stop(_module: nn.Module, _inputs: object, output: Tensor | tuple[Tensor, ...]) -> None:
-        states.append(output[0] if isinstance(output, tuple) else output)
+    def stop(_module: nn.Module, *values: Tensor | tuple[Tensor, ...]) -> None:
+        last = values[-1]
+        states.append(last[0] if isinstance(last, tuple) else last)
         raise _ReachedError
 
-    hook = module.register_forward_hook(stop)
+    hook = module.register_forward_pre_hook(stop) if before else module.register_forward_hook(stop)
     try:
         yield states
     except _ReachedError:

@@ -1,14 +1,7 @@
 """Floor 2: encoder families, their models and tokenizers on disk, language modules, mixup and gates."""
 
-from isogloss.encoders.families import (
-    FAMILIES,
-    Ability,
-    EncoderFamily,
-    Site,
-    family_named,
-    family_of,
-    require,
-)
+from isogloss.encoders.families import FAMILIES, family_named, family_of, require
+from isogloss.encoders.family import Ability, EncoderFamily, Site
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import (
     fastest_attention,

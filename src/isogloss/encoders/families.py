@@ -1,188 +1,19 @@
 """The supported families of encoders, as values of one table.
 
-The question "where is the feed-forward of layer i?" is answered here once, for mixup, adapters, language
-modules, freezing, pruning and similarity alike. Each family is BERT with its differences.
+Each is BERT with its differences, or, in the second half, Llama with its own. Fields are told in ``family``.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from isogloss.core.errors import ConfigError, ModelError, did_you_mean
+from isogloss.core.errors import ConfigError, ModelError, did_you_mean, unknown_name
 from isogloss.core.run_parts import Architecture
+from isogloss.encoders.family import Ability, EncoderFamily, Site
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
-
-ModuleName = Literal[
-    "block", "query", "key", "value", "attention_output", "attention_norm", "feed_forward_in",
-    "feed_forward_out", "feed_forward_norm",
-]  # fmt: skip
-"""A module of a layer."""
-
-SubLayer = Literal["block", "attention", "feed_forward"]
-"""A sub-layer, or the whole layer; attention and feed_forward together make up the block."""
-
-Ability = Literal["post-norm", "projections", "new-positions", "attention-kinds"]
-"""A property that a method may require and some families lack.
-
-post-norm: attention and feed-forward end in a norm, after the residual (else they begin with one).
-projections: queries, keys and values each have a module, named by the site.
-new-positions: position ids can be given, and hence be reset within a row.
-attention-kinds: the attention implementation can be chosen (else it is eager).
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """One layer of an encoder: the dotted names of its modules in the model.
-
-    Except for dropouts, each of these modules runs exactly once per forward pass, and returns a tensor or a
-    tuple that starts with one.
-    """
-
-    layer: int = 0
-    """From 1, as in the papers."""
-
-    block: str = ""
-    """The whole layer."""
-
-    attention: tuple[str, ...]
-    """The modules of the attention sub-layer with its norm, in order."""
-
-    query: str | None
-    key: str | None
-    value: str | None
-    """The projections; None in families without the ability "projections"."""
-
-    attention_output: str
-    """The projection of all heads to the hidden size; adapters after attention follow it."""
-
-    attention_norm: str
-    """The norm after attention and its residual; in families without post-norm, the norm before attention."""
-
-    attention_dropout: str = ""
-    """The dropout of attention weights (fused attention reads its rate only); empty without "projections"."""
-
-    output_dropout: str = ""
-    """The dropout between the attention's output and the residual; empty where there is none."""
-
-    feed_forward: tuple[str, ...]
-    """The modules of the feed-forward sub-layer with its norm, in order."""
-
-    feed_forward_in: str
-    """The projection to the intermediate size, or to twice that in gated feed-forwards."""
-
-    feed_forward_out: str
-    """The projection to the hidden size; adapters after the feed-forward follow it."""
-
-    feed_forward_norm: str
-    """The norm after feed-forward and residual; in families without post-norm, the norm before the former."""
-
-    def module(self, model: nn.Module, name: ModuleName) -> nn.Module:
-        """Return a module of this layer in the site's model, or in a copy of that.
-
-        ModelError for a projection without a module of its own.
-        """
-        path: str | None = getattr(self, name)
-        if path is None:
-            raise ModelError(f"layer {self.layer}: the {name} projection is no module of its own here.")
-        return model.get_submodule(path)
-
-    def parameters(self, model: nn.Module, sub_layer: SubLayer) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield name and value of each parameter in a sub-layer."""
-        names = {"block": (self.block,), "attention": self.attention, "feed_forward": self.feed_forward}
-        for name in names[sub_layer]:
-            yield from model.get_submodule(name).named_parameters(prefix=name)
-
-    def renamed(self, rename: Callable[[str], str]) -> "Site":
-        """Return the site with all module names inside the layer mapped by a function."""
-        changed: dict[str, Any] = {}
-        for name in (one.name for one in fields(self)[2:]):
-            value = getattr(self, name)
-            changed[name] = tuple(map(rename, value)) if isinstance(value, tuple) else value and rename(value)
-        return replace(self, **changed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncoderFamily:
-    """A family of Hugging Face encoders. All methods take an encoder or a model with a head."""
-
-    name: str
-    """The family's ``model_type`` in config.json."""
-
-    about: str
-    """One-line description."""
-
-    first_position: int
-    """Position id of the first subword of a text."""
-
-    lacks: Mapping[Ability, str]
-    """The abilities it lacks, with what it does instead; see ``require``."""
-
-    layers: str
-    """Name of the list of layers in the encoder."""
-
-    layer: Site
-    """Names of the modules in each layer, relative to it."""
-
-    architecture: Mapping[str, str]
-    """Field of config.json for each field of ``Architecture``."""
-
-    extra_config: Callable[[Architecture], Mapping[str, object]]
-    """Further fields of config.json; ConfigError for architectures that the family does not allow."""
-
-    dropouts: tuple[str, ...]
-    """The dropout rates in config.json."""
-
-    tokenizer: str
-    """Class in transformers of a new encoder's tokenizer."""
-
-    masked_lm_scores: Callable[["PreTrainedModel", Tensor], Tensor]
-    """Apply a masked-LM model's head to last-layer states [… dim]; returns [… vocabulary]."""
-
-    tag_scores: Callable[["PreTrainedModel", Tensor], Tensor]
-    """Apply a token classifier's head to last-layer states [… dim]; returns [… label]."""
-
-    def sites(self, encoder: "PreTrainedModel") -> list[Site]:
-        """Return the layers from first to last."""
-        prefix = f"{encoder_prefix(encoder)}{self.layers}."
-        blocks = [f"{prefix}{number}" for number in range(encoder.config.num_hidden_layers)]
-        return [
-            replace(self.layer.renamed(f"{block}.".__add__), layer=layer, block=block)
-            for layer, block in enumerate(blocks, start=1)
-        ]
-
-    def embeddings(self, encoder: "PreTrainedModel") -> nn.Module:
-        """Return the module whose output is the first layer's input."""
-        embeddings: nn.Module = encoder.get_submodule(f"{encoder_prefix(encoder)}embeddings")
-        return embeddings
-
-    def longest_text(self, config: "PreTrainedConfig") -> int:
-        """Return the longest text seen in pretraining, in subwords including special ones.
-
-        Longer texts fail with absolute positions, and lose accuracy with relative ones.
-        """
-        return int(config.max_position_embeddings) - self.first_position
-
-    def shape(self, architecture: Architecture, *, padding: int) -> dict[str, object]:
-        """Return an architecture as fields of config.json; ConfigError if the family does not allow it.
-
-        ``padding`` is the id of the padding subword. Vocabulary, special subwords and dropout are set
-        elsewhere.
-        """
-        shape = {field: getattr(architecture, name) for name, field in self.architecture.items()}
-        if self.first_position:  # The position table also has rows for ids up to that of padding.
-            shape[self.architecture["positions"]] += padding + 1
-        return {**shape, **self.extra_config(architecture)}
-
-
-def encoder_prefix(model: "PreTrainedModel") -> str:
-    """Return the prefix of the encoder's module names: "bert." in a model, "" in an encoder."""
-    return "" if model.base_model is model else f"{model.base_model_prefix}."
-
 
 BERT = EncoderFamily(
     name="bert",
@@ -316,7 +147,8 @@ def _even_heads(architecture: Architecture) -> dict[str, object]:
     if width % 2:
         raise ConfigError(
             f"architecture: {architecture.heads} heads on a width (dim) of {architecture.dim} are {width} "
-            f"wide, and modernbert rotates pairs of numbers. Take heads of 64, that is heads = dim / 64."
+            f"wide, and {architecture.family} rotates pairs of numbers. Take heads of 64, that is "
+            f"heads = dim / 64."
         )
     return {}
 
@@ -352,7 +184,175 @@ MODERNBERT = replace(
 """No segments, a final norm after the last layer. The first attention norm is the identity, since embeddings
 are normed already. Two of three layers have local attention (``local_attention``)."""
 
-_ALL = (BERT, CAMEMBERT, DEBERTA, DISTILBERT, MODERNBERT, ROBERTA, XLM_ROBERTA)
+XLM_ROBERTA_XL = replace(
+    XLM_ROBERTA,
+    name="xlm-roberta-xl",
+    about="XLM-R XL and XXL (Goyal et al. 2021): XLM-R with norms first.",
+    lacks={"post-norm": "normalises before attention and feed-forward"},
+    layer=replace(
+        BERT.layer,
+        attention_norm="attention.self_attn_layer_norm",
+        feed_forward=("LayerNorm", "intermediate", "output"),
+        feed_forward_norm="LayerNorm",
+        output_dropout="attention.output.dropout",
+    ),
+)
+"""The attention sub-layer is one module, its norm and residual within."""
+
+REMBERT = replace(
+    BERT,
+    name="rembert",
+    about="RemBERT (Chung et al. 2021): BERT with narrow embeddings before and wide ones after its layers.",
+    lacks={"attention-kinds": "computes attention in its own way"},
+    extra_config=lambda shape: {
+        "type_vocab_size": 2,
+        "input_embedding_size": max(1, shape.dim // 4),  # 256 for 1,152 in the paper.
+        "output_embedding_size": shape.dim,
+    },
+    dropouts=(*BERT.dropouts, "classifier_dropout_prob"),
+    tokenizer="DebertaV2Tokenizer",
+)
+
+XMOD = replace(
+    XLM_ROBERTA,
+    name="xmod",
+    about="X-MOD (Pfeiffer et al. 2022): XLM-R with an adapter for each language of its pretraining.",
+    lacks={
+        "post-norm": "normalises its feed-forward twice, or first (pre_norm)",
+        "new-encoders": "has adapters for its own languages (take xlm-roberta and modules instead)",
+    },
+    layer=replace(BERT.layer, own_adapters="output.adapter_modules"),
+    languages=lambda config: tuple(str(name).partition("_")[0] for name in config.languages),
+)
+"""A language's adapters stand in the feed-forward's output; where they reuse its norm, that runs twice."""
+
+OWN_HEADS = (
+    "AutoModelForQuestionAnswering",
+    "AutoModelForSequenceClassification",
+    "AutoModelForTokenClassification",
+)
+
+EUROBERT = replace(
+    MODERNBERT,
+    name="eurobert",
+    about="EuroBERT (Boizard et al. 2025): built like Llama, without its mask.",
+    lacks={"post-norm": MODERNBERT.lacks["post-norm"]},
+    layer=Site(
+        attention=("input_layernorm", "self_attn"),
+        query="self_attn.q_proj",
+        key="self_attn.k_proj",
+        value="self_attn.v_proj",
+        attention_output="self_attn.o_proj",
+        attention_norm="input_layernorm",
+        feed_forward=("post_attention_layernorm", "mlp"),
+        feed_forward_in="mlp.gate_proj",
+        feed_forward_out="mlp.down_proj",
+        feed_forward_norm="post_attention_layernorm",
+    ),
+    dropouts=("attention_dropout",),
+    masked_lm_scores=lambda model, states: model.lm_head(states),
+    tag_scores=lambda model, states: model.classifier(states),
+    own_heads=("AutoModelForQuestionAnswering",),
+    word_embeddings="embed_tokens",
+)
+"""A gated feed-forward; a final norm after the last layer."""
+
+LLAMA = replace(
+    EUROBERT,
+    name="llama",
+    about="Llama 2 and 3 (Touvron et al. 2023) and those built like it: a decoder.",
+    lacks={**EUROBERT.lacks, "new-encoders": "is a decoder, which learns by predicting the next subword"},
+    tag_scores=lambda model, states: model.head(states),
+    lifted_where=("is_causal", False),
+    own_heads=OWN_HEADS,
+    loaded_with={"use_cache": False},
+)
+"""Keys of earlier subwords are not kept: each text is read once, and language modules would mix them up."""
+
+QWEN3 = replace(LLAMA, name="qwen3", about="Qwen 3 (Yang et al. 2025): a decoder like Llama.")
+
+GEMMA3 = replace(
+    LLAMA,
+    name="gemma3_text",
+    about="Gemma 3 (Kamath et al. 2025), text only: a decoder with norms around attention and feed-forward.",
+    lacks={**LLAMA.lacks, "post-norm": "normalises before and after each sub-layer, within the residual"},
+    layer=replace(
+        LLAMA.layer,
+        attention=("input_layernorm", "self_attn", "post_attention_layernorm"),
+        feed_forward=("pre_feedforward_layernorm", "mlp", "post_feedforward_layernorm"),
+        feed_forward_norm="pre_feedforward_layernorm",
+    ),
+    lifted_where=("use_bidirectional_attention", True),
+)
+"""Five of six layers see a window of neighbours; with the mask lifted, half of it stands to either side."""
+
+M2M_100 = replace(
+    BERT,
+    name="m2m_100",
+    about="The encoder of M2M-100 and NLLB (Fan et al. 2021; NLLB Team 2022): fixed positions, norms first.",
+    lacks={
+        "post-norm": MODERNBERT.lacks["post-norm"],
+        "new-positions": "counts positions itself",
+        "new-encoders": "is the half of a translation model",
+    },
+    layers="layers",
+    layer=Site(
+        attention=("self_attn_layer_norm", "self_attn"),
+        query="self_attn.q_proj",
+        key="self_attn.k_proj",
+        value="self_attn.v_proj",
+        attention_output="self_attn.out_proj",
+        attention_norm="self_attn_layer_norm",
+        feed_forward=("final_layer_norm", "fc1", "fc2"),
+        feed_forward_in="fc1",
+        feed_forward_out="fc2",
+        feed_forward_norm="final_layer_norm",
+    ),
+    dropouts=("dropout", "attention_dropout"),
+    tag_scores=LLAMA.tag_scores,
+    encoder_class="models.m2m_100.modeling_m2m_100.M2M100Encoder",
+    renamed_weights={r"^(model\.)?encoder\.": "", r"^(model\.)?shared\.": "embed_tokens."},
+    own_heads=OWN_HEADS,
+    word_embeddings="embed_tokens",
+    loaded_with={"encoder_layerdrop": 0.0},
+)
+"""All layers run in training too: no layer is dropped at random, as in pretraining."""
+
+MT5 = replace(
+    M2M_100,
+    name="mt5",
+    about="The encoder of mT5 (Xue et al. 2021): relative positions, norms first, gated feed-forward.",
+    lacks={
+        **M2M_100.lacks,
+        "new-positions": "sees how far apart subwords stand, and no positions",
+        "attention-kinds": "adds distances to attention in its own way",
+    },
+    layers="encoder.block",
+    layer=Site(
+        attention=("layer.0",),
+        query="layer.0.SelfAttention.q",
+        key="layer.0.SelfAttention.k",
+        value="layer.0.SelfAttention.v",
+        attention_output="layer.0.SelfAttention.o",
+        attention_norm="layer.0.layer_norm",
+        feed_forward=("layer.1",),
+        feed_forward_in="layer.1.DenseReluDense.wi_0",
+        feed_forward_out="layer.1.DenseReluDense.wo",
+        feed_forward_norm="layer.1.layer_norm",
+    ),
+    dropouts=("dropout_rate",),
+    encoder_class="MT5EncoderModel",
+    renamed_weights={},
+    word_embeddings="shared",
+    longest=1024,
+    loaded_with={},
+)
+"""The first layer's attention holds the weights of distances for all layers."""
+
+_ALL = (
+    BERT, CAMEMBERT, DEBERTA, DISTILBERT, EUROBERT, GEMMA3, LLAMA, M2M_100, MODERNBERT, MT5, QWEN3, REMBERT,
+    ROBERTA, XLM_ROBERTA, XLM_ROBERTA_XL, XMOD,
+)  # fmt: skip
 FAMILIES = {family.name: family for family in _ALL}
 
 
@@ -369,6 +369,20 @@ def family_named(model_type: str, where: str) -> EncoderFamily:
             f"{did_you_mean(model_type, FAMILIES)} Supported: {', '.join(sorted(FAMILIES))}."
         )
     return FAMILIES[model_type]
+
+
+def is_causal(config: "PreTrainedConfig") -> bool:
+    """Return whether an encoder is a decoder whose mask is not lifted: it sees no subword that follows."""
+    lifted = FAMILIES[config.model_type].lifted_where
+    return lifted is not None and getattr(config, lifted[0], None) is not lifted[1]
+
+
+def check_new(name: str, where: str) -> None:
+    """Raise ConfigError for an unknown family, ModelError for one without new encoders."""
+    if name not in FAMILIES:
+        raise unknown_name(where, "encoder family", name, FAMILIES)
+    what = f"{where}: a new encoder learns by masked language modelling"
+    require(FAMILIES[name], "new-encoders", what=what)
 
 
 def require(family: EncoderFamily, *abilities: Ability, what: str) -> None:

@@ -10,10 +10,12 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import lru_cache, partial
 from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -35,6 +37,10 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.mo
 
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
 """Those that require the packages sentencepiece and protobuf."""
+
+GGUF_START = b"GGUF"
+GGUF = ".gguf"
+"""Suffix of a file that holds config, tokenizer and weights, the latter mostly in 4 to 8 bits."""
 
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
@@ -82,6 +88,9 @@ def existing_folder(path: Path) -> Path:
 
 def read_config(folder: Path) -> Json:
     """Return the content of config.json."""
+    if path := gguf_file(folder):
+        content: Json = _gguf_config(path, path.stat().st_mtime_ns).to_dict()
+        return content
     if not (folder / CONFIG).is_file():
         raise ModelError(
             f"{folder}: no {CONFIG}, so this is no model folder{_found(folder)}. Give a folder written by "
@@ -92,6 +101,8 @@ def read_config(folder: Path) -> Json:
 
 def check_tokenizer(folder: Path) -> None:
     """Raise ModelError unless the folder holds a usable tokenizer."""
+    if gguf_file(folder):
+        return
     if not any((folder / name).is_file() for name in TOKENIZERS):
         raise ModelError(
             f"{folder}: no tokenizer ({', '.join(TOKENIZERS)}){_found(folder)}. Save the encoder's own "
@@ -110,9 +121,11 @@ def check_tokenizer(folder: Path) -> None:
 
 
 def check_weights(folder: Path, auto_class: str) -> None:
-    """Raise ModelError unless all weights exist as undamaged safetensors."""
+    """Raise ModelError unless all weights exist as undamaged safetensors, or in a GGUF file."""
     from safetensors import SafetensorError, safe_open
 
+    if gguf_file(folder):
+        return
     for path in weight_files(folder, auto_class):
         if not path.is_file():
             raise ModelError(f"{path}: this part of the weights is missing. Copy or download it again.")
@@ -124,6 +137,37 @@ def check_weights(folder: Path, auto_class: str) -> None:
                 f"{path}: these weights are damaged ({error}). Copy or download the file again; if a run of "
                 f"isogloss made it, delete the run's folder and run again."
             ) from error
+
+
+def gguf_file(folder: Path) -> Path | None:
+    """Return the GGUF file of a folder without a config of its own; ModelError for several, or a damaged one.
+
+    ModelError too where the package that reads them is not installed.
+    """
+    found = [] if (folder / CONFIG).is_file() else sorted(folder.glob(f"*{GGUF}"))
+    if not found:
+        return None
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise ModelError(f"{folder}: several GGUF files ({names}). Leave one there: each is a whole model.")
+    with found[0].open("rb") as file:
+        start = file.read(len(GGUF_START))
+    if start != GGUF_START:
+        raise ModelError(f"{found[0]}: this is no GGUF file, or a damaged one. Copy or download it again.")
+    if find_spec("gguf") is None:
+        raise ModelError(
+            f"{found[0]}: GGUF files are read with the package gguf, which is not installed. Install it "
+            f'(pip install "isogloss[gguf]").'
+        )
+    return found[0]
+
+
+@lru_cache(maxsize=4)
+def _gguf_config(path: Path, _changed: int) -> "PreTrainedConfig":
+    """Read the config in a GGUF file, once: it stands among all words of the vocabulary."""
+    from transformers import AutoConfig
+
+    return from_pretrained(AutoConfig, path.parent, {"gguf_file": path.name})
 
 
 def has_weights(folder: Path) -> bool:
@@ -187,7 +231,7 @@ def _found(folder: Path) -> str:
 
 def fingerprint(folder: Path) -> str:
     """Return a fingerprint of a model's files: other weights in the same folder are another model."""
-    kinds = {".json", ".safetensors", ".model", ".txt", ".spm"}
+    kinds = {".json", ".safetensors", ".model", ".txt", ".spm", ".gguf"}
     found = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
     digest = sha256()
     for path in found:
@@ -319,15 +363,22 @@ def load_encoder_config(source: str | Path) -> "PreTrainedConfig":
     from transformers import AutoConfig
 
     folder = find_folder(source, (CONFIG,), has_config)
-    family_named(str(read_config(folder).get("model_type", "")), str(folder / CONFIG))
-    return from_pretrained(AutoConfig, folder, {})
+    path = gguf_file(folder)
+    family_named(str(read_config(folder).get("model_type", "")), str(path or folder / CONFIG))
+    return (
+        deepcopy(_gguf_config(path, path.stat().st_mtime_ns))
+        if path
+        else from_pretrained(AutoConfig, folder, {})
+    )
 
 
 def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object]) -> Any:
     """Call ``from_pretrained`` of a transformers Auto class, offline and without remote code; ModelError."""
+    if path := gguf_file(folder):
+        options = {"gguf_file": path.name, **options}
     try:
         with quiet():
-            return auto_class.from_pretrained(  # type: ignore[attr-defined]
+            found = auto_class.from_pretrained(  # type: ignore[attr-defined]
                 folder, local_files_only=True, trust_remote_code=False, **options
             )
     except Exception as error:  # Configs, tokenizers and weights fail with errors of their own.
@@ -335,6 +386,10 @@ def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object
             f"{folder}: transformers cannot load this folder with {auto_class.__name__} ({one_line(error)}). "
             f"Copy or download the folder again."
         ) from error
+    model = found[0] if isinstance(found, tuple) else found
+    if quantizer := getattr(model, "hf_quantizer", None):  # Weights from GGUF are in full by now.
+        quantizer.remove_quantization_config(model)
+    return found
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError, StorageError, unknown_name
 from isogloss.core.records import Value
 from isogloss.data.result_files import ENDING, read_tensors
-from isogloss.encoders.families import Site, family_of
+from isogloss.encoders.families import family_of
+from isogloss.encoders.family import Site
 from isogloss.encoders.folders import differing
 from isogloss.encoders.language_modules import encoder_of, language_site
 from isogloss.encoders.loading import load_whole, save_model
@@ -211,7 +212,12 @@ def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count:
     module, name = what
     wide = _linear(model, out).in_features
     gated_columns = Member(f"{out}.weight", "columns", each=wide // count)
-    leading = [(inner, linear) for _, inner, linear in _matrices(model, site, module) if inner != out]
+    # Rows of keys and values that several heads share have an effect while one of these is open.
+    leading = [
+        (inner, linear)
+        for _, inner, linear in _matrices(model, site, module)
+        if inner != out and not linear.out_features % wide
+    ]
     inactive = [
         Member(f"{inner}.{part}", "rows", each=wide // count, times=linear.out_features // wide)
         for inner, linear in leading
@@ -231,11 +237,15 @@ def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count:
 
 
 def _matrices(model: nn.Module, site: Site, module: str) -> Iterator[tuple[str, str, nn.Linear]]:
-    """Yield the group name, module name and module of each linear layer in a sub-layer."""
+    """Yield the group name, module name and module of each linear layer in a sub-layer.
+
+    What each language has from pretraining is left out, as what it is given here.
+    """
     for top in site.attention if module == ATTENTION else site.feed_forward:
         outside = top.rpartition(".")[0]
         for name, part in model.get_submodule(top).named_modules(prefix=top):
-            if isinstance(part, nn.Linear):
+            own = site.own_adapters and name.startswith(f"{site.own_adapters}.")
+            if isinstance(part, nn.Linear) and not own:
                 yield f"layer.{site.layer}{name.removeprefix(outside)}", name, part
 
 

@@ -36,6 +36,7 @@ from isogloss.encoders.language_modules import (
     module_tree,
     owners,
 )
+from isogloss.encoders.own_adapters import active_adapters, adapter_languages, adapter_number
 from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator
     languages = (language,) if isinstance(language, str) else tuple(language)
     maps, tree = language_maps_of(model), module_tree(model)
     with ExitStack() as both:
+        if adapter_languages(model):
+            both.enter_context(active_adapters(model, languages))
         if tree is not None:
             both.enter_context(_switched(tree, tuple(map(tree.about.of, languages))))
         if maps is not None:
@@ -132,9 +135,11 @@ def active_languages(model: nn.Module) -> tuple[str, ...]:
 
 
 def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
-    """Raise ConfigError if a model has language modules or maps, but none for one of these languages."""
-    maps, tree = language_maps_of(model), module_tree(model)
+    """Raise ConfigError if a model has modules or maps for languages, but none for one of these."""
+    maps, tree, adapters = language_maps_of(model), module_tree(model), adapter_languages(model)
     for language in languages:
+        if adapters:
+            adapter_number(adapters, language)
         if tree is not None:
             tree.about.of(language)
         if maps is not None:

@@ -21,7 +21,8 @@ from isogloss.core.errors import ConfigError, ModelError, did_you_mean, unknown_
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
 from isogloss.core.seeds import derive
-from isogloss.encoders.families import Site, encoder_prefix, family_of
+from isogloss.encoders.families import family_of
+from isogloss.encoders.family import Site, encoder_prefix, initial_spread
 from isogloss.nn.language_modules import (
     ActiveLanguage,
     Adapter,
@@ -337,9 +338,8 @@ def owners(about: LanguageModules) -> tuple[str, ...]:
 
 def _adapter(encoder: "PreTrainedModel", after: str, how: Modules, seed: int) -> nn.Module:
     if how.invertible and after == _embeddings(encoder):
-        made: nn.Module = InvertibleAdapter(
-            encoder.config.hidden_size, spread=encoder.config.initializer_range, seed=seed
-        )
+        spread = initial_spread(encoder.config)
+        made: nn.Module = InvertibleAdapter(encoder.config.hidden_size, spread=spread, seed=seed)
     else:
         made = adapter(encoder, how.reduction, seed=seed)
     return made.to(encoder.device, encoder.dtype)
@@ -347,7 +347,7 @@ def _adapter(encoder: "PreTrainedModel", after: str, how: Modules, seed: int) ->
 
 def adapter(encoder: "PreTrainedModel", reduction: int, *, seed: int) -> Adapter:
     """Return a new adapter for an encoder's states."""
-    dim, spread = encoder.config.hidden_size, encoder.config.initializer_range
+    dim, spread = encoder.config.hidden_size, initial_spread(encoder.config)
     return Adapter(dim, dim // reduction, spread=spread, seed=seed).to(encoder.device, encoder.dtype)
 
 

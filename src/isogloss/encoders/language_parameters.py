@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from isogloss.encoders.families import encoder_prefix
+from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.language_modules import (
     SHARED_ADAPTER,
     TREE,

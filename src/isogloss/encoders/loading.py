@@ -10,6 +10,7 @@ explicit attention; families without a choice ignore it.
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -22,6 +23,7 @@ from isogloss.core.seeds import derive
 from isogloss.encoders import folders
 from isogloss.encoders.differences import FORMATS, base_folder, difference_of
 from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.family import initial_spread
 from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
 from isogloss.encoders.language_context import (
     attach_language_maps,
@@ -32,6 +34,7 @@ from isogloss.encoders.language_context import (
     write_language_maps,
     write_language_modules,
 )
+from isogloss.encoders.own_adapters import keep_precision
 from isogloss.encoders.peft_adapters import load_adapters
 from isogloss.encoders.task_adapter import read_task_adapter, write_task_adapter
 from isogloss.nn.dropout import drop
@@ -101,9 +104,15 @@ def load_with_new_head(
 
     Kept are a head of the same class with the same labels, as in a fine-tuned model, and what a head shares
     with a pretrained masked-LM head (in ModernBERT). Each new weight depends on the seed and its name alone.
+    Where transformers has no head that fits, it is a linear layer of our own (``EncoderFamily.own_heads``).
     """
     folder = model_folder(source)
     config = load_encoder_config(folder)
+    if auto_class in FAMILIES[config.model_type].own_heads:
+        model = load_with_own_head(
+            folder, lambda dim: nn.Linear(dim, len(labels)), labels=labels, seed=seed, attention=attention
+        )
+        return cast("PreTrainedModel", model)
     known, kinds = tuple(config.id2label.values()), config.architectures or ()
     _set_labels(config, labels)
     model, missing = load_with_head(folder, auto_class, config, attention=attention)
@@ -136,8 +145,8 @@ def load_with_head(
 def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> None:
     """Reinitialise named parameters of a model with a config, each from the seed and its own name.
 
-    Matrices are drawn from N(0, initializer_range²); biases become 0, norm weights 1. The global random state
-    is not used.
+    Matrices are drawn from N(0, ``initial_spread``²); biases become 0, norm weights 1. The global random
+    state is not used.
     """
     config: PreTrainedConfig = model.config
     for name in names:
@@ -146,7 +155,7 @@ def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> Non
             if parameter.ndim > 1:
                 generator = torch.Generator().manual_seed(derive(seed, name))
                 drawn = torch.empty(parameter.shape)
-                parameter.copy_(drawn.normal_(0.0, config.initializer_range, generator=generator))
+                parameter.copy_(drawn.normal_(0.0, initial_spread(config), generator=generator))
             else:
                 parameter.fill_(1.0 if name.endswith("weight") else 0.0)
 
@@ -206,7 +215,7 @@ def _head_weights(folder: Path) -> dict[str, Tensor]:
         stored = FORMATS[difference.format].read(folder)
         return {name.removeprefix(HEAD): one for name, one in stored.items() if name.startswith(HEAD)}
     found: dict[str, Tensor] = {}
-    for path in folders.weight_files(folder, "AutoModel"):
+    for path in () if folders.gguf_file(folder) else folders.weight_files(folder, "AutoModel"):
         with safe_open(path, framework="pt") as weights:
             names = [name for name in weights.keys() if name.startswith(HEAD)]  # noqa: SIM118 (no dict)
             found |= {name.removeprefix(HEAD): weights.get_tensor(name) for name in names}
@@ -319,17 +328,23 @@ def _read_model(
         model, missing, misshapen = _read_model(base, auto_class, config, attention)
         head = FORMATS[difference.format].put_into(model, folder)
         return model, missing - head, misshapen - head
-    lacks = FAMILIES[config.model_type].lacks
+    family = FAMILIES[config.model_type]
+    config.update(dict(family.loaded_with))
     options = {
         "config": config,
-        "attn_implementation": "eager" if "attention-kinds" in lacks else attention,
+        "attn_implementation": "eager" if "attention-kinds" in family.lacks else attention,
+        "key_mapping": dict(family.renamed_weights) or None,
         "dtype": torch.float32,
         "use_safetensors": True,
         "ignore_mismatched_sizes": True,
         "output_loading_info": True,
     }
     with torch.random.fork_rng(devices=[]):
-        model, info = from_pretrained(getattr(transformers, auto_class), folder, options)
+        kind = family.encoder_class if auto_class == "AutoModel" else auto_class
+        model, info = from_pretrained(attrgetter(kind)(transformers), folder, options)
+    if family.renamed_weights:
+        model._weight_conversions = None  # It is saved by its own names.
+    keep_precision(model)
     maps = read_language_maps(folder, config.hidden_size)
     if maps is not None:
         attach_language_maps(model, maps)
@@ -391,8 +406,11 @@ def explicit_attention(  # noqa: PLR0913, PLR0917 (transformers' signature)
 ) -> tuple[Tensor, Tensor]:
     """Return states [batch subword head dim] and weights [batch head subword subword].
 
-    Queries, keys and values are [batch head subword dim]; the mask is added to the raw weights.
+    Queries, keys and values are [batch head subword dim]; the mask is added to the raw weights. Each head of
+    keys and values may serve several of queries.
     """
+    if (each := query.size(1) // key.size(1)) > 1:
+        key, value = (states.repeat_interleave(each, dim=1) for states in (key, value))
     weights = torch.matmul(query, key.transpose(2, 3)) * (scaling or query.size(-1) ** -0.5)
     if attention_mask is not None:
         weights = weights + attention_mask

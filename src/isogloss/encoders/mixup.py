@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.records import writing
-from isogloss.encoders.families import Site, family_named, family_of, require
+from isogloss.encoders.families import family_named, family_of, require
+from isogloss.encoders.family import Site
 from isogloss.encoders.language_context import active_language, active_languages, active_rows
 from isogloss.encoders.language_modules import encoder_of, language_site
 from isogloss.nn.mixup_ratio import MixupRatio, log_attention, two_way_entropy

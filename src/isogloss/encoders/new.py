@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from isogloss.core.errors import ConfigError, StorageError, unknown_name
+from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.run_parts import Architecture
-from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.families import FAMILIES, check_new
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.seq2seq import language_subword
 from isogloss.encoders.tokenizers import Model, unigram_pieces
@@ -56,8 +56,7 @@ def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -
     """
     from transformers import AutoConfig
 
-    if architecture.family not in FAMILIES:
-        raise unknown_name("architecture", "encoder family", architecture.family, FAMILIES)
+    check_new(architecture.family, "architecture")
     if architecture.dim % architecture.heads:
         raise ConfigError(
             f"architecture: {architecture.heads} heads do not divide a width (dim) of {architecture.dim}. "

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.encoders.families import EncoderFamily, encoder_prefix, family_of
+from isogloss.encoders.families import family_of
+from isogloss.encoders.family import EncoderFamily, encoder_prefix
 from isogloss.encoders.folders import one_line
 from isogloss.encoders.language_modules import encoder_of
 from isogloss.nn.frozen import freeze, thaw

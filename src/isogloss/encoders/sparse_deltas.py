@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from isogloss.core.errors import ModelError
-from isogloss.encoders.families import encoder_prefix
+from isogloss.encoders.family import encoder_prefix
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

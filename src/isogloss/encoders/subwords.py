@@ -36,6 +36,10 @@ _SUBWORDS_ONLY: dict[str, bool] = {
 """Options of a tokenizer for subwords without special ones."""
 
 
+_CAUSAL = "isogloss_causal"
+"""Attribute of a tokenizer whose encoder is causal."""
+
+
 @dataclass(frozen=True, slots=True)
 class SplitWords:
     """A sentence's subwords, without special ones, and the index of each one's word.
@@ -51,6 +55,11 @@ class SplitWords:
         before = (-1, *self.words)
         return [index for index, word in enumerate(self.words) if before[index] != word]
 
+    def last(self) -> list[int]:
+        """Return the index of each word's last subword."""
+        after = (*self.words[1:], -1)
+        return [index for index, word in enumerate(self.words) if after[index] != word]
+
 
 def split_words(sentences: Sequence[Sequence[str]], tokenizer: "PreTrainedTokenizerFast") -> list[SplitWords]:
     """Split the words of sentences into subwords; a word that the tokenizer drops becomes unknown.
@@ -59,10 +68,29 @@ def split_words(sentences: Sequence[Sequence[str]], tokenizer: "PreTrainedTokeni
     """
     full = [list(words) for words in sentences if words]
     parts = iter(_encodings(full, tokenizer))
+    # A tokenizer of bytes has no unknown subword, and drops what is no character at all.
+    unknown = tokenizer.pad_token_id if tokenizer.unk_token_id is None else tokenizer.unk_token_id
     return [
-        _complete(next(parts), len(words), tokenizer.unk_token_id) if words else SplitWords((), ())
-        for words in sentences
+        _complete(next(parts), len(words), unknown) if words else SplitWords((), ()) for words in sentences
     ]
+
+
+def set_causal(tokenizer: "PreTrainedTokenizerFast", *, causal: bool) -> None:
+    """Note with a tokenizer whether its encoder sees no subword that follows; see ``for_causal``."""
+    setattr(tokenizer, _CAUSAL, causal)
+
+
+def for_causal(tokenizer: "PreTrainedTokenizerFast") -> bool:
+    """Return whether a tokenizer's encoder sees no subword that follows.
+
+    Then the last subword of a word stands for it, and the last of a text for the text; else the first does.
+    """
+    return bool(getattr(tokenizer, _CAUSAL, False))
+
+
+def scored_subwords(split: SplitWords, tokenizer: "PreTrainedTokenizerFast") -> list[int]:
+    """Return the index of the subword of each word whose state stands for it."""
+    return split.last() if for_causal(tokenizer) else split.first()
 
 
 def special_subwords(tokenizer: "PreTrainedTokenizerFast") -> tuple[int, int]:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isogloss.core.errors import ConfigError, ModelError, StorageError, unknown_name
+from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.core.records import write_text
 from isogloss.encoders import folders
-from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.families import FAMILIES, check_new, is_causal
 from isogloss.encoders.folders import from_pretrained, load_encoder_config
+from isogloss.encoders.subwords import pair_frame, set_causal
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -42,6 +43,17 @@ Model = Mapping[str, Any]
 CHARACTER_MAP = "Precompiled"
 """The name in tokenizer.json of a normalizer given as a table of characters."""
 
+STAND_INS = (
+    ("cls_token", "bos_token"),
+    ("sep_token", "eos_token"),
+    ("cls_token", "eos_token"),
+    ("pad_token", "eos_token"),
+)
+"""What tokenizers of language models, such as mmBERT's or Qwen's, do not name, with what stands for it.
+
+Where nothing opens a text, the end of another one does, as in their pretraining.
+"""
+
 SEGMENTS = 2
 """Fewest segments of an encoder for which segment ids of pairs are of use."""
 
@@ -55,18 +67,17 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     folders.check_tokenizer(folder)
     tokenizer = from_pretrained(AutoTokenizer, folder, {})
     restore_character_map(tokenizer, folder)
-    # Tokenizers taken over from language models, such as mmBERT's, may define these names only.
-    for name, other in (("cls_token", "bos_token"), ("sep_token", "eos_token")):
+    for name, other in STAND_INS:
         if getattr(tokenizer, name) is None and getattr(tokenizer, other) is not None:
             setattr(tokenizer, name, getattr(tokenizer, other))
-    lacking = [
-        name for name in ("unk", "pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id") is None
-    ]
+    lacking = [name for name in ("pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id") is None]
     if lacking or not tokenizer.is_fast:
         what = f"it has no {'_token, '.join(lacking)}_token" if lacking else "it has no tokenizer.json"
         raise ModelError(
             f"{folder}: this tokenizer cannot be used: {what}. Save a complete fast tokenizer there."
         )
+    _frame_pairs(tokenizer)
+    set_causal(tokenizer, causal=is_causal(config))
     longest = FAMILIES[config.model_type].longest_text(config)
     tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
     if getattr(config, "type_vocab_size", 0) < SEGMENTS:
@@ -75,6 +86,23 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
         tokenizer.model_input_names = names
         tokenizer.init_kwargs["model_input_names"] = names  # This one is saved.
     return tokenizer
+
+
+def _frame_pairs(tokenizer: "PreTrainedTokenizerFast") -> None:
+    """Frame texts by the subwords that open and close them, where a tokenizer leaves pairs undivided.
+
+    A decoder's opens a text at most: nothing says where the first of two ends, and none stands for both.
+    """
+    from tokenizers import processors
+
+    frame = pair_frame(tokenizer)
+    if frame.between and frame.closing:
+        return
+    first, last = tokenizer.cls_token, tokenizer.sep_token
+    special = {name: tokenizer.convert_tokens_to_ids(name) for name in (first, last)}
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=[first, "$A", last], pair=[first, "$A", last, "$B", last], special_tokens=list(special.items())
+    )
 
 
 def restore_character_map(tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:
@@ -120,8 +148,7 @@ def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> "PreTrai
 
     ConfigError if the characters alone are more. All lines are held in memory.
     """
-    if family not in FAMILIES:
-        raise unknown_name("vocabulary", "encoder family", family, FAMILIES)
+    check_new(family, "vocabulary")
     train, make = _KINDS[FAMILIES[family].tokenizer]
     tokenizer = train(list(lines), size, make)
     if len(tokenizer) > size:

@@ -16,6 +16,8 @@ from isogloss.data.files import disk_file
 from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources
 from isogloss.data.word_links import read_pharaoh
+from isogloss.encoders.decoders import prepared
+from isogloss.encoders.folders import gguf_file
 from isogloss.experiments.encoder_runs import Align, Encoder, Pretrained
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate
 from isogloss.experiments.store import WORK, Store
@@ -54,9 +56,12 @@ class RunContext:
 
     def encoder(self, encoder: Encoder | TrainTranslator) -> str:
         """Return the folder (or hub name) of an encoder, or of a translation model."""
-        if isinstance(encoder, Pretrained):
-            return self.sources.encoders.get(encoder.data, encoder.pinned)
-        return str(self.store.model(encoder))
+        if not isinstance(encoder, Pretrained):
+            return str(self.store.model(encoder))
+        place = self.sources.encoders.get(encoder.data, encoder.pinned)
+        if encoder.attention or (encoder.data and gguf_file(Path(place))):
+            return str(prepared(place, encoder.attention, self.store.model(encoder)))
+        return place
 
     def bitext(self, run: Align, split: Split) -> list[Translation]:
         """Read the translations of a split that an alignment reads."""

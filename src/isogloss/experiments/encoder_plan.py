@@ -7,6 +7,7 @@ from itertools import chain
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.run_parts import precision_of
 from isogloss.data.sources import Sources
+from isogloss.encoders.decoders import check_attention
 from isogloss.experiments.alignments import AlignmentRequest, alignments
 from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
 from isogloss.experiments.encoders import (
@@ -215,13 +216,18 @@ def _encoders(
 ) -> list[Encoder]:
     """Build the encoders of one entry: one for each seed."""
     if isinstance(entry, str):
-        return [_pretrained(entry, where)]
+        return [_pretrained(EncoderTable(pretrained=entry), where)]
     if bool(entry.pretrain) == bool(entry.pretrained):
         raise ConfigError(
             f"{where}: encoder: give either pretrain (make one) or pretrained (a folder or name)."
         )
     if entry.pretrain is None:
-        return [_pretrained(entry.pretrained, where)]
+        return [_pretrained(entry, where)]
+    if entry.attention:
+        raise ConfigError(
+            f"{where}: encoder: attention: it belongs to pretrained. Leave it out: what is trained further "
+            f"attends as its start does."
+        )
     table, where = entry.pretrain, f"{where}: encoder.pretrain"
     seeds = table.seed if isinstance(table.seed, tuple) else (table.seed,)
     refuse_empty_or_twice(seeds, f"{where}.seed")
@@ -230,9 +236,12 @@ def _encoders(
     return [replace(made[start], seed=seed) for seed, start in starts.items()]
 
 
-def _pretrained(source: str, where: str) -> Pretrained:
+def _pretrained(entry: EncoderTable, where: str) -> Pretrained:
     with located(f"{where}: encoder"):
-        return pretrained(source)
+        found = pretrained(entry.pretrained)
+        if entry.attention:
+            check_attention(local_folder(entry.pretrained) or found.pinned, entry.attention)
+        return replace(found, attention=entry.attention)
 
 
 def _start(table: PretrainTable, seed: int, there: Mapping[Encoder, str], where: str) -> Encoder | None:

@@ -14,6 +14,7 @@ from isogloss.core.identity import identity
 from isogloss.core.run_parts import Architecture, Count, Modules, Replay, Whole, precision_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
+from isogloss.encoders.decoders import TextAttention
 from isogloss.encoders.folders import pinned_name
 from isogloss.methods import Adjustment, Pretraining
 
@@ -116,6 +117,8 @@ class Pretrained:
     """Fingerprint of its files: other weights in the same folder are another encoder."""
     revision: str | None = None
     """Commit of a hub name; None for a folder, and if it could not be looked up."""
+    attention: TextAttention | None = None
+    """Of a decoder: whether it reads with its mask or without; None for as its config.json says."""
     precision: ClassVar[str] = "auto"
     splits_read: ClassVar[tuple[SplitRead, ...]] = ()
 
@@ -132,7 +135,8 @@ class Pretrained:
     @property
     def label(self) -> str:
         """Name in tables: that of its folder or repository."""
-        return Path(self.source).name or self.source
+        name = Path(self.source).name or self.source
+        return f"{name}, {self.attention}" if self.attention else name
 
     @property
     def title(self) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from isogloss.core.errors import ConfigError, did_you_mean
 from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.differences import whole_folder
-from isogloss.encoders.families import EncoderFamily
+from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.folders import (
     HUB_NAME,
     SHIPPED,

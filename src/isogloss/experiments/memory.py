@@ -80,9 +80,9 @@ def _pretrain(run: Pretrain) -> int | None:
     if shape is None or not isinstance(method, MaskedLanguageModelling):
         return None
     load = Load(
-        rows=max(1, method.batch_subwords // method.block),
-        length=method.block,
-        predicted=round(method.masked * method.batch_subwords),
+        rows=max(1, method.training.batch_subwords // method.training.block),
+        length=method.training.block,
+        predicted=round(method.training.masked * method.training.batch_subwords),
     )
     undropped = replace(shape, dropout=False)
     return training_memory(undropped, load, method.updates, _machine(run.precision), best=False)

@@ -8,6 +8,7 @@ from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.run_parts import Architecture, Replay, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES
+from isogloss.encoders.families import check_new
 from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
 from isogloss.experiments.encoder_runs import Encoder, Pretrain
 from isogloss.experiments.encoders import (
@@ -99,8 +100,7 @@ def _replay(table: PretrainTable, method: Pretraining, where: str) -> Replay | N
 
 def _check_new(table: PretrainTable, shape: Architecture, method: Pretraining, where: str) -> None:
     """Raise ConfigError or ModelError for a new encoder that cannot be."""
-    if shape.family not in FAMILIES:
-        raise unknown_name(f"{where}.architecture.family", "encoder family", shape.family, FAMILIES)
+    check_new(shape.family, f"{where}.architecture.family")
     if shape.dim % shape.heads:
         raise ConfigError(
             f"{where}.architecture: {shape.heads} heads do not divide dim {shape.dim}. "

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.languages import canonical_language
 from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Replay, Whole, keys_of
+from isogloss.encoders.decoders import TextAttention
 from isogloss.training.gradient_conflict import Conflict
 
 _EXPECTED = {
@@ -84,6 +85,9 @@ class EncoderTable:
     """Make it from text."""
     pretrained: str = ""
     """ "shipped", a folder, or a name on the Hugging Face hub (name@revision for a branch, tag or commit)."""
+    attention: TextAttention | None = None
+    """Of a decoder: causal (a subword attends to those before it) or bidirectional (the mask is lifted); as
+    its config.json says when left out."""
     label: str = ""
     """Its name in methods and tables; "original" when left out."""
 

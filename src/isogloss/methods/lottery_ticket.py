@@ -23,7 +23,7 @@ from torch import Tensor
 
 from isogloss.core.records import writing
 from isogloss.encoders.differences import write_difference
-from isogloss.encoders.families import EncoderFamily
+from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.sparse_deltas import (
     WEIGHTS,
     add_masks,

@@ -17,7 +17,7 @@ from isogloss.core.run_parts import Positive, Rate, Share
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.differences import write_difference
-from isogloss.encoders.families import EncoderFamily
+from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.peft_adapters import (
     WEIGHTS,
     ModuleChoice,

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from isogloss.core.run_parts import Positive
 from isogloss.encoders.differences import write_difference
-from isogloss.encoders.families import EncoderFamily
+from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.task_adapter import (
     TASK_FILE,
     adapted_parameters,

@@ -81,8 +81,8 @@ class InvertibleAdapter(nn.Module):
 Run = Callable[..., Any]
 
 PER_ROW = 3
-"""Dimensions of the least that has something for each row, as states [row subword dim] do; what has fewer is
-a table that all rows share, as that of DeBERTa's distances."""
+"""Dimensions of the least that has something for each row, as states [row subword dim] do; a table of two is
+shared by all rows, as that of DeBERTa's distances, and a list has a number for each, as X-MOD's languages."""
 
 
 @dataclass
@@ -123,15 +123,17 @@ def routed(
 ) -> Any:
     """Run a batch through ``run(language)``: as a whole, or each language's rows alone, put back in order.
 
-    The first input holds all rows. ValueError where their number is not that of the languages.
+    The first input holds all rows, by position or by name. ValueError where their number is not that of the
+    languages.
     """
     languages = speaking.languages
     if len(set(languages)) < 2:
         return run(languages[0] if languages else "")(*inputs, **named)
-    count = len(inputs[0])
+    first = next(iter((*inputs, *named.values())))
+    count = len(first)
     if count != len(languages):
         raise ValueError(f"{len(languages)} languages for {count} rows: give one for each row.")
-    numbers, order = _rows(languages, inputs[0].device)
+    numbers, order = _rows(languages, first.device)
     parts = [
         run(language)(
             *(_taken(value, own, count) for value in inputs),
@@ -139,7 +141,7 @@ def routed(
         )
         for language, own in numbers.items()
     ]
-    return _joined(parts, order)
+    return _joined(parts, [len(own) for own in numbers.values()], order)
 
 
 @lru_cache(maxsize=8)
@@ -160,15 +162,21 @@ def _taken(value: Any, rows: Tensor, count: int) -> Any:
     """Return an input's part for some rows; what is not of single rows as it is."""
     if isinstance(value, tuple):  # Rotations: cosines and sines.
         return tuple(_taken(part, rows, count) for part in value)
-    own = torch.is_tensor(value) and value.ndim >= PER_ROW and len(value) == count
+    own = torch.is_tensor(value) and (value.ndim >= PER_ROW or value.ndim == 1) and len(value) == count
     return value.index_select(0, rows) if own else value
 
 
-def _joined(parts: Sequence[Any], order: Tensor) -> Any:
-    """Put the outputs of all languages' rows together in the order of the rows."""
+def _joined(parts: Sequence[Any], sizes: Sequence[int], order: Tensor) -> Any:
+    """Put the outputs of all languages' rows together in the order of the rows.
+
+    What a language has once for its rows, as mT5's weights of distances, is repeated for each.
+    """
     if isinstance(parts[0], tuple):
-        return tuple(_joined(each, order) for each in zip(*parts, strict=True))
-    return torch.cat(list(parts)).index_select(0, order) if torch.is_tensor(parts[0]) else parts[0]
+        return tuple(_joined(each, sizes, order) for each in zip(*parts, strict=True))
+    if not torch.is_tensor(parts[0]):
+        return parts[0]
+    each = [part.expand(size, *part.shape[1:]) for part, size in zip(parts, sizes, strict=True)]
+    return torch.cat(each).index_select(0, order)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class EncodedRow:
 class Batch:
     """Rows padded to the longest. ``rows`` and ``columns`` index the scored positions, row by row.
 
-    A row that is scored as a whole is scored at its first subword.
+    A row that is scored as a whole is scored at its first subword, unless it says at which.
     """
 
     subwords: Tensor
@@ -172,6 +172,13 @@ def forward(model: "PreTrainedModel", batch: Inputs, **options: bool) -> "ModelO
         return model(**batch.inputs(), **options)
     with active_language(model, batch.languages):
         return model(**batch.inputs(), **options)
+
+
+def own_scores(model: "PreTrainedModel", batch: "Batch") -> Tensor:
+    """Return the scores [label class] of a head of our own, computed at the scored positions only."""
+    states = forward(model.base_model, batch).last_hidden_state
+    scores: Tensor = model.head(states[batch.rows, batch.columns])
+    return scores
 
 
 def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, ...] = ()) -> Batch:

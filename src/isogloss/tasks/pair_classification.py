@@ -1,4 +1,4 @@
-"""Pair classification: one label for two texts, predicted from the state of the first subword.
+"""Pair classification: one label for two texts, predicted from the first subword (the last, if causal).
 
 NLI: does a premise entail a hypothesis (XNLI)? Paraphrase: do two sentences mean the same (PAWS-X)?
 """
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -16,13 +16,17 @@ from torch.nn.functional import cross_entropy
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import SentencePair
+from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
+from isogloss.encoders.subwords import for_causal
 from isogloss.metrics.labels import accuracy, label_contributions
-from isogloss.tasks.batch import Batch, EncodedRow, forward
+from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
 from isogloss.tasks.task import LIMIT, OVERLAP, LabelsAre, encode_labels, label_ids, most_frequent
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+HEAD: Final = "AutoModelForSequenceClassification"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +60,14 @@ class PairClassification:
         firsts, seconds = ([getattr(one, side) for one in examples] for side in ("first", "second"))
         encoded = tokenizer(firsts, seconds, truncation="longest_first", max_length=limit, **options)
         segments = encoded.get("token_type_ids") or [()] * len(examples)
+        causal = for_causal(tokenizer)
         ids = label_ids(self.labels)
         return [
             EncodedRow(
                 example=number,
                 subwords=tuple(subwords),
                 segments=tuple(kinds) if any(kinds) else None,
+                positions=(len(subwords) - 1,) if causal else (),
                 gold=encode_labels(
                     (example.label,) if example.label else (), ids, task=self.name, example=example.id
                 ),
@@ -73,12 +79,12 @@ class PairClassification:
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
         """Load an encoder with its family's sequence classifier; new weights depend on the seed alone."""
-        return load_with_new_head(
-            source, "AutoModelForSequenceClassification", labels=self.labels, seed=seed, attention=attention
-        )
+        return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the raw outputs [label class], one row per pair."""
+        if HEAD in family_of(model).own_heads:
+            return own_scores(model, batch)
         scores: Tensor = forward(model, batch).logits
         return scores
 

@@ -1,9 +1,9 @@
 """Dependency parsing: a head and a relation for each word, predicted from states of first subwords.
 
-Deep biaffine attention (Dozat & Manning 2017, ``nn.biaffine``) scores arcs and relations; the best
-single-root tree is decoded (``tasks.spanning_tree``). As in under-specified optimization (Appendix A), the
-first 128 words of a sentence are parsed and scored, PUNCT and SYM are not scored, and relations have no
-subtypes.
+Of a causal encoder, from those of last subwords. Deep biaffine attention (Dozat & Manning 2017,
+``nn.biaffine``) scores arcs and relations; the best single-root tree is decoded (``tasks.spanning_tree``). As
+in under-specified optimization (Appendix A), the first 128 words of a sentence are parsed and scored, PUNCT
+and SYM are not scored, and relations have no subtypes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.loading import load_with_own_head
-from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
+from isogloss.encoders.subwords import SplitWords, scored_subwords, special_subwords, split_words
 from isogloss.metrics.attachment import (
     Tree,
     attachment,
@@ -98,11 +98,11 @@ class Parsing:
         del overlap
         if limit <= SPECIAL:
             raise ValueError(f"rows of {limit} subwords hold no word: use a limit of at least {SPECIAL + 1}.")
-        frame, ids = special_subwords(tokenizer), label_ids(self.labels)
+        ids = label_ids(self.labels)
         splits = split_words([example.words for example in examples], tokenizer)
         labelled = [_labels(example, ids) for example in examples]
         return [
-            _row(number, split, labels, frame=frame, most=(self.words, limit - SPECIAL))
+            _row(number, split, labels, tokenizer, most=(self.words, limit - SPECIAL))
             for number, (split, labels) in enumerate(zip(splits, labelled, strict=True))
             if split.words
         ]
@@ -218,18 +218,19 @@ def _row(
     example: int,
     split: SplitWords,
     labels: tuple[tuple[int, ...], tuple[int, ...]],
+    tokenizer: "PreTrainedTokenizerFast",
     *,
-    frame: tuple[int, int],
     most: tuple[int, int],
 ) -> EncodedRow:
     """Encode a sentence, truncated to ``most`` words and subwords; labels are heads and relation ids."""
     first = split.first()
     stop = min([most[1], *first[most[0] : most[0] + 1]])  # Start of the first word beyond the limit.
-    positions = [1 + index for index in first if index < stop]
+    positions = [1 + index for index in scored_subwords(split, tokenizer) if index < stop]
+    opening, closing = special_subwords(tokenizer)
     heads, gold = (one[: len(positions)] for one in labels)
     return EncodedRow(
         example=example,
-        subwords=(frame[0], *split.subwords[:stop], frame[1]),
+        subwords=(opening, *split.subwords[:stop], closing),
         positions=tuple(positions),
         words=range(len(positions)),
         gold=gold,

@@ -2,7 +2,7 @@
 
 Devlin et al. (2019), Section 4.2: each subword of the passage is scored as the answer's first and as its
 last. Long passages become overlapping windows; in windows without the answer the target is the first subword
-of the row, and the best span over all windows is predicted.
+of the row (the last, if causal), and the best span over all windows is predicted.
 """
 
 from array import array
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -20,19 +20,30 @@ from torch.nn.functional import cross_entropy, pad
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Question
+from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.encoders.subwords import PairFrame, SplitText, Window, pair_frame, split_texts, windows
+from isogloss.encoders.subwords import (
+    PairFrame,
+    SplitText,
+    Window,
+    for_causal,
+    pair_frame,
+    split_texts,
+    windows,
+)
 from isogloss.metrics.question_answering import (
     GoldAnswers,
     answer_f1,
     answer_f1_contributions,
     exact_match_contributions,
 )
-from isogloss.tasks.batch import Batch, EncodedRow, forward
+from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
 from isogloss.tasks.task import LabelsAre
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+HEAD: Final = "AutoModelForQuestionAnswering"
 
 LIMIT = 384
 """Subwords per row including special ones (Devlin et al.'s code and its successors)."""
@@ -48,7 +59,7 @@ LONGEST_ANSWER = 30
 """Subwords of an answer (Devlin et al.'s code)."""
 
 NO_ANSWER = 0
-"""Index in a row that stands for "the answer is not in this window"."""
+"""Scored position of a row, as index among them, that stands for "the answer is not in this window"."""
 
 NO_CHARACTERS = array("I", (0, 0))
 """Character offsets of that position."""
@@ -97,10 +108,11 @@ class SpanQA:
     ) -> list[EncodedRow]:
         """Encode each question as rows: its first subwords, then a window of the passage.
 
-        The scored positions of a row are its first subword, for "no answer here", and each subword of the
-        passage that covers any character. Gold has a ``Mark`` for each, of the question's first answer.
+        The scored positions of a row are its first subword (its last, if causal), for "no answer here", and
+        each subword of the passage that covers any character. Gold has a ``Mark`` for each, of the question's
+        first answer.
         """
-        layout = _Layout(pair_frame(tokenizer), limit, overlap)
+        layout = _Layout(pair_frame(tokenizer), limit, overlap, for_causal(tokenizer))
         rows: list[EncodedRow] = []
         for first in range(0, len(examples), QUESTIONS_AT_ONCE):
             some = examples[first : first + QUESTIONS_AT_ONCE]
@@ -113,12 +125,12 @@ class SpanQA:
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
         """Load an encoder with a start and an end score per subword; new weights depend on the seed alone."""
-        return load_with_new_head(
-            source, "AutoModelForQuestionAnswering", labels=self.labels, seed=seed, attention=attention
-        )
+        return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
         """Return the raw outputs [label 2] for start and end at the scored positions."""
+        if HEAD in family_of(model).own_heads:
+            return own_scores(model, batch)
         output = forward(model, batch)
         both = torch.stack((output.start_logits, output.end_logits), dim=-1)
         return both[batch.rows, batch.columns]
@@ -193,6 +205,7 @@ class _Layout:
     frame: PairFrame
     limit: int
     overlap: int
+    causal: bool
 
     def __post_init__(self) -> None:
         least = self.frame.special + 2
@@ -229,11 +242,12 @@ def _rows(
         shown = passage.subwords[window.start : window.stop]
         first, stop = (bisect_left(passage.span_subwords, edge) for edge in (window.start, window.stop))
         positions = (before + index - window.start for index in passage.span_subwords[first:stop])
+        subwords = layout.frame.subwords(question, shown)
         yield EncodedRow(
             example=number,
-            subwords=layout.frame.subwords(question, shown),
+            subwords=subwords,
             segments=layout.frame.segments_of(len(question), len(shown)),
-            positions=array("I", (NO_ANSWER, *positions)),
+            positions=array("I", (len(subwords) - 1 if layout.causal else 0, *positions)),
             characters=NO_CHARACTERS + passage.characters[2 * first : 2 * stop],
             gold=_marks(answer, first, stop) if example.answers else (),
         )

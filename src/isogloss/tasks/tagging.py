@@ -1,4 +1,4 @@
-"""Tagging: one label per word, predicted from the state of the word's first subword.
+"""Tagging: one label per word, predicted from the state of its first subword (its last, if causal).
 
 UPOS has the 17 universal part-of-speech tags and is scored by word. NER has BIO tags of three types and is
 scored by span, after predicted tags are repaired (under-specified optimization, Section 3 and appendix). Long
@@ -22,7 +22,7 @@ from isogloss.core.errors import DataError
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.encoders.subwords import special_subwords, split_words, windows
+from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words, windows
 from isogloss.metrics.labels import (
     accuracy,
     chunk_contributions,
@@ -155,16 +155,16 @@ def sentence_rows(
     opening, closing = special_subwords(tokenizer)
     rows: list[EncodedRow] = []
     for example, (split, labels) in enumerate(zip(split_words(sentences, tokenizer), gold, strict=True)):
-        first = split.first()
+        scored = scored_subwords(split, tokenizer)
         for window in windows(len(split.subwords), limit=limit - SPECIAL, overlap=overlap):
-            start, stop = (bisect_left(first, edge) for edge in (window.own_start, window.own_stop))
+            start, stop = (bisect_left(scored, edge) for edge in (window.own_start, window.own_stop))
             if start == stop:
-                continue  # A window inside one very long word owns no first subword: nothing to score.
+                continue  # A window inside one very long word owns no scored subword.
             rows.append(
                 EncodedRow(
                     example=example,
                     subwords=(opening, *split.subwords[window.start : window.stop], closing),
-                    positions=tuple(1 + index - window.start for index in first[start:stop]),
+                    positions=tuple(1 + index - window.start for index in scored[start:stop]),
                     words=tuple(range(start, stop)),
                     gold=labels[start:stop],
                 )

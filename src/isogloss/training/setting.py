@@ -14,7 +14,7 @@ from isogloss.data.examples import Example, Translation
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.differences import whole_folder
-from isogloss.encoders.families import EncoderFamily
+from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.language_context import read_module_info
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import Task

@@ -14,7 +14,7 @@ from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.encoders import fastest_attention, load_tokenizer
+from isogloss.encoders import family_of, fastest_attention, load_tokenizer
 from isogloss.encoders.annotations import Network, Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
@@ -58,7 +58,9 @@ class Model:
     @property
     def kind(self) -> Kind:
         """Forms of inputs and answers."""
-        return KINDS[self.task.name]
+        kind = KINDS[self.task.name]
+        own = kind.auto_class in family_of(self.network).own_heads
+        return replace(kind, auto_class="", pipeline="") if own else kind
 
     @property
     def longest(self) -> int:

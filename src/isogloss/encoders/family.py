@@ -1,0 +1,224 @@
+"""What is known of a family of encoders: where the parts of its layers are, and what else differs.
+
+The question "where is the feed-forward of layer i?" is answered here once, for mixup, adapters, language
+modules, freezing, pruning and similarity alike. The families themselves are values (``families``).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from torch import Tensor, nn
+
+from isogloss.core.errors import ModelError
+from isogloss.core.run_parts import Architecture
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+ModuleName = Literal[
+    "block", "query", "key", "value", "attention_output", "attention_norm", "feed_forward_in",
+    "feed_forward_out", "feed_forward_norm",
+]  # fmt: skip
+"""A module of a layer."""
+
+BERTS_SPREAD = 0.02
+"""Standard deviation of BERT's initial weights, where config.json says none (mT5)."""
+
+SubLayer = Literal["block", "attention", "feed_forward"]
+"""A sub-layer, or the whole layer; attention and feed_forward together make up the block."""
+
+Ability = Literal["post-norm", "projections", "new-positions", "attention-kinds", "new-encoders"]
+"""A property that a method may require and some families lack.
+
+post-norm: attention and feed-forward end in a norm, after the residual (else they begin with one).
+projections: queries, keys and values each have a module, named by the site.
+new-positions: position ids can be given, and hence be reset within a row.
+attention-kinds: the attention implementation can be chosen (else it is eager).
+new-encoders: one can be pretrained from random weights by masked language modelling.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One layer of an encoder: the dotted names of its modules in the model.
+
+    Except for dropouts, each of these modules runs exactly once per forward pass, and returns a tensor or a
+    tuple that starts with one.
+    """
+
+    layer: int = 0
+    """From 1, as in the papers."""
+
+    block: str = ""
+    """The whole layer."""
+
+    attention: tuple[str, ...]
+    """The modules of the attention sub-layer with its norm, in order."""
+
+    query: str | None
+    key: str | None
+    value: str | None
+    """The projections; None in families without the ability "projections"."""
+
+    attention_output: str
+    """The projection of all heads to the hidden size; adapters after attention follow it."""
+
+    attention_norm: str
+    """The norm after attention and its residual; in families without post-norm, the norm before attention."""
+
+    attention_dropout: str = ""
+    """The dropout of attention weights (fused attention reads its rate only); empty without "projections"."""
+
+    output_dropout: str = ""
+    """The dropout between the attention's output and the residual; empty where there is none."""
+
+    feed_forward: tuple[str, ...]
+    """The modules of the feed-forward sub-layer with its norm, in order."""
+
+    feed_forward_in: str
+    """The projection to the intermediate size, or to twice that in gated feed-forwards."""
+
+    feed_forward_out: str
+    """The projection to the hidden size; adapters after the feed-forward follow it."""
+
+    feed_forward_norm: str
+    """The norm after feed-forward and residual; in families without post-norm, the norm before the former."""
+
+    own_adapters: str = ""
+    """The adapters that each language has from pretraining, by its name; empty in families without."""
+
+    def module(self, model: nn.Module, name: ModuleName) -> nn.Module:
+        """Return a module of this layer in the site's model, or in a copy of that.
+
+        ModelError for a projection without a module of its own.
+        """
+        path: str | None = getattr(self, name)
+        if path is None:
+            raise ModelError(f"layer {self.layer}: the {name} projection is no module of its own here.")
+        return model.get_submodule(path)
+
+    def parameters(self, model: nn.Module, sub_layer: SubLayer) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield name and value of each parameter in a sub-layer."""
+        names = {"block": (self.block,), "attention": self.attention, "feed_forward": self.feed_forward}
+        for name in names[sub_layer]:
+            yield from model.get_submodule(name).named_parameters(prefix=name)
+
+    def renamed(self, rename: Callable[[str], str]) -> "Site":
+        """Return the site with all module names inside the layer mapped by a function."""
+        changed: dict[str, Any] = {}
+        for name in (one.name for one in fields(self)[2:]):
+            value = getattr(self, name)
+            changed[name] = tuple(map(rename, value)) if isinstance(value, tuple) else value and rename(value)
+        return replace(self, **changed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderFamily:
+    """A family of Hugging Face encoders. All methods take an encoder or a model with a head."""
+
+    name: str
+    """The family's ``model_type`` in config.json."""
+
+    about: str
+    """One-line description."""
+
+    first_position: int
+    """Position id of the first subword of a text."""
+
+    lacks: Mapping[Ability, str]
+    """The abilities it lacks, with what it does instead; see ``require``."""
+
+    layers: str
+    """Name of the list of layers in the encoder."""
+
+    layer: Site
+    """Names of the modules in each layer, relative to it."""
+
+    architecture: Mapping[str, str]
+    """Field of config.json for each field of ``Architecture``."""
+
+    extra_config: Callable[[Architecture], Mapping[str, object]]
+    """Further fields of config.json; ConfigError for architectures that the family does not allow."""
+
+    dropouts: tuple[str, ...]
+    """The dropout rates in config.json."""
+
+    tokenizer: str
+    """Class in transformers of a new encoder's tokenizer."""
+
+    masked_lm_scores: Callable[["PreTrainedModel", Tensor], Tensor]
+    """Apply a masked-LM model's head to last-layer states [… dim]; returns [… vocabulary]."""
+
+    tag_scores: Callable[["PreTrainedModel", Tensor], Tensor]
+    """Apply a token classifier's head to last-layer states [… dim]; returns [… label]."""
+
+    lifted_where: tuple[str, bool] | None = None
+    """Of a decoder, the field of config.json that lifts its mask, with its value then; else None.
+
+    With the mask, a subword attends to itself and to those before it.
+    """
+
+    encoder_class: str = "AutoModel"
+    """Class in transformers that loads the encoder alone; the half of a translation model needs its own."""
+
+    renamed_weights: Mapping[str, str] = field(default_factory=dict)
+    """Regular expressions of weights' names in a folder, with the names that class has for them."""
+
+    own_heads: tuple[str, ...] = ()
+    """The Auto classes whose heads are linear layers of our own, as transformers has none that fits."""
+
+    word_embeddings: str = "embeddings"
+    """Name in the encoder of the module with the weights of embeddings."""
+
+    longest: int = 0
+    """Longest text of its pretraining, where config.json does not say."""
+
+    loaded_with: Mapping[str, object] = field(default_factory=dict)
+    """Fields of config.json that are set whenever an encoder is loaded."""
+
+    languages: Callable[["PreTrainedConfig"], tuple[str, ...]] = lambda _: ()
+    """Return the codes of the languages that an encoder of this family has modules of its own for."""
+
+    def sites(self, encoder: "PreTrainedModel") -> list[Site]:
+        """Return the layers from first to last."""
+        prefix = f"{encoder_prefix(encoder)}{self.layers}."
+        blocks = [f"{prefix}{number}" for number in range(encoder.config.num_hidden_layers)]
+        return [
+            replace(self.layer.renamed(f"{block}.".__add__), layer=layer, block=block)
+            for layer, block in enumerate(blocks, start=1)
+        ]
+
+    def embeddings(self, encoder: "PreTrainedModel") -> nn.Module:
+        """Return the module with the weights of the embeddings."""
+        found: nn.Module = encoder.get_submodule(f"{encoder_prefix(encoder)}{self.word_embeddings}")
+        return found
+
+    def longest_text(self, config: "PreTrainedConfig") -> int:
+        """Return the longest text seen in pretraining, in subwords including special ones.
+
+        Longer texts fail with absolute positions, and lose accuracy with relative ones.
+        """
+        return self.longest or int(config.max_position_embeddings) - self.first_position
+
+    def shape(self, architecture: Architecture, *, padding: int) -> dict[str, object]:
+        """Return an architecture as fields of config.json; ConfigError if the family does not allow it.
+
+        ``padding`` is the id of the padding subword. Vocabulary, special subwords and dropout are set
+        elsewhere.
+        """
+        shape = {field: getattr(architecture, name) for name, field in self.architecture.items()}
+        if self.first_position:  # The position table also has rows for ids up to that of padding.
+            shape[self.architecture["positions"]] += padding + 1
+        return {**shape, **self.extra_config(architecture)}
+
+
+def encoder_prefix(model: "PreTrainedModel") -> str:
+    """Return the prefix of the encoder's module names: "bert." in a model, "" in an encoder."""
+    return "" if model.base_model is model else f"{model.base_model_prefix}."
+
+
+def initial_spread(config: "PreTrainedConfig") -> float:
+    """Return the standard deviation that new weights of an encoder are drawn with."""
+    known = (getattr(config, name, None) for name in ("initializer_range", "init_std"))
+    return float(next((spread for spread in known if spread), BERTS_SPREAD))

@@ -1,0 +1,155 @@
+"""Decoders as encoders: what a state knows with the mask and without, padding, what is saved, GGUF files."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from networks import refusal
+from transformers import AutoModel
+
+from isogloss.core.errors import ConfigError
+from isogloss.encoders import load_model, load_tokenizer, save_model
+from isogloss.encoders.decoders import check_attention, prepared
+from isogloss.encoders.subwords import for_causal
+from isogloss.tasks import TASKS
+from isogloss.tasks.batch import collate
+from made_up import tagged
+
+DECODERS = ("llama", "qwen3", "gemma3_text")
+IDS = torch.tensor([[2, 9, 10, 11, 12, 13, 14, 15]])
+
+
+@pytest.fixture(params=DECODERS)
+def folder(request):
+    return request.getfixturevalue(f"{request.param}_folder")
+
+
+@pytest.fixture(params=["causal", "bidirectional"])
+def attention(request):
+    return request.param
+
+
+@pytest.fixture
+def read(folder, attention, tmp_path):
+    """A decoder's folder that attends one way or the other."""
+    return prepared(folder, attention, tmp_path / attention)
+
+
+def states(model, ids=IDS, layer=-1):
+    with torch.no_grad():
+        return model(ids, output_hidden_states=True).hidden_states[layer]
+
+
+def changed(place):
+    ids = IDS.clone()
+    ids[0, place] = 20
+    return ids
+
+
+def seen_from(model, place, *, layer=-1):
+    """The places whose subword has an influence on the state of another."""
+    plain = states(model, layer=layer)[0, place]
+    return [
+        other
+        for other in range(IDS.size(1))
+        if not torch.allclose(states(model, changed(other), layer)[0, place], plain, atol=1e-6)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["sdpa", "eager"])
+def test_a_state_knows_what_stands_before_it_or_on_both_sides(read, attention, kind):
+    last = 8 if attention == "bidirectional" else 4
+    assert seen_from(load_model(read, attention=kind), 3) == list(range(last))
+
+
+def test_windows_of_gemma_reach_to_both_sides_where_the_mask_is_lifted(gemma3_text_folder, tmp_path):
+    causal, lifted = (
+        load_model(prepared(gemma3_text_folder, one, tmp_path / one)) for one in ("causal", "bidirectional")
+    )
+    assert seen_from(causal, 4, layer=1) == [1, 2, 3, 4]
+    assert seen_from(lifted, 4, layer=1) == [2, 3, 4, 5, 6]
+
+
+def test_the_folder_is_read_alike_without_isogloss_to_the_bit(read):
+    assert torch.equal(states(load_model(read)), states(AutoModel.from_pretrained(read).eval()))
+
+
+def test_padding_changes_nothing(read):
+    model = load_model(read)
+    mask = torch.tensor([[1] * 8, [1] * 5 + [0] * 3])
+    with torch.no_grad():
+        together = model(IDS.repeat(2, 1), attention_mask=mask).last_hidden_state
+        alone = model(IDS[:, :5]).last_hidden_state
+        torch.testing.assert_close(together[1:, :5], alone)
+        torch.testing.assert_close(together[:1], model(IDS).last_hidden_state)
+
+
+@pytest.mark.parametrize("task", ["upos", "nli", "qa", "parsing"])
+def test_a_saved_model_attends_as_it_was_trained(read, attention, task, tmp_path):
+    head = TASKS[task].head
+    for turn in range(2):  # Gemma's window is halved each time it is read, and doubled when it is saved.
+        model, tokenizer = head(read, seed=3), load_tokenizer(read)
+        save_model(model, tokenizer, tmp_path / f"saved{turn}")
+        again = head(tmp_path / f"saved{turn}", seed=4)
+        assert torch.equal(states(again.base_model), states(model.base_model))
+        assert all(
+            torch.equal(one, two) for one, two in zip(model.parameters(), again.parameters(), strict=True)
+        )
+        assert for_causal(load_tokenizer(tmp_path / f"saved{turn}")) == (attention == "causal")
+        read = tmp_path / f"saved{turn}"
+
+
+def test_a_words_last_subword_stands_for_it_with_the_mask_and_its_first_without(read, attention):
+    tokenizer = load_tokenizer(read)
+    (row,) = TASKS["upos"].encode([tagged("en", 1)[0]], tokenizer)
+    words = tagged("en", 1)[0].words
+    counts = [len(tokenizer(f" {word}", add_special_tokens=False)["input_ids"]) for word in words]
+    ends = [sum(counts[: n + 1]) for n in range(len(words))]
+    firsts = [1 + end - count for end, count in zip(ends, counts, strict=True)]
+    assert list(row.positions) == (ends if attention == "causal" else firsts)
+
+
+def test_a_pair_is_divided_closed_and_scored_at_its_last_subword_with_the_mask(read, attention):
+    from isogloss.data.examples import SentencePair
+
+    tokenizer = load_tokenizer(read)
+    (row,) = TASKS["nli"].encode(
+        [SentencePair(id="1", first="the cat", second="a dog", label="neutral")], tokenizer
+    )
+    opening, closing = tokenizer.cls_token_id, tokenizer.sep_token_id
+    first, second = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("the cat", "a dog"))
+    assert row.subwords == (opening, *first, closing, *second, closing)
+    batch = collate([row], padding=tokenizer.pad_token_id)
+    assert batch.columns.tolist() == [len(row.subwords) - 1 if attention == "causal" else 0]
+
+
+def test_an_encoder_that_is_no_decoder_is_refused(bert_folder):
+    said = refusal(check_attention, bert_folder, "bidirectional", error=ConfigError)
+    assert said == (
+        f"attention: bidirectional: {bert_folder} is no decoder (bert) and attends to both sides always. "
+        f"Leave attention out, or take gemma3_text or llama or qwen3."
+    )
+
+
+def test_what_is_prepared_is_linked_and_kept(llama_folder, tmp_path):
+    folder = prepared(llama_folder, "bidirectional", tmp_path / "lifted")
+    assert (folder / "model.safetensors").samefile(llama_folder / "model.safetensors")
+    assert "is_causal" not in json.loads((llama_folder / "config.json").read_text())
+    before = (folder / "config.json").stat().st_mtime_ns
+    assert prepared(llama_folder, "bidirectional", folder) == folder
+    assert (folder / "config.json").stat().st_mtime_ns == before
+
+
+# GGUF files
+
+
+def test_gguf_files_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "a.gguf").write_bytes(b"<html>")
+    assert "a.gguf: this is no GGUF file, or a damaged one" in refusal(load_model, tmp_path)
+    (tmp_path / "a.gguf").write_bytes(b"GGUF")
+    assert "a.gguf" in refusal(load_model, tmp_path) or "cannot load" in refusal(load_model, tmp_path)
+    monkeypatch.setattr("isogloss.encoders.folders.find_spec", lambda _: None)
+    assert 'Install it (pip install "isogloss[gguf]")' in refusal(load_model, tmp_path)
+    shutil.copy(tmp_path / "a.gguf", tmp_path / "b.gguf")
+    assert "several GGUF files (a.gguf, b.gguf)" in refusal(load_model, tmp_path)
