@@ -108,7 +108,9 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     assert not list((tmp_path / "runs").glob("*/failed.json"))
 
 
-@pytest.mark.parametrize("kind", [ConfigError, DataError, ModelError])
+@pytest.mark.parametrize(
+    "kind", [ConfigError, *(pytest.param(one, marks=pytest.mark.slow) for one in (DataError, ModelError))]
+)
 def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypatch, kind):
     right = engine.make
 

@@ -53,6 +53,7 @@ def test_a_parsing_recipe_runs_and_learns(made):
         assert 0 <= min(scores) < max(scores) <= 1
 
 
+@pytest.mark.slow
 def test_scores_and_ends_of_the_path_agree(made):
     rows = [row for record in of("measure", made.records) for row in record.rows]
     models = {record.run["method"]["kind"]: record.id for record in of("fine-tune", made.records)}
@@ -63,6 +64,7 @@ def test_scores_and_ends_of_the_path_agree(made):
         assert ends[1.0, language] == scores[models["bilingual"], language]
 
 
+@pytest.mark.slow
 def test_a_finished_parser_is_loaded_and_parses(made):
     run = of("fine-tune", made.records)[0].id
     model = isogloss.load_model(made.out / run)
@@ -75,6 +77,7 @@ def test_a_finished_parser_is_loaded_and_parses(made):
     assert 0 <= model.score(dev) <= 1
 
 
+@pytest.mark.slow
 def test_transformers_loads_the_encoder_of_a_finished_parser(made):
     from transformers import AutoModel
 
