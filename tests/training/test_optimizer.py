@@ -3,6 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each import each
 from isogloss.core.run_parts import Updates
 from isogloss.training.fit import adamw, learn_at, linear_rate, set_rate
 
@@ -81,5 +82,5 @@ def test_an_update_is_that_of_torch_without_fusion():
             optimizer.zero_grad()
             model(x).square().sum().backward()
             optimizer.step()
-    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+    for one, other in each(zip(models[0].parameters(), models[1].parameters(), strict=True)):
         assert torch.allclose(one, other, atol=1e-6)

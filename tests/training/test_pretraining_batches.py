@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from each import each
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.pretraining import BatchSampling, TextBatches
@@ -168,7 +169,7 @@ def test_a_row_of_translations_is_in_both_its_languages():
     batch = batches(sampling, translated=parallel(30, CODES))[0]
     rows = batch.subwords.flatten().clone()
     rows[batch.masked] = batch.gold
-    for language, row in zip(batch.languages, rows.view_as(batch.subwords), strict=True):
+    for language, row in each(zip(batch.languages, rows.view_as(batch.subwords), strict=True)):
         tens = [int(one) // 10 for one in row if one > 9]
         assert language == "+".join(CODES[number - 1] for number in dict.fromkeys(tens))
 
