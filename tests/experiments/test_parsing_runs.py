@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import isogloss
+from each import each
 from isogloss.data import CORPORA
 from isogloss.data.sources import BuiltInLanguages
 from isogloss.experiments.runs import FineTune
@@ -48,7 +49,7 @@ def test_a_parsing_recipe_is_planned(plan):
 
 @pytest.mark.slow
 def test_a_parsing_recipe_runs_and_learns(made):
-    for record in of("fine-tune", made.records):
+    for record in each(of("fine-tune", made.records)):
         scores = [row["score"] for row in record.rows if row.get("metric") == "las"]
         assert 0 <= min(scores) < max(scores) <= 1
 
@@ -92,7 +93,7 @@ def test_trees_of_the_built_in_languages_are_trees_that_can_be_learned():
     folder = BuiltInLanguages()
     known = set(TASKS["parsing"].labels)
     for language in folder.maker.languages:
-        for sentence in CORPORA["ud"].read(folder, language, "dev"):
+        for sentence in each(CORPORA["ud"].read(folder, language, "dev")):
             assert is_tree(sentence.heads)
             assert {relation.partition(":")[0] for relation in sentence.relations} <= known
             roots = [
