@@ -1,5 +1,6 @@
 """What all tests share: where the real corpora are, and tiny random encoders of every kind of family."""
 
+import gc
 import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -9,6 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import settings
 
 from isogloss.core.run_parts import Optimization, with_fields
@@ -24,7 +26,7 @@ STUDIES = Path(__file__).parent / "reports" / "studies"
 
 # A busy machine is no broken law, and no change is judged by luck: the same examples are tried every time, so
 # that more of them cost more and find nothing new. "--hypothesis-profile search" draws others, and more.
-settings.register_profile("isogloss", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("isogloss", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=500)
 settings.load_profile("isogloss")
 
@@ -35,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real-data", default="../shared/data", help="folder of the real corpora, from the project's root"
     )
+
+
+def pytest_collection_finish() -> None:
+    """Leave what imports and collection made, and no test drops, out of every garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -468,40 +476,49 @@ def few_sentences() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def pair_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a fine-tuned run that labels pairs."""
-    import isogloss
-    from tiny import TINY, tiny
-
-    folder = tmp_path_factory.mktemp("pairs")
-    text = TINY.partition('[[grid.method]]\nname = "bilingual"')[0].replace('"wikiann"', '"pawsx"')
-    changes = {"grid.seeds": [0], "grid.targets": ["qab"]}
-    (record,) = isogloss.run(tiny(folder, text), out=folder / "runs", changes=changes, jobs=1).records
-    return folder / "runs" / record.id
-
-
-@pytest.fixture(scope="session")
-def mixup_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of finished runs: a tagger that mixes, its scores with and without, and a sweep."""
-    import isogloss
-    from tiny import MIXING, tiny
-
-    folder = tmp_path_factory.mktemp("mixing")
-    result = isogloss.run(tiny(folder, MIXING), out=folder / "runs", jobs=1)
-    assert not result.outcome.failed
-    return result.out
-
-
-@pytest.fixture(scope="session")
-def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of finished runs of the tiny recipe, made once; read it, do not write into it."""
+def runs_of(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, str], Path]:
+    """Run a recipe in one of the processes that test; give each a copy of the finished runs."""
     import isogloss
     from tiny import tiny
 
-    folder = tmp_path_factory.mktemp("tiny")
-    result = isogloss.run(tiny(folder), out=folder / "runs", jobs=1)
-    assert not result.outcome.failed
-    return result.out
+    here = tmp_path_factory.getbasetemp()
+    shared = here if worker_id == "master" else here.parent
+
+    def made(name: str, recipe: str) -> Path:
+        folder = shared / f"recipe-{name}"
+        with FileLock(shared / f"{name}.lock"):
+            if not (folder / "done").exists():
+                folder.mkdir()
+                assert not isogloss.run(tiny(folder, recipe), out=folder / "runs", jobs=1).outcome.failed
+                (folder / "done").touch()
+        return Path(shutil.copytree(folder, tmp_path_factory.mktemp(name) / "copy")) / "runs"
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def pair_model(runs_of: Callable[[str, str], Path]) -> Path:
+    """The folder of a fine-tuned run that labels pairs."""
+    from tiny import PAIRS
+
+    (model,) = runs_of("pairs", PAIRS).glob("*/model")
+    return model.parent
+
+
+@pytest.fixture(scope="session")
+def mixup_runs(runs_of: Callable[[str, str], Path]) -> Path:
+    """A folder of finished runs: a tagger that mixes, its scores with and without, and a sweep."""
+    from tiny import MIXING
+
+    return runs_of("mixing", MIXING)
+
+
+@pytest.fixture(scope="session")
+def tiny_runs(runs_of: Callable[[str, str], Path]) -> Path:
+    """A folder of finished runs of the tiny recipe; read it, do not write into it."""
+    from tiny import TINY
+
+    return runs_of("tiny", TINY)
 
 
 @pytest.fixture(scope="session")

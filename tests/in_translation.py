@@ -78,7 +78,7 @@ READ = {"nli": pairs, "upos": sentences, "qa": questions}
 
 def setting(task, start, folder, *, seed=0, teacher="", target=("de",), **optimization):
     how = {
-        "epochs": 2,
+        "epochs": 1,
         "learning_rate": 1e-3,
         "batch_size": 4,
         "limit": 40,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
+from each import each
 from isogloss.aligners import ALIGNERS
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.data import CORPORA
@@ -76,7 +77,7 @@ def test_every_instance_of_a_task_is_in_the_table() -> None:
 @pytest.mark.parametrize("package", TABLES)
 def test_names_of_tables_are_kebab_case_and_their_own(package: str) -> None:
     table, _ = TABLES[package]
-    for name, entry in table.items():
+    for name, entry in each(table.items()):
         assert KEBAB.fullmatch(name.replace("_", "-") if table is FAMILIES else name), name
         assert entry.name == name
 

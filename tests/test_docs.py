@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from each import each
 from isogloss.experiments.plan import plan_recipe
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -35,7 +36,7 @@ def test_every_made_part_is_on_a_page(generate):
 
 def test_every_field_of_a_recipe_is_explained(generate):
     text = (DOCS / "recipe.md").read_text(encoding="utf-8")
-    for line in text.splitlines():
+    for line in each(text.splitlines()):
         if line.startswith("| `"):
             assert line.rsplit("|", 2)[1].strip(), line
 

@@ -45,6 +45,14 @@ alphas = [0.0, 0.5, 1.0]
 grid.examples = 4
 """
 
+PAIRS = (
+    TINY.partition('[[grid.method]]\nname = "bilingual"')[0]
+    .replace('"wikiann"', '"pawsx"')
+    .replace("seeds = [0, 1]", "seeds = [0]")
+    .replace('targets = ["qab", "qad"]', 'targets = ["qab"]')
+)
+"""One model, of pairs."""
+
 MIXING = """
 title = "Mixing"
 encoder = "shipped"

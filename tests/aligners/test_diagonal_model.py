@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import digamma
 
+from each import each
 from isogloss.aligners.diagonal_model import UNSEEN, EMSettings, Lexicon, best_links, joint, learn_lexicons
 
 sentence = st.lists(st.integers(1, 4), min_size=1, max_size=4)
@@ -83,7 +84,7 @@ def test_many_pairs_are_learned_in_parts_with_the_same_result(monkeypatch):
     training = EMSettings(rounds=3, tension=4, prior=0.01, none=0.1)
     whole = learn_lexicons(pairs, training, lambda _: None)
     monkeypatch.setattr("isogloss.aligners.diagonal_model.CELLS", 20)
-    for one, other in zip(whole, learn_lexicons(pairs, training, lambda _: None), strict=True):
+    for one, other in each(zip(whole, learn_lexicons(pairs, training, lambda _: None), strict=True)):
         assert np.array_equal(one.keys, other.keys)
         assert one.probabilities == pytest.approx(other.probabilities, rel=1e-5)
 
@@ -106,7 +107,7 @@ def test_lexicons_are_those_of_the_port_of_fast_align(tmp_path, prior):
         alpha=prior or 0.01,
     )
     training = EMSettings(rounds=3, tension=4.0, prior=prior, none=0.08)
-    for path, ours in zip(files, learn_lexicons(pairs, training, lambda _: None), strict=True):
+    for path, ours in each(zip(files, learn_lexicons(pairs, training, lambda _: None), strict=True)):
         theirs, found = lexicon_of(path), as_table(ours)  # Its last round links, and learns nothing.
         assert len(theirs) > 100
         for pair in theirs.keys() | found.keys():

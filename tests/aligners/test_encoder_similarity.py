@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from each import each
 from isogloss.aligners import AlignSetting
 from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.core.errors import ConfigError
@@ -57,7 +58,7 @@ def test_links_count_given_words_else_those_of_the_tokenizer(align):
 
 def test_exchanged_languages_give_exchanged_links(align):
     turned = [Translation(id=pair.id, first=pair.second, second=pair.first) for pair in MIXED]
-    for one, other in zip(align(MIXED), align(turned), strict=True):
+    for one, other in each(zip(align(MIXED), align(turned), strict=True)):
         assert sorted((j, i) for i, j in other.links) == list(one.links)
 
 

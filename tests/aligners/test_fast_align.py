@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from each import each
 from isogloss.aligners import AlignSetting
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import DataError
@@ -54,7 +55,7 @@ def test_aligning_again_gives_the_same(tmp_path):
 
 
 def test_intersection_is_one_to_one_and_scores_are_shares(tmp_path):
-    for aligned in align(PAIRS, tmp_path):
+    for aligned in each(align(PAIRS, tmp_path)):
         assert len({i for i, _ in aligned.links}) == len({j for _, j in aligned.links}) == len(aligned.links)
         assert len(aligned.scores) == len(aligned.links)
         assert all(0 < score <= 1 for score in aligned.scores)
@@ -64,7 +65,7 @@ def test_exchanged_languages_exchange_the_directions(tmp_path):
     turned = [Translation(id=pair.id, first=pair.second, second=pair.first) for pair in PAIRS]
     one = align(PAIRS, tmp_path / "a", symmetrization="forward")
     other = align(turned, tmp_path / "b", symmetrization="backward")
-    for here, there in zip(one, other, strict=True):
+    for here, there in each(zip(one, other, strict=True)):
         assert sorted((j, i) for i, j in there.links) == list(here.links)
 
 
@@ -87,7 +88,7 @@ def test_links_count_given_words_else_those_of_the_tokenizer(tmp_path):
     ]
     for pairs in (raw, given):
         made = align(pairs, tmp_path, symmetrization="backward")
-        for pair, aligned in zip(pairs, made, strict=True):
+        for pair, aligned in each(zip(pairs, made, strict=True)):
             assert [i for i, _ in aligned.links] == list(range(len(pair.first.split()) + 1))
 
 

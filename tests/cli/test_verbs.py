@@ -128,9 +128,19 @@ def test_an_error_of_ours_is_one_line_that_asks_for_a_report(command, monkeypatc
 ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
+@pytest.fixture
+def heeded():
+    """Ctrl-C ends a program: a job in a shell's background begins with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("sign", "status"), ENDS)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals end a process there")
-def test_an_interruption_says_what_the_same_command_does(command, tmp_path, monkeypatch, sign, status):
+def test_an_interruption_says_what_the_same_command_does(
+    command, tmp_path, monkeypatch, heeded, sign, status
+):
     def interrupted(*_, **__):
         os.kill(os.getpid(), sign)
         time.sleep(10)  # The handler may run a little later.

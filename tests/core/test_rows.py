@@ -4,6 +4,7 @@ from dataclasses import MISSING, fields
 
 import pytest
 
+from each import each
 from isogloss.core.rows import ROWS, as_row, kind_of
 from isogloss.diagnostics import DIAGNOSTICS
 
@@ -22,7 +23,7 @@ def test_every_kind_has_a_frame_of_its_own():
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("name", ROWS)
 def test_no_row_is_taken_for_one_of_another_kind(name, whole):
-    for kind in ROWS[name]:
+    for kind in each(ROWS[name]):
         row = as_row(instance(kind, whole=whole))
         assert kind_of(frozenset(row), ROWS[name]) is kind
         needed = {field for field in row if row[field] == 1}
@@ -39,7 +40,7 @@ def test_rows_of_every_diagnostic_are_declared():
 
 @pytest.mark.parametrize("name", DIAGNOSTICS)
 def test_rows_of_diagnostics_hold_ids_and_no_names(name):
-    for kind in ROWS[name]:
+    for kind in each(ROWS[name]):
         names = {one.name for one in fields(kind)}
         assert names & {"model", "models", "start", "origin"}
         assert not names & {"corpus", "task", "encoder", "method", "source", "target", "seed", "label"}

@@ -74,7 +74,7 @@ EVERY = pytest.mark.parametrize("name", CORPORA)
 
 
 @EVERY
-@settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_is_written_reads_back(name, data):
     one = HELD[name]

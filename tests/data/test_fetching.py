@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from fake_downloads import Server, drop, refuse, running, send, tarred, zipped
 
+from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
@@ -331,9 +332,8 @@ def test_no_two_files_have_one_place_or_one_address():
 
 
 def test_holes_of_a_place_are_holes_of_its_member():
-    for file in EVERY:
-        for member, place in file.take:
-            assert set(re.findall(r"\{(\w+)\}", place)) <= set(re.findall(r"\{(\w+)\}", member))
+    for member, place in each(part for file in EVERY for part in file.take):
+        assert set(re.findall(r"\{(\w+)\}", place)) <= set(re.findall(r"\{(\w+)\}", member))
 
 
 def test_a_corpus_stands_for_its_default_parts_and_a_part_for_itself():

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -82,8 +83,14 @@ class Listed:
     paths: dict[str, Path]
     name: str = "fixtures"
 
+    @cached_property
+    def beginnings(self) -> set[str]:
+        return {name[:end] for name in self.paths for end in range(len(name) + 1)}
+
     def find(self, patterns: Iterable[str]) -> list[File]:
         for pattern in patterns:
+            if pattern.partition("*")[0] not in self.beginnings:
+                continue
             found = [pattern] if "*" not in pattern else fnmatch.filter(self.paths, pattern)
             files = [self._file(name) for name in sorted(found) if name in self.paths]
             if files:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from each import each
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.bitext import Bitext
@@ -96,7 +97,7 @@ def test_parallel_test_sets_can_be_mixed(real_data):
 @pytest.mark.slow
 def test_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
     sources = Sources(data=str(real_data.path))
-    for asked, context in product(MLQA.own_rules[:3], repeat=2):
+    for asked, context in each(product(MLQA.own_rules[:3], repeat=2)):
         questions = sources.examples(f"mlqa:{asked}", context, "dev")
         same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
         assert all(one.question == same[one.id] and one.language == context for one in questions)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from measuring import WORDS, load, measure_setting, points, rotation, subject, translations
 
@@ -103,7 +103,6 @@ def test_unrelated_states_have_high_cka_without_debiasing():
     assert sum(debiased(x, y) for x, y in pairs) / 50 == pytest.approx(0, abs=0.02)
 
 
-@settings(max_examples=40)
 @given(SEEDS, st.lists(st.integers(1, 11), max_size=6))
 def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
     x, y = points(seed, 12, 5) + 50, related(seed)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from measuring import Toy, equal, measure_setting, subject, weights
 from torch import nn
 
+from each import each
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import ParsedSentence
@@ -378,7 +379,7 @@ def test_rows_are_of_all_encoder_and_head():
 
 def test_a_model_that_is_the_bilingual_one_has_neither_ratio_nor_angle():
     models = [Toy(0), Toy(1), Toy(0)]
-    for row in Deltas().measure(measure_setting(models)):
+    for row in each(Deltas().measure(measure_setting(models))):
         assert (row.norm_second, row.ratio, row.angle) == (0.0, None, None)
 
 

@@ -128,8 +128,8 @@ def test_blocks_hold_every_translation_once_and_never_one_alone(number):
 
 
 @pytest.fixture
-def loaded(encoder_folder):
-    return load(encoder_folder)
+def loaded(bert_folder):
+    return load(bert_folder)
 
 
 LINES = [" ".join(WORDS[start : start + 4]) for start in range(0, 16, 2)]
@@ -158,7 +158,8 @@ def test_the_same_text_on_both_sides_has_related_distance_0(loaded):
         assert row.auc > 0.9
 
 
-def test_rows_are_those_of_a_loop_over_links(loaded):
+def test_rows_are_those_of_a_loop_over_links(encoder_folder):
+    loaded = load(encoder_folder)
     pairs = translations(others=LINES[::-1])
     x, y = (
         word_states(*loaded, [one.split() for one in side], layers=(1,), precision="float32")
@@ -224,7 +225,8 @@ def test_long_sentences_and_translations_without_links_are_left_out(loaded):
     assert row.related_pairs == 27
 
 
-def test_links_beyond_the_encoders_positions_are_left_out(loaded):
+def test_links_beyond_the_encoders_positions_are_left_out(encoder_folder):
+    loaded = load(encoder_folder)
     links = ((0, 0), (299, 299))
     long = Translation(id="x", first=" ".join(["the"] * 300), second=" ".join(["cat"] * 300), links=links)
     row, *_ = measured(loaded, [*translations(), long], longest=300)

@@ -13,6 +13,7 @@ import torch
 import transformers
 from networks import fresh, hooks, same, tagger
 
+from each import each
 from isogloss.core.errors import ModelError
 from isogloss.encoders import (
     FAMILIES,
@@ -124,7 +125,7 @@ def test_each_part_of_each_site_runs_once(encoder_folder, batch):
 def test_projections_are_named_exactly_by_the_families_that_have_them(encoder_folder):
     encoder = fresh(encoder_folder)
     family = family_of(encoder)
-    for site in family.sites(encoder):
+    for site in each(family.sites(encoder)):
         named = {part for part in PROJECTIONS if getattr(site, part) is not None}
         assert named == (set() if "projections" in family.lacks else set(PROJECTIONS))
         for part in set(PROJECTIONS) - named:

@@ -9,6 +9,7 @@ import torch
 from networks import LABELS, LOADS, same, tagger, weights, with_own_head
 from safetensors.torch import load_file, save_file
 
+from each import each
 from isogloss.core.errors import ModelError, StorageError
 from isogloss.encoders import (
     family_of,
@@ -130,7 +131,7 @@ def test_every_new_parameter_follows_the_seed_and_the_encoder_stays(encoder_fold
     models = [load_with_new_head(encoder_folder, kind, labels=LABELS[:2], seed=seed) for seed in (1, 1, 2)]
     first, again, other = (dict(model.named_parameters()) for model in models)
     prefix = f"{models[0].base_model_prefix}."
-    for name, parameter in first.items():
+    for name, parameter in each(first.items()):
         assert torch.equal(parameter, again[name])
         if name.removeprefix(prefix) in encoder:
             assert torch.equal(parameter, encoder[name.removeprefix(prefix)])

@@ -4,7 +4,7 @@ import itertools
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -27,7 +27,6 @@ def loaded(request):
 
 
 @given(SENTENCES)
-@settings(max_examples=30)
 def test_every_word_has_subwords_in_order(loaded, sentences):
     split = split_words(sentences, loaded)
     assert len(split) == len(sentences)
@@ -39,7 +38,6 @@ def test_every_word_has_subwords_in_order(loaded, sentences):
 
 
 @given(SENTENCES)
-@settings(max_examples=30)
 def test_splitting_a_sentence_is_splitting_its_words_one_by_one(loaded, sentences):
     for one, given_words in zip(split_words(sentences, loaded), sentences, strict=True):
         alone = [part.subwords for part in split_words([[word] for word in given_words], loaded)]
@@ -205,7 +203,6 @@ def test_every_letter_of_every_script_belongs_to_a_subword(tokenizer, script):
     assert not text[: spans[0][0]].strip()
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=30) | st.lists(st.sampled_from("".join(TEXTS)), max_size=30).map("".join))
 def test_places_are_in_order_and_lose_nothing_but_what_a_text_begins_with(tokenizer, text):
     check(text, pieces(text, tokenizer))
@@ -280,7 +277,6 @@ def context(window, position, length):
 
 
 @given(cases())
-@settings(max_examples=60)
 def test_every_position_is_owned_once_and_in_order(case):
     length, limit, overlap = case
     owned = [
@@ -292,7 +288,6 @@ def test_every_position_is_owned_once_and_in_order(case):
 
 
 @given(cases())
-@settings(max_examples=60)
 def test_the_owner_shows_most_context_and_is_the_first_that_does(case):
     length, limit, overlap = case
     made = windows(length, limit=limit, overlap=overlap)
@@ -303,7 +298,6 @@ def test_the_owner_shows_most_context_and_is_the_first_that_does(case):
 
 
 @given(cases())
-@settings(max_examples=60)
 def test_windows_are_full_and_overlap_enough(case):
     length, limit, overlap = case
     made = windows(length, limit=limit, overlap=overlap)
@@ -315,7 +309,6 @@ def test_windows_are_full_and_overlap_enough(case):
 
 
 @given(cases())
-@settings(max_examples=60)
 def test_no_window_is_needless(case):
     length, limit, overlap = case
     made = windows(length, limit=limit, overlap=overlap)

@@ -64,13 +64,6 @@ def test_each_size_makes_an_encoder_and_aligns_each_pair_once(plan):
     }
 
 
-def test_what_is_needed_stands_before_what_needs_it(plan):
-    seen = set()
-    for run in plan():
-        assert all(identity(part) in seen for part in needs(run))
-        seen.add(identity(run))
-
-
 def test_methods_keep_to_the_encoders_they_name(plan):
     found = Counter(run.auxiliary is None for run in of(FineTune, plan()))
     assert found == {True: 3, False: 1}

@@ -78,7 +78,13 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
     assert len(set_damage_aside(context.store, [there, back])) == 2
 
 
-@damages
+@pytest.mark.parametrize(
+    "damage",
+    [
+        DAMAGE["cut short"],
+        *(pytest.param(DAMAGE[name], marks=pytest.mark.slow) for name in ("empty", "zeros")),
+    ],
+)
 def test_damaged_predictions_are_made_again(tiny_runs, tmp_path, damage):
     runs = shutil.copytree(tiny_runs, tmp_path / "runs")
     path = min(runs.glob(f"*/{PREDICTIONS}"))

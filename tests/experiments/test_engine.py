@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
+from each import each
 from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, RunError, StorageError
 from isogloss.core.records import RECORD, read_record
 from isogloss.data.result_files import PREDICTIONS
@@ -58,13 +59,13 @@ def test_records_hold_no_place_name_or_day_of_this_machine(tiny_runs):
 
 
 def test_a_finished_run_leaves_no_checkpoint_or_half_written_file(tiny_runs):
-    for path in tiny_runs.glob("*/"):
+    for path in each(tiny_runs.glob("*/")):
         left = {file.name for file in path.iterdir()} - {"model", "made.json", RECORD, PREDICTIONS}
         assert not left or path.name in {"figures", "tables"}
 
 
 def test_made_json_says_how_it_was_made(tiny_runs):
-    for path in tiny_runs.glob("*/made.json"):
+    for path in each(tiny_runs.glob("*/made.json")):
         made = json.loads(path.read_text())
         assert (made["threads"], made["precision"] in {"float32", "bfloat16"}) == (1, True)
         assert made["seconds"] >= 0
@@ -108,7 +109,9 @@ def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     assert not list((tmp_path / "runs").glob("*/failed.json"))
 
 
-@pytest.mark.parametrize("kind", [ConfigError, DataError, ModelError])
+@pytest.mark.parametrize(
+    "kind", [ConfigError, *(pytest.param(one, marks=pytest.mark.slow) for one in (DataError, ModelError))]
+)
 def test_an_input_error_of_one_run_leaves_the_others_running(tmp_path, monkeypatch, kind):
     right = engine.make
 

@@ -7,6 +7,7 @@ import pytest
 from pyarrow import parquet
 
 import isogloss
+from each import each
 from isogloss.core.contributions import Contributions, total
 from isogloss.core.records import RECORD, read_record
 from isogloss.data.result_files import PREDICTIONS, read_predictions
@@ -25,7 +26,7 @@ def test_score_runs_keep_predictions_and_others_do_not(tiny_runs):
 
 
 def test_every_number_of_a_record_follows_from_what_was_kept(tiny_runs):
-    for folder in score_runs(tiny_runs):
+    for folder in each(score_runs(tiny_runs)):
         kept = read_predictions(folder / PREDICTIONS)
         rows = read_record(folder).rows
         for language, own in kept.items():

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import isogloss
+from each import each
 from isogloss.data import CORPORA
 from isogloss.data.sources import BuiltInLanguages
 from isogloss.experiments.runs import FineTune
@@ -48,11 +49,12 @@ def test_a_parsing_recipe_is_planned(plan):
 
 @pytest.mark.slow
 def test_a_parsing_recipe_runs_and_learns(made):
-    for record in of("fine-tune", made.records):
+    for record in each(of("fine-tune", made.records)):
         scores = [row["score"] for row in record.rows if row.get("metric") == "las"]
         assert 0 <= min(scores) < max(scores) <= 1
 
 
+@pytest.mark.slow
 def test_scores_and_ends_of_the_path_agree(made):
     rows = [row for record in of("measure", made.records) for row in record.rows]
     models = {record.run["method"]["kind"]: record.id for record in of("fine-tune", made.records)}
@@ -63,6 +65,7 @@ def test_scores_and_ends_of_the_path_agree(made):
         assert ends[1.0, language] == scores[models["bilingual"], language]
 
 
+@pytest.mark.slow
 def test_a_finished_parser_is_loaded_and_parses(made):
     run = of("fine-tune", made.records)[0].id
     model = isogloss.load_model(made.out / run)
@@ -75,6 +78,7 @@ def test_a_finished_parser_is_loaded_and_parses(made):
     assert 0 <= model.score(dev) <= 1
 
 
+@pytest.mark.slow
 def test_transformers_loads_the_encoder_of_a_finished_parser(made):
     from transformers import AutoModel
 
@@ -89,7 +93,7 @@ def test_trees_of_the_built_in_languages_are_trees_that_can_be_learned():
     folder = BuiltInLanguages()
     known = set(TASKS["parsing"].labels)
     for language in folder.maker.languages:
-        for sentence in CORPORA["ud"].read(folder, language, "dev"):
+        for sentence in each(CORPORA["ud"].read(folder, language, "dev")):
             assert is_tree(sentence.heads)
             assert {relation.partition(":")[0] for relation in sentence.relations} <= known
             roots = [

@@ -5,7 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from test_adjust_plan import RECIPE as ADJUSTING
 
+from each import each
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import content, identity
 from isogloss.data.examples import SentencePair
@@ -78,21 +80,22 @@ def test_a_source_is_no_target_of_its_own(plan):
 
 
 def test_two_sources_at_once_are_one_source(plan):
-    for run in models(plan(grid__source="qaa+qac", measure=[])):
+    for run in each(models(plan(grid__source="qaa+qac", measure=[]))):
         assert run.source == ("qaa", "qac")
 
 
-def test_shared_work_is_planned_once_and_before_what_needs_it(plan):
-    runs = plan()
+@pytest.mark.parametrize("text", [TINY, ADJUSTING], ids=["tiny", "adjusting"])
+def test_shared_work_is_planned_once_and_before_what_needs_it(plan, text):
+    runs = plan(text)
     ids = [identity(run) for run in runs]
     assert len(set(ids)) == len(ids)
-    for place, run in enumerate(runs):
-        assert all(identity(needed) in ids[:place] for needed in needs(run))
+    earlier = [identity(needed) in ids[:place] for place, run in enumerate(runs) for needed in needs(run)]
+    assert earlier and all(earlier)
 
 
 def test_methods_see_only_the_languages_they_train_on(plan):
     methods = [{"name": "source-only"}, {"name": "target-only"}, {"name": "bilingual"}]
-    for run in models(plan(grid__method=methods, measure=[])):
+    for run in each(models(plan(grid__method=methods, measure=[]))):
         assert bool(run.source) == (run.method.name != "target-only")
         assert bool(run.target) == (run.method.name != "source-only")
 

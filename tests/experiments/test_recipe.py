@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Optimization
-from isogloss.experiments.asking import packaged_recipes, parse_change
+from isogloss.experiments.asking import parse_change
 from isogloss.experiments.recipe import checked, located, read_recipe
 from tiny import TINY, body, lines
 
@@ -19,11 +19,6 @@ def refusal(text=TINY, **changes):
     message = str(error.value)
     assert "\n" not in message
     return message
-
-
-@pytest.mark.parametrize("name", packaged_recipes())
-def test_every_packaged_recipe_is_read(name):
-    assert read_recipe(packaged_recipes()[name], where=name).title
 
 
 def test_languages_are_read_as_bcp_47_writes_them():

@@ -15,6 +15,7 @@ from isogloss.encoders import load_tokenizer, load_whole, save_model, set_dropou
 from isogloss.encoders.language_context import LanguageMaps, language_maps_of, write_language_maps
 from isogloss.encoders.language_modules import add_modules, modules_of
 from isogloss.encoders.language_parameters import language_parameters
+from isogloss.experiments.asking import parse_change
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
@@ -30,6 +31,7 @@ from isogloss.nn.language_modules import LanguageMap
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
+from tiny import lines
 from trained import equal, interrupted, weights
 
 LANGUAGES = ("en", "de", "fr")
@@ -41,12 +43,12 @@ FINE_TUNING = {
     "oracle-stopping": (OracleStopping(), None, "en"),
     "target-only": (TargetOnly(), None, "de"),
     "bilingual": (Bilingual(), None, "en de"),
-    "few-shot": (FewShot(shots=8), None, "de"),
+    "few-shot": (FewShot(shots=16), None, "de"),
     "translate-train": (TranslateTrain(), None, "en de"),
     "consistency": (Consistency(), None, "en de"),
     "x-mixup": (XMixup(layer=1), None, "en de"),
     "source-only + alignment-loss": (SourceOnly(), WITH, "en de"),
-    "few-shot + alignment-loss": (FewShot(shots=8), WITH, "en de"),
+    "few-shot + alignment-loss": (FewShot(shots=16), WITH, "en de"),
     "x-mixup + alignment-loss": (XMixup(layer=1), WITH, "en de"),
 }
 """Each method, an auxiliary loss it carries, and the languages it trains on."""
@@ -79,6 +81,25 @@ def test_methods_are_frozen_and_listed_by_their_name(method):
     assert is_dataclass(method) and method.__dataclass_params__.frozen
     assert TABLES[method.name] is method
     hash(method())
+
+
+IMPOSSIBLE = """
+masked-language-modelling steps=-1 block=7 batch_subwords=15 masked=0.0 masked=1.5 temperature=0.0
+    translation=-0.1 translation=1.1 vocabulary_lines=0 evaluate_every=0 accumulation=0
+meta-learning steps=-1 validation=0.0 validation=1.0 validation_subwords=15 own_learning_rate=-0.1
+    inner_learning_rate=-0.1 accumulation=2 gradient_checkpointing=true optimizer_states="8-bit"
+translation-modelling heads=3
+"""
+"""Values of single fields; indented lines continue the one before."""
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [(name, one) for name, *own in map(str.split, lines(IMPOSSIBLE)) for one in own]
+)
+def test_values_that_cannot_be_are_refused(name, change):
+    field, value = parse_change(change)
+    with pytest.raises(ConfigError, match=rf"^{name}: {field} cannot be {value}\b"):
+        with_fields(TABLES[name](), **{field: value})
 
 
 def test_every_file_holds_methods_of_the_tables():
@@ -315,7 +336,7 @@ def test_each_language_is_read_through_its_map(name, trained, bert_folder, mappe
 def test_what_goes_on_from_a_model_has_its_modules(method, trained, with_modules, tmp_path):
     first = trained(SourceOnly(), None, with_modules("adapter"))
     save_model(first.model, first.tokenizer, tmp_path / "first")
-    again = train(method, None, tmp_path / "first", tmp_path / "again", epochs=1)
+    again = train(method, None, tmp_path / "first", tmp_path / "again")
     assert modules_of(again.model) == modules_of(first.model)
 
 
@@ -351,9 +372,9 @@ def test_any_method_trains_a_part_of_the_weights_and_goes_on_where_it_was_interr
 
 def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, tmp_path):
     encoder = with_modules("attention")
-    teacher = train(SourceOnly(), None, encoder, tmp_path / "teacher work", task="upos", epochs=1)
+    teacher = train(SourceOnly(), None, encoder, tmp_path / "teacher work", task="upos")
     save_model(teacher.model, teacher.tokenizer, tmp_path / "teacher")
-    made = in_translation.setting("upos", encoder, tmp_path / "work", teacher=tmp_path / "teacher", epochs=1)
+    made = in_translation.setting("upos", encoder, tmp_path / "work", teacher=tmp_path / "teacher")
     assert XMixup().train(made).rows
 
 
@@ -362,8 +383,8 @@ def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, t
 
 @pytest.fixture
 def adjusted(tmp_path):
-    def made(method, encoder, name="work"):
-        bitext = {"en-de": translations(24)}
+    def made(method, encoder, name="work", *, bitext=None):
+        bitext = {"en-de": translations(24)} if bitext is None else bitext
         return method.train(AdjustSetting(start=str(encoder), bitext=bitext, folder=tmp_path / name, seed=0))
 
     return made
@@ -380,8 +401,33 @@ def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(name, bert_folde
         assert torch.equal(language_maps_of(found.model).maps["de"].matrix, maps.maps["de"].matrix)
 
 
+TRAINED = [name for name in ADJUSTING if not ADJUSTMENTS[name].maps]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_without_sentence_pairs_or_steps_an_encoder_is_not_adjusted(name, bert_folder, adjusted):
+    start, method = load_whole(bert_folder), ADJUSTING[name]
+    assert equal(adjusted(method, bert_folder, bitext={}).model, start)
+    assert equal(adjusted(method, bert_folder, bitext={"en-de": []}).model, start)
+    assert equal(adjusted(with_fields(method, epochs=0), bert_folder).model, start)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_an_adjustment_that_was_interrupted_ends_as_if_it_was_not(
+    name, bert_folder, adjusted, monkeypatch, tmp_path
+):
+    method = with_fields(ADJUSTING[name], checkpoint_every=1, kept="float16")
+    whole = adjusted(method, bert_folder, "whole")
+    with interrupted(Bucketed, monkeypatch, at=-1):
+        adjusted(method, bert_folder)
+    assert list((tmp_path / "work").glob("checkpoint-*"))
+    again = adjusted(method, bert_folder)
+    assert equal(again.model, whole.model)
+    assert again.rows == whole.rows
+
+
 @pytest.mark.parametrize("kind", OWN)
-@pytest.mark.parametrize("name", ["cross-lingual-adjustment", "contrastive-alignment"])
+@pytest.mark.parametrize("name", TRAINED)
 def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, with_modules, adjusted):
     before, found = load_whole(with_modules(kind)), adjusted(ADJUSTING[name], with_modules(kind)).model
     still = {language: all(same_modules(language, before, found)) for language in LANGUAGES}
@@ -429,5 +475,5 @@ def test_an_encoder_carries_modules_and_maps(with_modules, adjusted, tmp_path):
     save_model(found.model, found.tokenizer, tmp_path / "both")
     again = load_whole(tmp_path / "both")
     assert modules_of(again) is not None and language_maps_of(again) is not None
-    tuned = train(Bilingual(), None, tmp_path / "both", tmp_path / "tuned", epochs=1)
+    tuned = train(Bilingual(), None, tmp_path / "both", tmp_path / "tuned")
     assert modules_of(tuned.model) is not None and language_maps_of(tuned.model) is not None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import DataError
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.data.languages import translations
@@ -168,11 +168,6 @@ def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
     assert told["pairs"] + told["left_out"] == 150
     with pytest.raises(DataError, match="Raise longest"):
         with_fields(method, longest=1).train(setting(tmp_path / "none", dev={}))
-
-
-def test_numbers_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ConfigError, match="heads cannot be 3"):
-        TranslationModelling(heads=3)
 
 
 @pytest.mark.slow

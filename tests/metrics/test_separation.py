@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import InputError
@@ -27,7 +27,6 @@ def exact(lower, upper):
     return roc_auc_score(np.repeat((0, 1), (len(lower), len(upper))), values)
 
 
-@settings(max_examples=30)
 @given(NUMBERS, NUMBERS)
 def test_auc_is_scikit_learns_within_the_stated_error(lower, upper):
     lower, upper = ([number if number > 2**-20 else 0.0 for number in part] for part in (lower, upper))
@@ -45,7 +44,6 @@ def test_the_error_is_small_for_many_numbers(shift):
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
 @given(NUMBERS, NUMBERS)
 def test_exchanging_the_groups_turns_auc_around(lower, upper):
     one, other = separation(counted(lower), counted(upper)), separation(counted(upper), counted(lower))
@@ -53,7 +51,6 @@ def test_exchanging_the_groups_turns_auc_around(lower, upper):
     assert one.within == other.within
 
 
-@settings(max_examples=30)
 @given(st.lists(NUMBERS, min_size=1, max_size=5), st.randoms())
 def test_neither_order_nor_parts_matter(parts, random):
     whole = counted(list(chain(*parts)))
@@ -65,7 +62,6 @@ def test_neither_order_nor_parts_matter(parts, random):
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
 @given(NUMBERS, NUMBERS, st.integers(-8, 8))
 def test_scale_by_a_power_of_two_changes_nothing(lower, upper, power):
     lower, upper = ([number for number in part if number > 2**-10] or [1.0] for part in (lower, upper))
@@ -81,7 +77,6 @@ def test_groups_apart_have_auc_1_and_equal_zeros_one_half():
     assert (both_zero.auc, both_zero.within) == (0.5, 0)
 
 
-@settings(max_examples=30)
 @given(NUMBERS, NUMBERS, st.integers(1, 50))
 def test_a_histogram_is_numpys_with_its_edges(one, other, bins):
     rows = list(histogram((counted(one), counted(other)), bins))

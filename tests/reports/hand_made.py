@@ -9,12 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from isogloss.reports.measurements import FACTS, TESTED, Measurements
-
 STUDIES = Path(__file__).parent / "studies"
-
-PRETRAINED = {"encoder": "enc", "encoder.run": "enc", "encoder.kind": "pretrained", "encoder.name": "mini"}
-
 
 MODEL = {"model": "m", "corpus": "ud", "task": "upos", "source": "aa", "metric": "accuracy"}
 ALONE = {**MODEL, "method": "source-only", "way": "w", "seed": 0}
@@ -27,19 +22,6 @@ def score(language: str, value: float, **facts: Any) -> dict[str, Any]:
 
 def golden(study: str) -> dict[str, Any]:
     return json.loads(gzip.open(STUDIES / f"{study}.golden.json.gz").read())
-
-
-def measured(**frames: Iterable[Mapping[str, Any]]) -> Measurements:
-    """Return measurements of rows by frame ("_" for "-"), whose other facts are empty."""
-    made = {name.replace("_", "-"): facts(rows) for name, rows in frames.items()}
-    return Measurements(runs=[], _frames=made)
-
-
-def facts(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    numbers = ("seed", "encoder.seed", "encoder.size")
-    empty = {**dict.fromkeys((*TESTED, *FACTS), ""), **dict.fromkeys(numbers), **PRETRAINED, "run": "r"}
-    own = [{**empty, "encoder.original": row.get("encoder", "enc"), **row} for row in rows]
-    return pd.DataFrame(own).astype(dict.fromkeys(numbers, "Int64"))
 
 
 def the_same(

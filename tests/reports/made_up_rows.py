@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.data.result_files import StoredPredictions
-from isogloss.reports.measurements import FACTS, Measurements, Run
+from isogloss.reports.measurements import FACTS, TESTED, Measurements, Run
 
 Row = dict[str, Any]
 
@@ -143,14 +143,23 @@ def mixup_ratio(mean: float, std: float, *, language: str = "qad", **more: Any) 
     return {**own, **row, "examples": 30, "mean": mean, "std": std, **quantiles}
 
 
-def frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """Return rows as a frame with the types that measurements have."""
-    made = pd.DataFrame(list(rows))
-    return made.astype({one: "Int64" for one in NUMBERS if one in made})
+EMPTY = {
+    **dict.fromkeys((*TESTED, *FACTS), ""),
+    **dict.fromkeys(NUMBERS),
+    **{"run": "r", "encoder": "enc", "encoder.run": "enc"},
+    **{"encoder.kind": "pretrained", "encoder.name": "mini"},
+}
+
+
+def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows as a frame with the facts and types that measurements have."""
+    own = [{**EMPTY, "encoder.original": row.get("encoder", "enc"), **row} for row in rows]
+    return pd.DataFrame(own).astype(dict.fromkeys(NUMBERS, "Int64"))
 
 
 def measured(
-    predictions: Mapping[str, dict[str, StoredPredictions]] | None = None, **frames: Iterable[Row]
+    predictions: Mapping[str, dict[str, StoredPredictions]] | None = None,
+    **frames: Iterable[Mapping[str, Any]],
 ) -> Measurements:
     """Return measurements of these rows; a frame's name has underscores for dashes."""
     made = {name.replace("_", "-"): frame(rows) for name, rows in frames.items()}

@@ -1,16 +1,15 @@
 """Made-up measurements of adjusted encoders and of languages that share one, as frames."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from hand_made import golden
 
 from isogloss.data.result_files import StoredPredictions
-from isogloss.reports.measurements import FACTS, FRAMES, Measurements
+from isogloss.reports.measurements import FACTS, Measurements
 from isogloss.reports.verdicts import Claim, Outcome, judge
 
 Rows = list[dict[str, Any]]
@@ -67,16 +66,6 @@ def distances(task: str, values: Sequence[float], auc: Sequence[float] = (), /, 
         {**about, "seed": seed, "related_mean": 5 + one, "unrelated_mean": 9 + one, "auc": 0.7 + two}
         for seed, (one, two) in enumerate(zip(values, aucs, strict=True))
     ]
-
-
-def measured(**frames: Rows) -> Measurements:
-    """Give measurements that hold these frames alone, named with an underscore for each dash."""
-    given = {name.replace("_", "-"): pd.DataFrame(rows) for name, rows in frames.items()}
-    empty = {
-        name: pd.DataFrame(columns=list(dict.fromkeys(("run", *MODEL, *(one.name for one in fields(kind))))))
-        for name, kind in FRAMES.items()
-    }
-    return Measurements(runs=[], _frames={**empty, **given})
 
 
 @dataclass(frozen=True)

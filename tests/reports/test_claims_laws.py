@@ -1,9 +1,14 @@
 """Every claim has an id, words and a rule of its own, and is judged where there is something to judge."""
 
 import re
+from typing import Any
 
 import pytest
-from made_up_rows import measured, score
+import test_claims_adjustment as adjustment
+import test_claims_interference as interference
+import test_claims_mixup as mixup
+import test_claims_transfer as transfer
+from made_up_rows import Row, measured, score, shuffled
 
 from isogloss.reports.measurements import FRAMES, Measurements
 from isogloss.reports.report import CLAIMS
@@ -38,3 +43,57 @@ BILINGUAL = score(0.5, about={"method": "bilingual", "target": "qad"})
 def test_measurements_of_something_else_judge_no_claim(m: Measurements) -> None:
     own = [one for one in CLAIMS if one.paper < 3 or not m._frames]
     assert judge(own, m) == []
+
+
+def cases() -> dict[str, Any]:
+    """Give each paper's cases by name: a claim, rows by frame, and the verdict on them."""
+    found = {
+        f"{claim}-{verdict}": (claim, frames, verdict)
+        for paper in (transfer, mixup)
+        for (claim, verdict), frames in paper.CASES.items()
+    }
+    for paper in (adjustment, interference):
+        found |= {f"{one[0]}-{one[2]}-{number}": one for number, one in enumerate(paper.CASES)}
+    rules = adjustment.RULES.items()
+    return found | {name: (claim, {"scores": rows}, verdict) for name, (claim, rows, verdict) in rules}
+
+
+CASES = cases()
+SLOW = {name for name, (claim, _, _) in CASES.items() if claim[0] in "23"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CASES]
+)
+def test_a_verdict_follows_the_rule(name: str) -> None:
+    claim, frames, verdict = CASES[name]
+    (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(**frames))
+    assert outcome.verdict == verdict
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_every_claim_has_cases_of_three_verdicts(claim: Claim) -> None:
+    verdicts = {verdict for one, _, verdict in CASES.values() if one == claim.id}
+    assert verdicts > {"supported", "contradicted"}
+    assert claim.paper > 2 or "undecided" in verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "rows", "count"),
+    [
+        (1, transfer.everything(), 10),
+        (2, mixup.everything(), 13),
+        (3, adjustment.everything(), 6),
+        (4, interference.everything(), 7),
+    ],
+)
+def test_the_order_of_rows_changes_nothing(number: int, rows: dict[str, list[Row]], count: int) -> None:
+    own = [claim for claim in CLAIMS if claim.paper == number]
+    frames = rows, {name: shuffled(some) for name, some in rows.items()}
+    before, after = (
+        {one.claim.id: (one.verdict, one.found) for one in judge(own, measured(**one_order))}
+        for one_order in frames
+    )
+    assert before == after
+    assert len(before) == count

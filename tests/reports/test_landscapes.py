@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from hand_made import MODEL, golden, measured, plain, the_same
+from hand_made import MODEL, golden, plain, the_same
+from made_up_rows import measured
 
 from isogloss.reports.landscapes import DELTA_TABLE, curves, delta_figures, path_figures, plane_figures
 from isogloss.reports.measurements import Measurements

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_up_runs import Content, adjust, measure, model, pretrain, scores, write
 
@@ -99,7 +99,6 @@ def test_numbers_are_written_for_people() -> None:
     assert [language("en"), language("qaa")] == ["English (en)", "qaa"]
 
 
-@settings(max_examples=30)
 @given(st.text(max_size=200))
 def test_a_slug_is_a_safe_file_name(text: str) -> None:
     assert set(slug("x", text)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from hand_made import golden, measured, plain, the_same
+from hand_made import golden, plain, the_same
+from made_up_rows import measured
 
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.similarity import (

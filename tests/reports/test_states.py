@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from hand_made import golden, measured, plain, same_rows, the_same
+from hand_made import golden, plain, same_rows, the_same
+from made_up_rows import measured
 
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.states import AUC_TABLE, MAP_TABLE, distance_figures, map_figures, pooled, with_stages

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from hand_made import ALONE, golden, measured, plain, same_rows, score, the_same
+from hand_made import ALONE, golden, plain, same_rows, score, the_same
+from made_up_rows import measured
 
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.summaries import SUMMARIES, gaps, last_and_lowest, parameter_counts, spreads, sweep_ends

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from task_examples import TEXTS, examples_of, pair
 
@@ -28,7 +28,6 @@ def rows(draw, scored=True):
 
 
 @given(st.lists(rows(), min_size=1, max_size=5))
-@settings(max_examples=50)
 def test_collate_keeps_every_subword_place_and_label(rows):
     batch = collate(rows, padding=PADDING)
     mask = torch.ones_like(batch.subwords) if batch.mask is None else batch.mask
@@ -102,7 +101,6 @@ def test_pairs_are_framed_as_the_family_wants(bert_folder, xlm_roberta_folder):
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(8, 40))
-@settings(deadline=None, max_examples=30)
 def test_the_longer_text_is_cut_until_the_pair_fits(tokenizer, first, second, limit):
     (row,) = NLI.encode([pair("the " * first, "cat " * second)], tokenizer, limit=limit)
     special = tokenizer.num_special_tokens_to_add(pair=True)

@@ -4,9 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from each import each
 from isogloss.core.errors import DataError
 from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
 from isogloss.tasks import batch as batches
@@ -46,7 +47,6 @@ def joined(texts, vocabulary):
 # What is hidden
 
 
-@settings(max_examples=30)
 @given(st.data(), VOCABULARIES, st.integers(0, 99))
 def test_what_stood_there_is_the_text_with_its_special_subwords(data, vocabulary, seed):
     drawn = data.draw(rows(vocabulary))
@@ -59,7 +59,6 @@ def test_what_stood_there_is_the_text_with_its_special_subwords(data, vocabulary
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
 @given(st.data(), VOCABULARIES, st.sampled_from([0.15, 0.5, 1.0]), st.integers(0, 99))
 def test_no_special_subword_is_hidden_nor_stands_in_for_a_word(data, vocabulary, share, seed):
     drawn = data.draw(rows(vocabulary))
@@ -131,7 +130,6 @@ def test_a_batch_with_nothing_to_hide_is_an_error():
 # Positions and padding
 
 
-@settings(max_examples=30)
 @given(st.data(), st.sampled_from([0, 2]))
 def test_positions_begin_anew_for_the_second_text(data, first_position):
     drawn = data.draw(rows(LOW, texts=st.just(2)))
@@ -185,13 +183,16 @@ def theirs(model, batch):
     return model(**inputs).loss
 
 
+TEXT_PAIRS = [[5, 7], [9, 3], [2, 2]]
+
+
 def gradients(model, loss, batch):
     model.zero_grad()
     loss(model, batch).backward()
     return {name: w.grad.clone() for name, w in model.named_parameters() if w.grad is not None}
 
 
-@pytest.mark.parametrize("lengths", [[[9], [9]], [[9], [4]], [[5, 7], [9, 3], [2, 2]]])
+@pytest.mark.parametrize("lengths", [[[9], [9]], [[9], [4]], TEXT_PAIRS])
 def test_loss_and_gradients_are_those_of_hugging_face(model, masking, lengths):
     batch = masking.batch(texts_of(masking, lengths), seed=0)
     torch.testing.assert_close(masked_lm_loss(model, batch), theirs(model, batch), atol=1e-5, rtol=1e-5)
@@ -199,15 +200,14 @@ def test_loss_and_gradients_are_those_of_hugging_face(model, masking, lengths):
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
 
 
-@pytest.mark.parametrize("count", [2, 3, 9])
-@pytest.mark.parametrize("lengths", [[[9], [4], [2]], [[5, 7], [9, 3], [2, 2]]])
+@pytest.mark.parametrize(("count", "lengths"), [(2, [[9], [4], [2]]), (9, [[9], [4], [2]]), (3, TEXT_PAIRS)])
 def test_parts_weighed_by_their_shares_have_the_gradient_of_the_whole(model, masking, lengths, count):
     batch = masking.batch(texts_of(masking, lengths), seed=0)
     whole = gradients(model, masked_lm_loss, batch)
     model.zero_grad()
     for part, share in batch.parts(count):
         (masked_lm_loss(model, part) * share).backward()
-    for name, gradient in whole.items():
+    for name, gradient in each(whole.items()):
         assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-5)
 
 

@@ -2,10 +2,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from task_examples import SMALL, parsed, random_parsed, tagged
 
+from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.conllu import read_conllu
@@ -31,7 +32,6 @@ treebanks = st.lists(st.integers(0, 30), min_size=1, max_size=4).flatmap(
 
 
 @given(treebanks, st.integers(6, 60), st.integers(1, 12))
-@settings(max_examples=30)
 def test_a_row_holds_the_first_words_that_fit_and_their_heads(tokenizer, examples, limit, words):
     rows = replace(PARSING, words=words).encode(examples, tokenizer, limit=limit)
     assert [row.example for row in rows] == [n for n, one in enumerate(examples) if one.words]
@@ -148,7 +148,7 @@ def test_only_the_root_and_other_words_of_the_row_can_be_heads(model, batch, exa
     with torch.no_grad():
         scores = SMALL.scores(model, batch)
     parts = scores.split([len(example.words) for example in examples])
-    for part in parts:
+    for part in each(parts):
         count = len(part)
         possible = torch.isfinite(part[:, :, 0])
         assert possible[:, 0].all()

@@ -4,10 +4,11 @@ from sys import getsizeof
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from task_examples import PASSAGE, examples_of, question, span_scores
 
+from each import each
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.examples import Question
@@ -107,7 +108,6 @@ def test_rows_without_room_are_refused(tokenizer):
 
 
 @given(st.data())
-@settings(max_examples=50)
 def test_the_best_span_is_that_of_all_spans(data):
     numbers = st.integers(-3, 3).map(float)  # Few values, so that there are many equal sums.
     length, longest = data.draw(st.integers(0, 9)), data.draw(st.integers(1, 6))
@@ -185,7 +185,7 @@ def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, l
     numbers = {piece: number - 1 for number, piece in vocabulary.lines() if piece}
     tokenizer = BertTokenizer(vocab=numbers, do_lower_case=False, strip_accents=False)
     task = replace(QA, longest_answer=400)
-    for language in languages.split():
+    for language in each(languages.split()):
         questions = list(CORPORA[corpus].read(real_data, language, split))[::step]
         rows = task.encode(questions, tokenizer)
         answers = task.decode(questions, rows, [span_scores(row) for row in rows])

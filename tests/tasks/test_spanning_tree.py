@@ -87,7 +87,6 @@ def test_longer_sentences_are_as_good_as_networkx_finds_them(seed):
 
 
 @given(arc_scores(largest=9, kind="any"), st.floats(-100, 100))
-@settings(max_examples=40)
 def test_what_is_added_to_all_heads_of_a_word_changes_nothing(scores, added):
     scores = scores.round()
     changed = scores.copy()
@@ -97,7 +96,6 @@ def test_what_is_added_to_all_heads_of_a_word_changes_nothing(scores, added):
 
 
 @given(arc_scores(largest=9))
-@settings(max_examples=60)
 def test_every_outcome_is_a_tree_and_the_same_each_time(scores):
     before = scores.copy()
     heads = best_tree(scores)

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from task_examples import WORDS, parsed, perfect, tagged
 
@@ -24,7 +24,6 @@ def sentences(draw, task, longest=40):
 
 
 @given(st.data(), st.integers(6, 30))
-@settings(max_examples=30)
 def test_each_word_is_scored_once_at_its_first_subword(tokenizer, data, limit):
     examples = data.draw(sentences(UPOS))
     rows = UPOS.encode(examples, tokenizer, limit=limit, overlap=(limit - 2) // 2)
@@ -87,7 +86,6 @@ def test_impossible_limits_are_refused(tokenizer, limit, overlap):
 
 @pytest.mark.parametrize("task", [UPOS, NER], ids=lambda task: task.name)
 @given(st.data(), st.integers(6, 30), st.randoms(use_true_random=False))
-@settings(max_examples=30)
 def test_decoding_is_merging_words_then_repairing(tokenizer, task, data, limit, random):
     examples = data.draw(sentences(task))
     rows = task.encode(examples, tokenizer, limit=limit, overlap=(limit - 2) // 2)
@@ -129,7 +127,6 @@ class Neighbours(torch.nn.Module):
 
 
 @given(st.data(), st.integers(1, 3), st.integers(0, 12))
-@settings(max_examples=30)
 def test_predictions_do_not_depend_on_the_limit_when_windows_overlap_by_twice_the_reach(
     tokenizer, data, reach, spare
 ):

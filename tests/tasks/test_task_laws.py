@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from task_examples import SMALL_TASKS, examples_of, pair, parsed, perfect, question, tagged
 
@@ -271,7 +271,6 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", TASKS)
-@settings(max_examples=40)
 @given(data=st.data())
 def test_the_metric_comes_first_and_is_the_score_to_the_bit(name, data):
     task = TASKS[name]
@@ -285,7 +284,6 @@ def test_the_metric_comes_first_and_is_the_score_to_the_bit(name, data):
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "upos"])  # Its chunks may join examples.
-@settings(max_examples=40)
 @given(data=st.data())
 def test_an_example_contributes_the_same_among_any_others(name, data):
     task = TASKS[name]

@@ -2,7 +2,7 @@ import errno
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError, StorageError
@@ -31,7 +31,6 @@ def naive(lines, tokenizer, longest):
     return flat, starts
 
 
-@settings(deadline=None, max_examples=50)
 @given(lines=LINES, longest=st.integers(1, 9), at_once=st.sampled_from([1, 3, 2000]))
 def test_a_stream_is_its_lines_in_order(tokenizer, tmp_path_factory, lines, longest, at_once):
     flat, starts = naive(lines, tokenizer, longest)

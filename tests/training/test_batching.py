@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.training import batching
@@ -49,7 +49,6 @@ def test_a_batch_holds_one_group_and_at_most_its_size(groups, size):
         assert 1 <= len(batch) <= size
 
 
-@settings(deadline=None)
 @given(LENGTHS, st.data())
 def test_a_batch_does_not_depend_on_those_asked_for_before(groups, data):
     inorder = all_of(bucketed(groups, epochs=3))

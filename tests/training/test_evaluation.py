@@ -28,8 +28,8 @@ def tokenizer(encoder_folder):
 
 
 @pytest.mark.parametrize("budget", [1, 40, 80])
-def test_scores_do_not_depend_on_how_rows_are_batched(model, tokenizer, monkeypatch, budget):
-    examples = tagged("en", 30)
+def test_scores_do_not_depend_on_how_rows_are_batched(bert_folder, monkeypatch, budget):
+    model, tokenizer, examples = TASK.head(bert_folder, seed=0), load_tokenizer(bert_folder), tagged("en", 30)
     whole = evaluation(TASK, examples, tokenizer, HOW)
     monkeypatch.setattr(module, "BUDGET", budget)
     parts = evaluation(TASK, examples, tokenizer, HOW)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from toys import UPDATES, Drawn, accuracy, loss, toy
 
+from each import each
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, adamw, fit
@@ -55,7 +56,7 @@ def test_a_training_is_plain_torch():
         nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
         optimizer.step()
         curve.step()
-    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+    for one, other in each(zip(ours.parameters(), theirs.parameters(), strict=True)):
         assert torch.allclose(one, other, atol=1e-6)
 
 

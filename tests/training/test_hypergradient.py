@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -206,7 +206,6 @@ def test_bfloat16_comes_near_what_float64_finds(form, far):
 
 
 @given(st.lists(st.floats(-2, 2), min_size=6, max_size=6), st.floats(0.01, 0.5))
-@settings(deadline=None, max_examples=50)
 def test_the_gradient_of_quadratic_losses_is_the_one_on_paper(numbers, rate):
     """With L_train = ½|θ + Aφ|² and L_val = ½|θ − b|², d/dφ is −βAᵀ(θ' − b)."""
     theta, b, *rest = (

@@ -8,6 +8,7 @@ import pytest
 import torch
 from used import joined, text_file
 
+from each import each
 from in_translation import pairs, questions, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
@@ -187,7 +188,7 @@ def test_probabilities_of_pairs_are_means_over_both_sides(make_mixing, reported)
     found = [
         json.loads(line) for line in predicted(model, lines_of_pairs(here), reported, **how).splitlines()
     ]
-    for one, scores in zip(found, scored(model, here, there), strict=True):
+    for one, scores in each(zip(found, scored(model, here, there), strict=True)):
         assert list(one["scores"].values()) == pytest.approx(scores.exp().flatten().tolist(), abs=1e-5)
         assert sum(one["scores"].values()) == pytest.approx(1, abs=1e-5)
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from used import joined, text_file
 
+from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders import load_model as load_encoder
@@ -97,7 +98,7 @@ def test_a_language_must_be_given_and_known(make, kind, known, unknown):
 def test_files_are_predicted_in_their_language(make):
     model = make("maps")
     found = list(predict_file(model, text_file(TEXT), PredictOptions(language="fr", as_json=True)))
-    for line, tags in zip(found, model.predict(SENTENCES, language="fr"), strict=True):
+    for line, tags in each(zip(found, model.predict(SENTENCES, language="fr"), strict=True)):
         assert f'"labels": {list(tags)}'.replace("'", '"') in line
 
 

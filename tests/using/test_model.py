@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from each import each
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import TaggedSentence
 from isogloss.tasks import TASKS
@@ -62,7 +63,7 @@ def test_probabilities_of_words_are_those_of_their_labels(make_model):
 def test_probabilities_of_pairs_sum_to_one_and_the_best_is_the_answer(make_model):
     model = make_model("nli")
     pairs = [model.kind.example(("Anna saw", "Anna " * length), str(length), "") for length in (1, 99, 5)]
-    for one in model.predict(pairs, scores=True):
+    for one in each(model.predict(pairs, scores=True)):
         assert list(one.scores) == list(model.task.labels)
         assert sum(one.scores.values()) == pytest.approx(1)
         assert max(one.scores, key=one.scores.__getitem__) == one.answer
@@ -86,7 +87,7 @@ def test_an_exported_model_on_the_hub_is_loaded_by_its_name(make_model, hub_cach
 
 
 def test_provenance_has_the_scores_that_were_measured(tiny_runs):
-    for run in {path.parent for path in tiny_runs.glob("*/model")}:
+    for run in each({path.parent for path in tiny_runs.glob("*/model")}):
         provenance, weights = provenance_of(run)
         assert weights == run / "model"
         assert provenance.run == run.name

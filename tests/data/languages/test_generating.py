@@ -9,6 +9,7 @@ from time import process_time
 import pytest
 from golden_languages import digests
 
+from each import each
 from isogloss.data.languages import LANGUAGES, SIZES, Translator, examples, split_size, translations
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.parsing import NAME, items_of, sentences_in
@@ -107,7 +108,7 @@ def dev(corpus, code):
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_every_tree_has_one_root_and_no_cycle(code):
-    for sentence in dev("ud", code):
+    for sentence in each(dev("ud", code)):
         heads = sentence.heads
         assert heads.count(0) == 1 and all(0 <= head <= len(heads) for head in heads)
         assert [relation == "root" for relation in sentence.relations] == [head == 0 for head in heads]
@@ -119,7 +120,7 @@ def test_every_tree_has_one_root_and_no_cycle(code):
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_function_words_are_leaves_and_relations_universal(code):
-    for sentence in dev("ud", code):
+    for sentence in each(dev("ud", code)):
         assert set(sentence.relations) <= RELATIONS
         for place, relation in enumerate(sentence.relations, start=1):
             assert relation not in LEAVES or place not in sentence.heads
@@ -127,7 +128,7 @@ def test_function_words_are_leaves_and_relations_universal(code):
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_lines_are_conllu_that_agrees_with_the_fields_and_spells_the_text(code):
-    for sentence in dev("ud", code):
+    for sentence in each(dev("ud", code)):
         rows = [line.split("\t") for line in sentence.lines if not line.startswith("#")]
         assert sentence.lines[0] == f"# sent_id = {sentence.id}"
         assert all(len(row) == 10 and all(row) for row in rows)
@@ -166,7 +167,7 @@ def test_entity_tags_are_valid_bio_of_all_kinds(code):
 def test_dev_sets_say_the_same_in_every_language(code):
     translator = Translator("qaa", code)
     for corpus in ("ud", "wikiann"):
-        for ours, theirs in zip(dev(corpus, "qaa"), dev(corpus, code), strict=True):
+        for ours, theirs in each(zip(dev(corpus, "qaa"), dev(corpus, code), strict=True)):
             assert ours.id == theirs.id
             assert translator.translate_words(ours.words)[0] == theirs.words
 
@@ -177,7 +178,7 @@ CONTENT_TAGS = {"NOUN", "VERB", "ADJ", "ADV", "NUM", "PROPN", "PRON"}
 @pytest.mark.parametrize("code", [code for code in LANGUAGES if code != "qaa"])
 def test_links_are_in_range_and_cover_every_content_word(code):
     tables = [lexicon(LANGUAGES["qaa"]).readings, lexicon(LANGUAGES[code]).readings]
-    for pair in translations("qaa", code, "dev"):
+    for pair in each(translations("qaa", code, "dev")):
         for side, text in enumerate((pair.first, pair.second)):
             words = text.split()
             linked = {link[side] for link in pair.links}
@@ -189,7 +190,7 @@ def test_links_are_in_range_and_cover_every_content_word(code):
 @pytest.mark.parametrize("code", ["qad", "qah", "qai"])
 def test_links_join_words_that_mean_the_same(code):
     ours, theirs = lexicon(LANGUAGES["qaa"]).readings, lexicon(LANGUAGES[code]).readings
-    for pair in translations("qaa", code, "dev"):
+    for pair in each(translations("qaa", code, "dev")):
         one, other = pair.first.split(), pair.second.split()
         for left, right in pair.links:
             for tag in (
@@ -202,13 +203,13 @@ def test_links_join_words_that_mean_the_same(code):
 def test_links_turn_round_with_the_languages():
     there = list(islice(translations("qab", "qai", "train"), 100))
     back = list(islice(translations("qai", "qab", "train"), 100))
-    for one, other in zip(there, back, strict=True):
+    for one, other in each(zip(there, back, strict=True)):
         assert (one.first, one.second) == (other.second, other.first)
         assert {link[::-1] for link in one.links} == set(other.links)
 
 
 def test_bitext_of_a_language_with_itself_is_the_identity():
-    for pair in translations("qad", "qad", "dev"):
+    for pair in each(translations("qad", "qad", "dev")):
         assert pair.first == pair.second
         assert {left for left, right in pair.links if left == right} == set(range(len(pair.first.split())))
 

@@ -2,6 +2,7 @@ from collections import Counter
 
 import pytest
 
+from each import each
 from isogloss.data.languages import LANGUAGES, Translator, examples
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.lexicon import lexicon
@@ -10,7 +11,7 @@ from isogloss.data.languages.parsing import parse, sentences_in
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_answers_stand_at_their_offsets_on_word_borders(code):
-    for question in examples("squad", code, "dev"):
+    for question in each(examples("squad", code, "dev")):
         [(offset, answer)] = question.answers
         assert answer and question.passage[offset : offset + len(answer)] == answer
         if code != "qai":
@@ -77,7 +78,7 @@ def test_answers_mean_the_same_in_every_language():
     for code in LANGUAGES:
         names = lexicon(LANGUAGES["qaa"]).called
         pairs = zip(examples("squad", "qaa", "dev"), examples("squad", code, "dev"), strict=True)
-        for ours, theirs in pairs:
+        for ours, theirs in each(pairs):
             answer = ours.answers[0][1]
             if tuple(answer.split()) in names:
                 assert Translator("qaa", code).translate(answer) == theirs.answers[0][1]

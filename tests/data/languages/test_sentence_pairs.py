@@ -5,6 +5,7 @@ from itertools import islice
 
 import pytest
 
+from each import each
 from isogloss.data.languages import LANGUAGES, examples
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
@@ -127,13 +128,13 @@ def canonical(sentence):
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_label_says_whether_the_meaning_is_the_same(split):
-    for pair in examples("pawsx", "qaa", split):
+    for pair in each(examples("pawsx", "qaa", split)):
         same = canonical(understood_paraphrases(pair.first)) == canonical(understood_paraphrases(pair.second))
         assert pair.first != pair.second and pair.label == str(int(same))
 
 
 def test_both_sentences_have_the_same_words():
-    for pair in examples("pawsx", "qaa", "dev"):
+    for pair in each(examples("pawsx", "qaa", "dev")):
         words = [Counter(text.replace(",", "").rstrip(".").split()) for text in (pair.first, pair.second)]
         assert words[0] == words[1]
 

@@ -1,0 +1,25 @@
+"""Text of three languages with letters of their own, and what a tiny encoder is pretrained with."""
+
+import random
+
+from isogloss.core.run_parts import Architecture
+from isogloss.training.setting import TextSetting
+
+LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
+
+
+def line(language, number):
+    rng = random.Random(f"{language} {number}")
+    return " ".join("".join(rng.choices(LETTERS[language][:4], k=rng.randint(1, 3))) for _ in range(9))
+
+
+def lines(language, count=60):
+    for number in range(count):
+        yield line(language, number)
+
+
+def text_setting(folder, *, family="bert", languages=("en", "de", "sw"), vocabulary=90, positions=16, **more):
+    sizes = {"layers": 1, "dim": 16, "heads": 2, "feed_forward": 32, "dropout": 0.25}
+    shape = Architecture(family=family, vocabulary=vocabulary, positions=positions, **sizes)
+    given = {"translations": None, "held_out": lambda one: (line(one, 100 + n) for n in range(12)), **more}
+    return TextSetting(text=lines, languages=languages, architecture=shape, folder=folder, seed=0, **given)
