@@ -92,6 +92,15 @@ def test_replayed_text_is_read_from_its_own_corpora_or_those_of_the_encoder(plan
     assert len({identity(run) for run in (one, other, plain)}) == 3 and one.data != plain.data
 
 
+def test_bitext_is_aligned_for_embeddings_from_translations(plan):
+    new = {"size": 50, "embeddings": "translations", "bitext": "bitext", "pairs": ["qaa-qac"]}
+    runs = plan(**{"encoder.0.pretrain.vocabulary": new})
+    (more,) = of(Pretrain, runs)
+    (aligned,) = more.aligned
+    assert (aligned.languages, aligned.bitext) == ("qaa-qac", "bitext") and aligned in needs(more)
+    assert more.start.aligned == (aligned,)  # The adjustment before reads the same.
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -103,6 +112,20 @@ def test_replayed_text_is_read_from_its_own_corpora_or_those_of_the_encoder(plan
         ({"adjust.0.name": "centring"}, "encoder.pretrain.start: 'adjusted' maps each language's states"),
         ({"encoder.0.pretrain.method.block": 300}, "rows of 300 subwords do not fit into the 256 positions"),
         ({"encoder.0.pretrain.start": "adjuster"}, r"'adjuster'. Did you mean 'adjusted'\?"),
+        (
+            {"encoder.0.pretrain": {**NEW, "vocabulary": {"size": 5}}},
+            "vocabulary: new subwords are added to an encoder that exists",
+        ),
+        (
+            {"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "translations"}},
+            "the fields bitext and pairs belong together; found 'translations', bitext ''",
+        ),
+        (
+            {"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "translations",
+             "bitext": "bitext", "pairs": ["qac-qaa"]}},
+            "pairs: 'qac-qaa' does not end in a language whose subwords are learned; these are qac",
+        ),
+        ({"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "mean"}}, "embeddings: found 'mean'"),
         ({"encoder.0.pretrain.replay": {"languages": ["qac"]}}, "replay.languages: 'qac' is named twice"),
         (
             {"encoder.0.pretrain": {**NEW, "replay": {"languages": ["qac"]}}},

@@ -17,6 +17,7 @@ from isogloss.core.training_rows import (
     Epoch,
     Parameters,
     Perplexity,
+    SubwordsAdded,
     TrainingStep,
     TranslatedSplit,
 )
@@ -344,7 +345,7 @@ ROWS: dict[str, tuple[type, ...]] = {
     "gradient-conflict": (Conflict,),
     "task-gradient-conflict": (Conflict,),
     "language-gates": (MaskSimilarity, MaskPerplexity, MaskKept, SpecificGates),
-    "pretrain": (TrainingStep, Perplexity, Parameters, ConflictStep),
+    "pretrain": (TrainingStep, Perplexity, SubwordsAdded, Parameters, ConflictStep),
     "adjust": (TrainingStep, BitextRead),
     "fine-tune": (TrainingStep, Epoch, BitextRead, ConflictStep),
     "align": (Alignment,),

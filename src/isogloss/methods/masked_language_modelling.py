@@ -108,7 +108,7 @@ class MaskedLanguageModelling:
             start.model, batches, masked_lm_loss, updates=self.updates, seed=setting.seed, callbacks=callbacks
         )
         start.model.config.update(start.dropout)
-        return start.model, start.tokenizer, fitted
+        return start.model, start.tokenizer, Fitted([*start.rows, *fitted.rows])
 
     def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:
         """Return the callback that measures gradient conflict on blocks of the training text."""
