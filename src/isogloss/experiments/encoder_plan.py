@@ -163,7 +163,7 @@ def _adjusted(
         codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
         check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
         for size in sizes:
-            request = AlignmentRequest(recipe.align, where)
+            request = AlignmentRequest(recipe.align, where, links=method.needs_links)
             aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
             label = choice.label or kind.name
             adjust = Adjust(
