@@ -1,12 +1,14 @@
 """Encoders that start from others: from files, from one of the recipe, in whatever order they stand."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.experiments.encoder_runs import Adjust, Pretrain, Pretrained, first_of
+from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, needs
 from tiny import of
 
@@ -153,3 +155,11 @@ def test_a_run_has_the_architecture_of_a_new_encoder_or_a_start(plan):
     (more,) = of(Pretrain, plan())
     with pytest.raises(ConfigError, match="Give either of them"):
         Pretrain(text=more.text, languages=more.languages, method=more.method, start=more.start)
+
+
+@pytest.mark.parametrize(("name", "starts"), [("continue_pretraining", 3), ("extend_vocabulary", 4)])
+def test_the_examples_train_the_shipped_encoder_further(name, starts):
+    runs = plan_recipe(str(Path(__file__).parents[2] / "examples" / f"{name}.toml"), scale="small").runs
+    made = of(Pretrain, runs)
+    assert [run.start.source for run in made] == ["shipped"] * starts
+    assert {run.method.training.steps for run in made} == {20}
