@@ -14,7 +14,16 @@ from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.languages import canonical_language
-from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Replay, Whole, keys_of
+from isogloss.core.run_parts import (
+    Architecture,
+    Count,
+    Modules,
+    NewSubwords,
+    Positive,
+    Replay,
+    Whole,
+    keys_of,
+)
 from isogloss.encoders.decoders import TextAttention
 from isogloss.training.gradient_conflict import Conflict
 
@@ -62,6 +71,8 @@ class PretrainTable:
     the languages left out."""
     architecture: Architecture | None = None
     """The shape of a new encoder, with defaults of its own; with ``start`` it is that of the start."""
+    vocabulary: NewSubwords | None = None
+    """Subwords that the start gains, learned from the text of ``languages``; none when left out."""
     replay: Replay | None = None
     """Text in languages that the start knows, mixed in so that it does not forget them."""
     modules: Modules | None = None
@@ -308,10 +319,14 @@ def refuse_empty_or_twice(values: Collection[object], where: str) -> None:
             raise ConfigError(f"{where}: {value!r} is named twice. Name it once.")
 
 
+_PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "vocabulary": NewSubwords}
+"""The tables within [encoder.pretrain], besides that of the method."""
+
+
 @cache
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     strict = ConfigDict(extra="forbid", allow_inf_nan=False)
-    for part in (kind, PretrainTable, EncoderTable, GridTable, Architecture):
+    for part in (kind, PretrainTable, EncoderTable, GridTable, *_PARTS.values()):
         if "__pydantic_config__" not in vars(part):
             setattr(part, "__pydantic_config__", strict)  # noqa: B010 (pydantic's name for it)
     return TypeAdapter(kind)
@@ -350,8 +365,8 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
         "encoder": EncoderTable,
         "pretrain": PretrainTable,
         "grid": GridTable,
-        "architecture": Architecture,
         "conflict": Conflict,
+        **_PARTS,
     }
     inner = [tables[part] for part in place[:-1] if part in tables]
     return list(keys_of(inner[-1] if inner else kind))
