@@ -213,7 +213,9 @@ def test_a_walk_does_not_depend_on_where_it_was_before(start, end, alphas):
 
 @pytest.mark.parametrize(("kind", "count"), [(Interpolation, 2), (Plane, 3)])
 def test_unknown_parts_and_wrong_numbers_of_methods_are_errors(kind, count):
-    with pytest.raises(ConfigError, match=r"no part 'haed'. Did you mean 'head'\? Known: all, encoder, head"):
+    with pytest.raises(
+        ConfigError, match=r"no part 'haed'. Did you mean 'head'\? Known: all, encoder, factors, head"
+    ):
         kind(part="haed")
     said = rf"between names 1 methods, but {count} are needed: \['bilingual'\]"
     with pytest.raises(ConfigError, match=said):

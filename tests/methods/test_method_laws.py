@@ -21,6 +21,8 @@ from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
+from isogloss.methods.lottery_ticket import LotteryTicket
+from isogloss.methods.peft_adapters import LoRA
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
@@ -134,7 +136,7 @@ def mapped(bert_folder, tmp_path_factory):
 
 def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, **about):
     made = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **about)
-    return method.train(replace(made, auxiliary=auxiliary, bitext={"en-de": translations(20)}, peft=peft))
+    return method.train(replace(made, auxiliary=auxiliary, peft=peft, bitext={"en-de": translations(20)}))
 
 
 @pytest.fixture(scope="module")
@@ -271,6 +273,36 @@ def test_what_goes_on_from_a_model_has_its_modules(method, trained, with_modules
     save_model(first.model, first.tokenizer, tmp_path / "first")
     again = train(method, None, tmp_path / "first", tmp_path / "again", epochs=1)
     assert modules_of(again.model) == modules_of(first.model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "peft"),
+    [*((name, LoRA()) for name in FINE_TUNING), ("x-mixup + alignment-loss", LotteryTicket(share=0.1))],
+    ids=str,
+)
+def test_any_method_trains_a_part_of_the_weights_and_goes_on_where_it_was_interrupted(
+    name, peft, with_modules, tmp_path, monkeypatch
+):
+    method, auxiliary, _ = FINE_TUNING[name]
+    encoder = with_modules("adapter")
+    whole = train(method, auxiliary, encoder, tmp_path / "whole", peft=peft)
+    before = weights(load_whole(encoder).base_model)
+    now = {key: one for key, one in weights(whole.model.base_model).items() if "pooler" not in key}
+    moved = {key: (one != before[key]).float().mean() for key, one in now.items()}
+    own = ("query.weight", "value.weight") if peft.name == "lora" else ("",)
+    assert all(key.endswith(own) for key, share in moved.items() if share)
+    assert (
+        0
+        < sum(share * now[key].numel() for key, share in moved.items())
+        < 0.2 * sum(map(torch.numel, now.values()))
+    )
+    save_model(whole.model, whole.tokenizer, tmp_path / "model", whole.extras, whole.difference)
+    assert equal(whole, TASKS["nli"].head(tmp_path / "model", seed=1))
+    with interrupted(Bucketed, monkeypatch, at=-1):
+        train(method, auxiliary, encoder, tmp_path / "again", peft=peft)
+    again = train(method, auxiliary, encoder, tmp_path / "again", peft=peft)
+    assert equal(again, whole) and again.rows == whole.rows
 
 
 def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, tmp_path):

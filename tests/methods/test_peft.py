@@ -4,23 +4,31 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import in_translation
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.run_parts import Modules
+from isogloss.diagnostics.setting import MeasureSetting, Subject
+from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.language_modules import add_modules
+from isogloss.encoders.loading import unmerge
+from isogloss.encoders.peft_adapters import merge_adapters
 from isogloss.encoders.sparse_deltas import encoder_weights
 from isogloss.methods import PEFT
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
-from isogloss.methods.plain import SourceOnly
+from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
 from isogloss.training.setting import PeftSetting
+from isogloss.training.states import BitextSentences
 from trained import equal, weights
 
 KINDS = {
@@ -146,3 +154,92 @@ def test_modules_that_a_family_has_not_are_refused():
         ConfigError, match="modules: query: modernbert makes queries, keys and values with one"
     ):
         LoRA(modules=("query",)).check(FAMILIES["modernbert"])
+
+
+# Paths between models with adapters: of their merged weights, or of the adapters themselves.
+
+
+@pytest.fixture(scope="module")
+def ends(trained, bert_folder, tmp_path_factory):
+    """Two models whose adapters began as one, as runs leave them."""
+    folders = []
+    for method in (SourceOnly(), Bilingual()):
+        found, folder = trained(method, KINDS["lora"]), tmp_path_factory.mktemp("end") / "run" / "model"
+        folder.parent.mkdir()
+        save_model(found.model, found.tokenizer, folder, difference=found.difference)
+        folders.append(folder)
+    return folders
+
+
+def loaded(folder):
+    return TASKS["upos"].head(folder, seed=0)
+
+
+def unmerged(folder):
+    model = loaded(folder)
+    unmerge(model, folder)
+    return model
+
+
+def along(ends, part, alphas=(0.0, 0.5, 1.0)):
+    """Return the weights that a path passes, merged."""
+    found = []
+
+    def seen(model):
+        copy = deepcopy(model)
+        if part == "factors":
+            merge_adapters(copy)
+        found.append(weights(copy))
+        return 0.0
+
+    setting = MeasureSetting(
+        subjects=tuple(Subject(id=str(one), rows=(), folder=one) for one in ends),
+        languages=("en",),
+        split="dev",
+        source=("en",),
+        load=lambda one: loaded(one.folder),
+        load_factors=lambda one: unmerged(one.folder),
+        evaluation=lambda _: SimpleNamespace(metric="accuracy", score=seen),
+        encoder=lambda _: None,
+        bitext=lambda _: [],
+        parallel=BitextSentences(lambda _: []),
+    )
+    rows = Interpolation(alphas=alphas, part=part).measure(setting)
+    assert {row.part for row in rows} == {part}
+    return found
+
+
+def test_a_path_of_merged_weights_ends_at_the_models_to_the_bit(ends):
+    first, middle, last = along(ends, "all")
+    assert equal(first, loaded(ends[0])) and equal(last, loaded(ends[1]))
+    assert all(torch.equal(middle[name], torch.lerp(first[name], last[name], 0.5)) for name in middle)
+
+
+def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
+    merged, factors = along(ends, "all"), along(ends, "factors")
+    for one, other in zip((merged[0], merged[2]), (factors[0], factors[2]), strict=True):
+        assert equal(one, other)  # Merged as they are when loaded: to the bit.
+    name = "bert.encoder.layer.0.attention.self.query.weight"
+    a, b = (
+        [unmerged(one).get_parameter(name.replace("weight", f"lora_{side}.default.weight")) for one in ends]
+        for side in "AB"
+    )
+    before = loaded(ends[0]).get_parameter(name) - 2 * b[0] @ a[0]  # alpha / rank = 2
+    expected = before + 2 * (sum(b) / 2) @ (sum(a) / 2)
+    assert torch.allclose(factors[1][name], expected, atol=1e-5)
+    assert not torch.allclose(factors[1][name], merged[1][name], atol=1e-7)
+
+
+def test_models_without_adapters_have_no_factors(bert_folder):
+    with pytest.raises(ModelError, match="trained without adapters"):
+        unmerge(loaded(bert_folder), bert_folder)
+
+
+def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_path):
+    model = TASKS["upos"].head(bert_folder, seed=0)
+    add_modules(model, Modules(kind="adapter"), ("en", "de"), seed=0)
+    put_into(LoRA(), deepcopy(model), tmp_path)
+    with pytest.raises(
+        ConfigError, match="modules: attention_output: this encoder has language adapters after"
+    ):
+        put_into(LoRA(modules=("attention_output",)), model, tmp_path)

@@ -52,6 +52,10 @@ def _no_masked_lm(subject: Subject) -> LoadedEncoder:
     raise TypeError(f"this measurement looks at no masked-LM head ({subject.id})")
 
 
+def _no_factors(subject: Subject) -> Any:
+    raise TypeError(f"this measurement takes no adapters apart ({subject.id})")
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasureSetting:
     """Subjects, languages, and data already encoded for scoring."""
@@ -63,6 +67,8 @@ class MeasureSetting:
     """Source languages of the models; empty for encoders."""
     load: Callable[[Subject], Any]
     """Return a subject's model (encoder and head), ready for evaluation."""
+    load_factors: Callable[[Subject], Any] = _no_factors
+    """Return the same with its adapters not merged; ModelError for a model without."""
     evaluation: Callable[[str], Evaluation]
     """Return one language's examples, encoded once, which score any model."""
     encoder: Callable[[Subject], LoadedEncoder]

@@ -2,6 +2,9 @@
 
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1, Eqs 1 to 3 (paths and
 planes), and Appendix B, Fig. 4 (deltas: δ_S = θ_S - θ_ST, δ_T = θ_T - θ_ST).
+
+Of models with LoRA all this is about the merged weights, W + (alpha / rank) B A, that they compute with; part
+"factors" mixes A and B instead: then the middle of a path has a product of two means.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, ModelError, did_you_mean
+from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.core.progress import Progress
 from isogloss.core.rows import Delta, PathPoint, PlanePoint
 from isogloss.diagnostics.setting import MeasureSetting, role_of
@@ -26,6 +29,9 @@ FINE = (0.025, 0.05, 0.075, 0.125, 0.15, 0.175, 0.825, 0.85, 0.875, 0.925, 0.95,
 """Additional values on paths (footnote 5)."""
 
 PARTS = ("all", "encoder", "head")
+
+FACTORS = "factors"
+"""The adapters of models with LoRA (DoRA, IA3) before they are merged, with the head."""
 
 Weights = list[Tensor]
 
@@ -113,7 +119,8 @@ class Interpolation:
     """Methods at α = 0 and α = 1."""
 
     part: str = "all"
-    """What is mixed: all, encoder or head; the rest stays as in the first model."""
+    """What is mixed: all (merged weights), encoder or head, the rest as in the first model; factors mixes the
+    adapters of models with LoRA, and the head."""
 
     alphas: tuple[float, ...] = tuple(sorted((*COARSE, *FINE)))
     """Where the path is scored."""
@@ -124,9 +131,9 @@ class Interpolation:
 
     def measure(self, setting: MeasureSetting) -> list[PathPoint]:
         """Return a row for each point and language, scored on dev data."""
-        start, end = (setting.load(subject) for subject in setting.subjects)
+        start, end = _loaded(setting, self.part)
         names = parameter_names(start, self.part)
-        a, b = weights_of(start, names), weights_of(end, names)
+        a, b = _matching(names, start, end)
 
         def move(alpha: float, out: Weights) -> None:
             for x, y, mixed in zip(a, b, out, strict=True):
@@ -151,7 +158,8 @@ class Plane:
     """Methods at the origin, at α₁ = 1 and at α₂ = 1."""
 
     part: str = "all"
-    """What is mixed: all, encoder or head; the rest stays as in the first model."""
+    """What is mixed: all (merged weights), encoder or head, the rest as in the first model; factors mixes the
+    adapters of models with LoRA, and the head."""
 
     alphas: tuple[float, ...] = COARSE
     """Where each axis is scored."""
@@ -162,9 +170,9 @@ class Plane:
 
     def measure(self, setting: MeasureSetting) -> list[PlanePoint]:
         """Return a row for each point of the grid and language, scored on dev data."""
-        models = [setting.load(subject) for subject in setting.subjects]
+        models = _loaded(setting, self.part)
         names = parameter_names(models[0], self.part)
-        origin, first, second = (weights_of(model, names) for model in models)
+        origin, first, second = _matching(names, *models)
 
         def move(alphas: tuple[float, float], out: Weights) -> None:
             for o, x, y, mixed in zip(origin, first, second, out, strict=True):
@@ -232,10 +240,10 @@ def _score_points(
 
 
 def parameter_names(model: nn.Module, part: str) -> list[str]:
-    """Name the parameters of a part: all, the encoder (everything below the base model), or the head."""
+    """Name the parameters of a part: the encoder (everything below the base model), the head, else all."""
     prefix = f"{model.base_model_prefix}."
     names = [name for name, _ in model.named_parameters()]
-    if part == "all":
+    if part in ("all", FACTORS):  # What the factors leave as it is, is equal in all models.
         return names
     return [name for name in names if name.startswith(prefix) == (part == "encoder")]
 
@@ -250,6 +258,23 @@ def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
             f"Both must come from one encoder and task."
         )
     return [own[name].detach() for name in names]
+
+
+def _loaded(setting: MeasureSetting, part: str) -> list[nn.Module]:
+    load = setting.load_factors if part == FACTORS else setting.load
+    return [load(subject) for subject in setting.subjects]
+
+
+def _matching(names: list[str], *models: nn.Module) -> list[Weights]:
+    """Return each model's parameters by name; ModelError where one lacks some, or has other shapes."""
+    found = [weights_of(model, names) for model in models]
+    for name, first, *others in zip(names, *found, strict=True):
+        if any(other.shape != first.shape for other in others):
+            raise ModelError(
+                f"these models cannot be mixed: {name} has another shape in one of them. All must come from "
+                f"one encoder and task, with adapters of one rank where factors are mixed."
+            )
+    return found
 
 
 @contextmanager
@@ -267,8 +292,8 @@ def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> I
 
 
 def _check(where: str, part: str, between: tuple[str, ...], *, count: int) -> None:
-    if part not in PARTS:
-        raise ConfigError(f"{where}: no part {part!r}.{did_you_mean(part, PARTS)} Known: {', '.join(PARTS)}.")
+    if part not in (*PARTS, FACTORS):
+        raise unknown_name(where, "part", part, (*PARTS, FACTORS))
     if len(between) != count:
         raise ConfigError(
             f"{where}: between names {len(between)} methods, but {count} are needed: {list(between)}."

@@ -32,6 +32,7 @@ from isogloss.encoders.language_context import (
     write_language_maps,
     write_language_modules,
 )
+from isogloss.encoders.peft_adapters import load_adapters
 from isogloss.encoders.task_adapter import read_task_adapter, write_task_adapter
 from isogloss.nn.dropout import drop
 
@@ -280,6 +281,25 @@ def _save_config(model: "PreTrainedModel", folder: Path) -> None:
 def model_folder(source: str | Path) -> Path:
     """Return the folder of a model, given a path or hub name."""
     return folders.find_folder(source, folders.MODEL_FILES, folders.has_weights)
+
+
+def unmerge(model: "PreTrainedModel", folder: Path) -> None:
+    """Take the merged adapters of a model, loaded from a folder, out of its weights again.
+
+    Its outputs stay the same within rounding. ModelError for a model without adapters.
+    """
+    difference = difference_of(folder)
+    if difference is None or difference.format != "peft":
+        raise ModelError(
+            f"{folder}: this model was trained without adapters (lora, dora, ia3), so there are no factors. "
+            f"Look at its weights."
+        )
+    encoder, own = load_model(base_folder(folder, difference)), model.base_model
+    with torch.no_grad():
+        for name, weight in encoder.named_parameters():
+            if not name.startswith("pooler."):
+                own.get_parameter(name).copy_(weight)
+    load_adapters(model, folder)
 
 
 def _set_labels(config: "PreTrainedConfig", labels: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from isogloss.core.languages import check_language, language_of_text
 from isogloss.data.corpora import SPLITS, Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
+from isogloss.diagnostics.weight_space import FACTORS
 from isogloss.experiments.encoder_runs import Encoder
 from isogloss.experiments.encoders import check_read
 from isogloss.experiments.grid import Cell, Planning
@@ -24,7 +25,7 @@ from isogloss.experiments.recipe import (
 )
 from isogloss.experiments.runs import FineTune, Measure, Run, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
-from isogloss.methods import Mixing
+from isogloss.methods import WITH_FACTORS, Mixing
 from isogloss.training.evaluation import PAIRED, check_inputs, codes_read, language_read
 
 _OF_ENCODERS = ("split", "examples", "corpus", "languages", "encoders")
@@ -197,7 +198,22 @@ def of_cells(request: MeasureRequest) -> Iterator[Measure]:
     for cell in filter(request.takes, request.cells):
         if all(label in cell.models for label in wanted):
             subjects = tuple(cell.models[label] for label in wanted)
+            _check_factors(request, subjects)
             yield _on_labels(request, subjects, (*cell.source, *cell.targets), cell)
+
+
+def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
+    """Raise ConfigError where adapters are to be mixed that are not alike."""
+    kinds = {one.peft for one in models}
+    if getattr(request.diagnostic, "part", "") != FACTORS:
+        return
+    if len(kinds) > 1 or not all(isinstance(one, WITH_FACTORS) for one in kinds):
+        found = ", ".join(one.label for one in models)
+        raise ConfigError(
+            f"{request.where}: part: factors are those of models with one and the same "
+            f"{', '.join(one.name for one in WITH_FACTORS)}; these are {found}. Take "
+            f'models that are alike, or part = "all", which mixes merged weights.'
+        )
 
 
 def _on_labels(

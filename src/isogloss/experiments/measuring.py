@@ -16,7 +16,7 @@ from isogloss.data.examples import Example, TextLine, Translation
 from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer
-from isogloss.encoders.loading import fastest_attention
+from isogloss.encoders.loading import fastest_attention, unmerge
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.context import RunContext, RunResult, device
 from isogloss.experiments.encoder_runs import Encoder, Pretrain, Pretrained
@@ -47,6 +47,7 @@ def measure(context: RunContext, run: Measure) -> RunResult:
         split=run.split,
         source=run.source_languages,
         load=lambda subject: _model(context, runs[subject.id]),
+        load_factors=lambda subject: _with_factors(context, runs[subject.id]),
         evaluation=inputs.paired if run.inputs == PAIRED else inputs.evaluation,
         encoder=lambda subject: _encoder(context, runs[subject.id]),
         bitext=partial(_bitext, context, run),
@@ -89,6 +90,13 @@ def _model(context: RunContext, run: Run) -> Any:
     if not isinstance(run, FineTune):
         raise TypeError(f"a run of kind {run.name} has no head")
     model = TASKS[run.task].head(context.store.model(run), seed=0, attention=fastest_attention())
+    return model.to(device()).eval()
+
+
+def _with_factors(context: RunContext, run: Run) -> Any:
+    """Load a fine-tuned model with its adapters not merged."""
+    model = _model(context, run)
+    unmerge(model, context.store.model(run))
     return model.to(device()).eval()
 
 

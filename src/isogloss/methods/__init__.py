@@ -112,6 +112,8 @@ METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
 _ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, LotteryTicket, TaskAdapter)
 PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}
+WITH_FACTORS = (LoRA, DoRA, IA3)
+"""The kinds whose adapters can be looked at before they are merged."""
 _ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MetaLearning)
 PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
@@ -133,6 +135,7 @@ __all__ = [
     "PEFT",
     "PRETRAINING",
     "TRANSLATION_TRAINING",
+    "WITH_FACTORS",
     "Adjustment",
     "AuxiliaryLoss",
     "Method",

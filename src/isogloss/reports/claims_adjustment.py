@@ -180,7 +180,7 @@ def _scores(m: Measurements) -> pd.DataFrame:
     by_word = (rows["metric"] == "word_f1") & (rows["task"] == "ner")
     has = by_word.groupby([rows["corpus"], rows["task"]]).transform("any").astype(bool)
     rows = _with_role(best_split(rows[by_word | (rows["main"].astype(bool) & ~has)]))
-    trained = [one for one in rows if "optimization." in one]
+    trained = [one for one in rows if "optimization." in one or "peft" in one]
     setting = [one for one in rows if "encoder.adjusted." in one and one not in (*MAIN, ALIGNED)]
     return rows.assign(
         test=row_keys(rows, [*TEST_SET, "encoder.original", *trained]),

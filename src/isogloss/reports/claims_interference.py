@@ -237,7 +237,8 @@ def _scores(m: Measurements) -> pd.DataFrame:
     rows = rows.assign(half=pd.Series([_half(*one) for one in about], index=rows.index, dtype=object))
     rows = filter_rows(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
-    same = ["corpus", "task", "split", "metric", "start", "shape", *(n for n in rows if "optimization." in n)]
+    trained = [name for name in rows if "optimization." in name or "peft" in name]
+    same = ["corpus", "task", "split", "metric", "start", "shape", *trained]
     return rows.assign(
         test=row_keys(rows, same), system=rows["encoder"].where(rows["role"] != "mono", "alone")
     )

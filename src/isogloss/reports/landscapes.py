@@ -29,7 +29,12 @@ DIGITS = 6
 ABOUT_EQUAL, PAPER_ANGLE = (0.8, 1.25), 55
 """Norm ratios that count as about equal; angle of the two deltas in the paper in degrees (Appendix B)."""
 
-WEIGHTS = {"all": "encoder and head together", "encoder": "the encoder only", "head": "the head only"}
+WEIGHTS = {
+    "all": "encoder and head together",
+    "encoder": "the encoder only",
+    "head": "the head only",
+    "factors": "the adapters before they are merged, and the head",
+}
 ALPHA = "α: 0 is the start, 1 the end"
 ALONG = Lines(x="alpha", y="mean", color="whose", half="half", tint=(0, 1))
 

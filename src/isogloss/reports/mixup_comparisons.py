@@ -144,6 +144,7 @@ def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the fine-tuned models that the paper has; ``without`` names the parts that X-Mixup lacks."""
     added = ["encoder.adjusted", "encoder.modules", "after.method"]
     rows = rows[(rows[added] == "").all(axis=1) & (rows["source"] != "")]
+    rows = rows[rows["peft"].isna()] if "peft" in rows else rows
     for name, option in OURS.items():
         rows = rows[rows[name].ne(option)] if name in rows else rows
     if "method.ratio_rate" in rows:
