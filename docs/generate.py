@@ -19,7 +19,15 @@ from typing import Any
 from isogloss.aligners import ALIGNERS
 from isogloss.core import run_parts
 from isogloss.core.rows import ROWS
-from isogloss.core.run_parts import Architecture, Modules, Optimization, is_nested, values_of
+from isogloss.core.run_parts import (
+    Architecture,
+    Modules,
+    NewSubwords,
+    Optimization,
+    Replay,
+    is_nested,
+    values_of,
+)
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
@@ -160,6 +168,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "pretrain": lambda: field_table(recipe.PretrainTable),
     "architecture": lambda: field_table(Architecture),
     "modules": lambda: field_table(Modules),
+    "new-subwords": lambda: field_table(NewSubwords),
+    "replay": lambda: field_table(Replay),
     "aligners": lambda: _sections(ALIGNERS, lambda _: ""),
     "translate": lambda: field_table(translations.TranslateTable),
     "translators": lambda: _sections(TRANSLATORS, lambda _: ""),

@@ -71,6 +71,22 @@ def test_what_is_needed_stands_before_what_needs_it(plan):
         seen.add(identity(run))
 
 
+@pytest.mark.parametrize(
+    "method",
+    [
+        {"name": "contrastive-alignment", "level": "sentence"},
+        {"name": "procrustes", "level": "sentence"},
+        {"name": "cross-lingual-adjustment", "pulled": "opening"},
+    ],
+)
+def test_a_method_that_reads_whole_sentences_aligns_no_words(plan, method):
+    adjust = [{**method, "bitext": "bitext", "pairs": ["qaa-qad"]}]
+    (one,), (other,) = (
+        of(Adjust, plan(adjust=adjust, align={"name": name})) for name in ("fast-align", "encoder")
+    )
+    assert one == other and one.aligned[0].aligner.name == "unlinked" and one.aligned[0].encoder is None
+
+
 def test_methods_keep_to_the_encoders_they_name(plan):
     found = Counter(run.auxiliary is None for run in of(FineTune, plan()))
     assert found == {True: 3, False: 1}

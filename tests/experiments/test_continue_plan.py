@@ -1,12 +1,14 @@
 """Encoders that start from others: from files, from one of the recipe, in whatever order they stand."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.experiments.encoder_runs import Adjust, Pretrain, Pretrained, first_of
+from isogloss.experiments.plan import plan_recipe
 from isogloss.experiments.runs import FineTune, needs
 from tiny import of
 
@@ -92,6 +94,15 @@ def test_replayed_text_is_read_from_its_own_corpora_or_those_of_the_encoder(plan
     assert len({identity(run) for run in (one, other, plain)}) == 3 and one.data != plain.data
 
 
+def test_bitext_is_aligned_for_embeddings_from_translations(plan):
+    new = {"size": 50, "embeddings": "translations", "bitext": "bitext", "pairs": ["qaa-qac"]}
+    runs = plan(**{"encoder.0.pretrain.vocabulary": new})
+    (more,) = of(Pretrain, runs)
+    (aligned,) = more.aligned
+    assert (aligned.languages, aligned.bitext) == ("qaa-qac", "bitext") and aligned in needs(more)
+    assert more.start.aligned == (aligned,)  # The adjustment before reads the same.
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -103,6 +114,20 @@ def test_replayed_text_is_read_from_its_own_corpora_or_those_of_the_encoder(plan
         ({"adjust.0.name": "centring"}, "encoder.pretrain.start: 'adjusted' maps each language's states"),
         ({"encoder.0.pretrain.method.block": 300}, "rows of 300 subwords do not fit into the 256 positions"),
         ({"encoder.0.pretrain.start": "adjuster"}, r"'adjuster'. Did you mean 'adjusted'\?"),
+        (
+            {"encoder.0.pretrain": {**NEW, "vocabulary": {"size": 5}}},
+            "vocabulary: new subwords are added to an encoder that exists",
+        ),
+        (
+            {"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "translations"}},
+            "the fields bitext and pairs belong together; found 'translations', bitext ''",
+        ),
+        (
+            {"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "translations",
+             "bitext": "bitext", "pairs": ["qac-qaa"]}},
+            "pairs: 'qac-qaa' does not end in a language whose subwords are learned; these are qac",
+        ),
+        ({"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "mean"}}, "embeddings: found 'mean'"),
         ({"encoder.0.pretrain.replay": {"languages": ["qac"]}}, "replay.languages: 'qac' is named twice"),
         (
             {"encoder.0.pretrain": {**NEW, "replay": {"languages": ["qac"]}}},
@@ -130,3 +155,11 @@ def test_a_run_has_the_architecture_of_a_new_encoder_or_a_start(plan):
     (more,) = of(Pretrain, plan())
     with pytest.raises(ConfigError, match="Give either of them"):
         Pretrain(text=more.text, languages=more.languages, method=more.method, start=more.start)
+
+
+@pytest.mark.parametrize(("name", "starts"), [("continue_pretraining", 3), ("extend_vocabulary", 4)])
+def test_the_examples_train_the_shipped_encoder_further(name, starts):
+    runs = plan_recipe(str(Path(__file__).parents[2] / "examples" / f"{name}.toml"), scale="small").runs
+    made = of(Pretrain, runs)
+    assert [run.start.source for run in made] == ["shipped"] * starts
+    assert {run.method.training.steps for run in made} == {20}

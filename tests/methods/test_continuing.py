@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.run_parts import Replay, with_fields
+from isogloss.core.run_parts import NewSubwords, Replay, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, attach_language_maps
@@ -191,3 +191,32 @@ def test_replay_forgets_less(further, tmp_path):
         return {row["language"]: row["score"] for row in method.train(setting)[2].rows if "metric" in row}
 
     assert last("with", 0.5)["de"] < 0.5 * last("without", 0.0)["de"]
+
+
+# New subwords
+
+
+@pytest.mark.parametrize("embeddings", ["subword-averages", "translations", "random"])
+def test_an_encoder_gains_subwords_and_resumes_to_the_bit(further, tmp_path, monkeypatch, embeddings):
+    def greek(language):
+        return [line.translate(str.maketrans("aeiou", "αεηου")) for line in lines(language)]
+
+    links = tuple((place, place) for place in range(9))
+    pairs = [
+        Translation(id=str(number), first=first, second=second, links=links)
+        for number, (first, second) in enumerate(zip(lines("sw"), greek("sw"), strict=True))
+    ]
+    new = NewSubwords(size=90, embeddings=embeddings)
+    setting = further(text=greek, held_out=greek, vocabulary=new, languages=("sw",), bitext={"en-sw": pairs})
+    method = with_fields(METHOD, evaluate_every=4)
+    whole, tokenizer, fitted = method.train(replace(setting, folder=tmp_path / "whole"))
+    with interrupted(TextBatches, monkeypatch, at=5):
+        method.train(setting)
+    again, same, fitted_again = method.train(setting)
+    assert equal(again, whole) and same.get_vocab() == tokenizer.get_vocab()
+    assert fitted_again.rows == fitted.rows
+    added, *sources = fitted.rows[0].values()
+    assert added == sum(sources) > 20
+    from_translations, from_averages, at_random = (bool(count) for count in sources)
+    assert from_translations == (embeddings == "translations")
+    assert from_averages == (embeddings != "random") and at_random

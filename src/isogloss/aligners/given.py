@@ -1,4 +1,4 @@
-"""Gold alignments of the bitext itself."""
+"""Gold alignments of the bitext itself, or none at all."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,6 +25,22 @@ class Given:
                 )
             found.append(Aligned(links=tuple(sorted(pair.links))))
         return found
+
+    def align_new(self, setting: AlignSetting) -> list[Aligned]:
+        """Align as ``align`` does; nothing was learned."""
+        return self.align(setting)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unlinked:
+    """Link no words: for methods that read whole sentences, whatever aligner a recipe names."""
+
+    name: ClassVar[str] = "unlinked"
+    needs_encoder: ClassVar[bool] = False
+
+    def align(self, setting: AlignSetting) -> list[Aligned]:
+        """Return no links for every pair."""
+        return [Aligned(links=()) for _ in setting.pairs]
 
     def align_new(self, setting: AlignSetting) -> list[Aligned]:
         """Align as ``align`` does; nothing was learned."""

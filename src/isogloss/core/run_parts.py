@@ -157,6 +157,22 @@ class Replay:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NewSubwords:
+    """Subwords that an encoder gains before it is trained further, learned from the text of its languages."""
+
+    size: Positive
+    """At most so many: of a vocabulary of this size, those that the tokenizer lacks (of BPE, new merges)."""
+    embeddings: Literal["subword-averages", "translations", "random"] = "subword-averages"
+    """What they start from: the average of the old subwords they were split into; that of the words they
+    translate, by word alignments, and of old subwords where they translate none; or random numbers with the
+    old embeddings' mean and variance, which is also what subwords of unknown characters get."""
+    bitext: str = ""
+    """Corpus of translations that is aligned by [align], for translations; a dictionary is one, too."""
+    pairs: tuple[str, ...] = ()
+    """Pairs of languages in it, that which the encoder knows first: "en-sw"."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Updates:
     """How weights are updated: AdamW with linear warm-up and decay, the same for every training."""
 

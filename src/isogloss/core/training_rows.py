@@ -44,6 +44,17 @@ class Perplexity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SubwordsAdded:
+    """How many subwords an encoder gained, and how many of them start from translations, parts or chance."""
+
+    frame: ClassVar[str] = "new-subwords"
+    added: int
+    from_translations: int
+    from_averages: int
+    at_random: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """How many parameters of an encoder are a language's own; language "" is all share."""
 

@@ -72,7 +72,9 @@ def train_translation_tokenizer(
 ) -> "PreTrainedTokenizerFast":
     """Train a fast Unigram tokenizer of at most ``size`` subwords, including one per target language."""
     special = (END, UNKNOWN, *map(language_subword, languages))
-    pieces = unigram_pieces(list(lines), size - 1, special, lambda model: _marian_tokenizer(model, special))
+    pieces = unigram_pieces(
+        list(lines), size - 1, special, lambda model: _marian_tokenizer(model, special).backend_tokenizer
+    )
     vocabulary = [*pieces["vocab"], (PADDING, 0.0)]
     if len(vocabulary) > size:
         raise ConfigError(

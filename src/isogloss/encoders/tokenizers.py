@@ -147,10 +147,13 @@ def read_tokenizer(path: Path, *, family: str) -> "PreTrainedTokenizerFast":
 
 
 def _word_piece(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokenizerFast":
-    """Train WordPiece, with each character also as ##c."""
+    return make({"vocab": word_pieces(lines, size, make(None).backend_tokenizer)})
+
+
+def word_pieces(lines: Sequence[str], size: int, blank: "Tokenizer") -> dict[str, int]:
+    """Train WordPiece on words as ``blank`` finds them, with each character also as ##c."""
     from tokenizers import Tokenizer, models, trainers
 
-    blank = make(None).backend_tokenizer
     # Ties between merges go to smaller ids, and the trainer numbers ##c in hash order: fix their ids first.
     continuing = [
         f"##{letter}" for letter in sorted(set(chain.from_iterable(lines))) if _continues(blank, letter)
@@ -164,7 +167,8 @@ def _word_piece(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTok
     trained = Tokenizer(models.WordPiece(unk_token=_BERT[1]))
     trained.normalizer, trained.pre_tokenizer = blank.normalizer, blank.pre_tokenizer
     trained.train_from_iterator(lines, trainer)
-    return make({"vocab": trained.get_vocab()})
+    vocabulary: dict[str, int] = trained.get_vocab()
+    return vocabulary
 
 
 def _bert(kind: str, model: Model | None) -> "PreTrainedTokenizerFast":
@@ -184,18 +188,20 @@ def _unigram(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokeni
     """Train Unigram (Kudo 2018, Section 3.2), with pieces from BPE and each word's best segmentation only."""
     blank = make(None)
     special: tuple[str, ...] = tuple(blank.convert_ids_to_tokens(range(len(blank))))
-    return make(unigram_pieces(lines, size, special, make))
+    return make(unigram_pieces(lines, size, special, lambda model: make(model).backend_tokenizer))
 
 
-def unigram_pieces(lines: Sequence[str], size: int, special: Sequence[str], make: "Make") -> Model:
+def unigram_pieces(
+    lines: Sequence[str], size: int, special: Sequence[str], make: Callable[[Model | None], "Tokenizer"]
+) -> Model:
     """Return a Unigram model of at most ``size`` subwords: special ones, then learned pieces."""
     from tokenizers import Tokenizer, models, trainers
 
     blank = make(None)
     merging = Tokenizer(models.BPE())
-    merging.pre_tokenizer = blank.backend_tokenizer.pre_tokenizer
-    if blank.backend_tokenizer.normalizer:
-        merging.normalizer = blank.backend_tokenizer.normalizer
+    merging.pre_tokenizer = blank.pre_tokenizer
+    if blank.normalizer:
+        merging.normalizer = blank.normalizer
     trainer = trainers.BpeTrainer(
         vocab_size=max(0, size - len(special)), min_frequency=SMALLEST_COUNT, show_progress=False
     )
@@ -206,7 +212,7 @@ def unigram_pieces(lines: Sequence[str], size: int, special: Sequence[str], make
     counts = _counts(merging, words, len(pieces))
     for _ in range(ROUNDS):
         tokenizer = make({"vocab": _with_log_probabilities(special, pieces, counts)})
-        counts = _counts(tokenizer.backend_tokenizer, words, len(special) + len(pieces))[len(special) :]
+        counts = _counts(tokenizer, words, len(special) + len(pieces))[len(special) :]
     return {"vocab": _with_log_probabilities(special, pieces, counts)}
 
 

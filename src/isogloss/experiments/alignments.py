@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
+from isogloss.aligners.given import Unlinked
 from isogloss.core.errors import DataError
 from isogloss.core.records import write_text
 from isogloss.core.rows import as_row
@@ -27,6 +28,8 @@ class AlignmentRequest:
     table: Table
     where: str
     split: Split = "train"
+    links: bool = True
+    """Whether linked words are read; otherwise nothing is aligned."""
 
 
 def alignments(
@@ -38,6 +41,7 @@ def alignments(
     measured by its own alignments.
     """
     where, split, aligner = request.where, request.split, aligner_of(request.table, request.where)
+    aligner = aligner if request.links else Unlinked()
     found = []
     for pair in pairs:
         with located(f"{where}: pairs"):
@@ -101,7 +105,8 @@ def align(context: RunContext, run: Align) -> RunResult:
             f"pairs of the {run.split} split alone. More text of both languages (a train "
             "split) aligns better.",
         )
-    return RunResult([as_row(_row(wanted, found))], tuple(warnings))
+    rows = [] if isinstance(run.aligner, Unlinked) else [as_row(_row(wanted, found))]
+    return RunResult(rows, tuple(warnings))
 
 
 def _row(pairs: list[Translation], found: list[Aligned]) -> Alignment:

@@ -115,7 +115,7 @@ def _entries(recipe: Recipe, sources: Sources, where: str) -> list[_Part]:
         start = entry.pretrain.start if isinstance(entry, EncoderTable) and entry.pretrain else ""
 
         def make(there: Mapping[Encoder, str]) -> dict[Encoder, str]:
-            return dict.fromkeys(_encoders(entry, there, sources, where), label)
+            return dict.fromkeys(_encoders(entry, there, recipe.align, sources, where), label)
 
         return _Part(where=f"{where}: encoder.pretrain", labels=frozenset({label}), start=start, make=make)
 
@@ -163,7 +163,7 @@ def _adjusted(
         codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
         check_read(encoder, codes, sources.encoders, f"{where}: pairs: encoder {choice.start!r}")
         for size in sizes:
-            request = AlignmentRequest(recipe.align, where)
+            request = AlignmentRequest(recipe.align, where, links=method.needs_links)
             aligned = alignments(request, sources, encoder, choice.bitext, choice.pairs)
             label = choice.label or kind.name
             adjust = Adjust(
@@ -211,7 +211,7 @@ def encoder_sources(recipe: Recipe) -> list[str]:
 
 
 def _encoders(
-    entry: str | EncoderTable, there: Mapping[Encoder, str], sources: Sources, where: str
+    entry: str | EncoderTable, there: Mapping[Encoder, str], align: Table, sources: Sources, where: str
 ) -> list[Encoder]:
     """Build the encoders of one entry: one for each seed."""
     if isinstance(entry, str):
@@ -226,7 +226,7 @@ def _encoders(
     seeds = table.seed if isinstance(table.seed, tuple) else (table.seed,)
     refuse_empty_or_twice(seeds, f"{where}.seed")
     starts = {seed: _start(table, seed, there, where) for seed in seeds}
-    made = {start: planned_pretraining(table, start, sources, where) for start in starts.values()}
+    made = {start: planned_pretraining(table, start, align, sources, where) for start in starts.values()}
     return [replace(made[start], seed=seed) for seed, start in starts.items()]
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from isogloss.aligners import Aligner
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.run_parts import Architecture, Count, Modules, Replay, Whole, precision_of
+from isogloss.core.run_parts import Architecture, Count, Modules, NewSubwords, Replay, Whole, precision_of
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
 from isogloss.encoders.folders import pinned_name
@@ -49,6 +49,10 @@ class Pretrain:
     lines: tuple[tuple[str, int], ...] | None = None
     """At most so many lines of a language, drawn at random from the seed: (("ru", 100000),); all of the
     others."""
+    vocabulary: NewSubwords | None = None
+    """Subwords that are added to the start; None for none."""
+    aligned: "tuple[Align, ...] | None" = None
+    """Bitext with word alignments that their embeddings are made from; None where they are not."""
     replay: Replay | None = None
     """Text in other languages that is mixed in where an encoder is trained further; None for none."""
     modules: Modules | None = None

@@ -82,6 +82,8 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
         languages=run.languages,
         architecture=run.architecture,
         start=context.encoder(run.start) if run.start else "",
+        vocabulary=run.vocabulary,
+        bitext={one.languages: context.aligned(one) for one in run.aligned or ()},
         replay=run.replay,
         modules=run.modules,
         trained=run.trained,

@@ -9,7 +9,8 @@ from isogloss.core.run_parts import Architecture, Replay, precision_of
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
-from isogloss.experiments.encoder_runs import Encoder, Pretrain
+from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.encoder_runs import Align, Encoder, Pretrain
 from isogloss.experiments.encoders import (
     check_read,
     has_masked_lm,
@@ -21,6 +22,7 @@ from isogloss.experiments.encoders import (
 )
 from isogloss.experiments.recipe import (
     PretrainTable,
+    Table,
     checked,
     located,
     plug_in,
@@ -31,9 +33,12 @@ from isogloss.training.precision import check_precision
 
 
 def planned_pretraining(
-    table: PretrainTable, start: Encoder | None, sources: Sources, where: str
+    table: PretrainTable, start: Encoder | None, align: Table, sources: Sources, where: str
 ) -> Pretrain:
-    """Build the run of a table, of a new encoder or one that is trained further."""
+    """Build the run of a table, of a new encoder or one that is trained further.
+
+    ``align`` is the recipe's table of how words are aligned.
+    """
     default = "masked-language-modelling"
     kind = plug_in(table.method, PRETRAINING, "pretraining method", f"{where}.method", default)
     values = {key: value for key, value in table.method.items() if key != "name"}
@@ -66,11 +71,43 @@ def planned_pretraining(
         method=method,
         bitext=table.bitext,
         lines=tuple(sorted(table.lines.items())) or None,
+        vocabulary=table.vocabulary,
+        aligned=_aligned(table, start, align, sources, f"{where}.vocabulary"),
         replay=_replay(table, method, where),
         modules=table.modules,
         trained=table.trained,
     )
     return replace(run, data=combined_fingerprint(_files_read(run, sources, where)))
+
+
+def _aligned(
+    table: PretrainTable, start: Encoder | None, align: Table, sources: Sources, where: str
+) -> tuple[Align, ...] | None:
+    """Return the alignments that new embeddings are made from; ConfigError where there is no use for them."""
+    new = table.vocabulary
+    if new is None:
+        return None
+    if start is None:
+        raise ConfigError(
+            f"{where}: new subwords are added to an encoder that exists; how many a new one has is said in "
+            f"architecture.vocabulary. Give a start, or leave vocabulary out."
+        )
+    wanted = new.embeddings == "translations"
+    if wanted != bool(new.bitext) or wanted != bool(new.pairs):
+        raise ConfigError(
+            f'{where}: embeddings = "translations" and the fields bitext and pairs belong together; found '
+            f"{new.embeddings!r}, bitext {new.bitext!r} and pairs {list(new.pairs)}. Give all or none."
+        )
+    refuse_empty_or_twice(new.pairs or ("none",), f"{where}.pairs")
+    for pair in new.pairs:
+        if pair.partition("-")[2] not in table.languages:
+            raise ConfigError(
+                f"{where}.pairs: {pair!r} does not end in a language whose subwords are learned; these are "
+                f"{', '.join(table.languages)}. Name the language that the start knows first: en-sw."
+            )
+    if not wanted:
+        return None
+    return alignments(AlignmentRequest(align, where), sources, start, new.bitext, new.pairs)
 
 
 def _replay(table: PretrainTable, method: Pretraining, where: str) -> Replay | None:
@@ -175,6 +212,11 @@ def _check_trained(
     if table.replay is not None:
         raise ConfigError(
             f"{where}: what else the start knows stays as it is, and need not be replayed. Leave replay out."
+        )
+    if table.vocabulary is not None:
+        raise ConfigError(
+            f"{where}: the embeddings of new subwords would stay as they were made. Train all of it with the "
+            f"new vocabulary first, and start from that."
         )
 
 

@@ -14,7 +14,16 @@ from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
 from isogloss.core.languages import canonical_language
-from isogloss.core.run_parts import Architecture, Count, Modules, Positive, Replay, Whole, keys_of
+from isogloss.core.run_parts import (
+    Architecture,
+    Count,
+    Modules,
+    NewSubwords,
+    Positive,
+    Replay,
+    Whole,
+    keys_of,
+)
 from isogloss.training.gradient_conflict import Conflict
 
 _EXPECTED = {
@@ -61,6 +70,8 @@ class PretrainTable:
     the languages left out."""
     architecture: Architecture | None = None
     """The shape of a new encoder, with defaults of its own; with ``start`` it is that of the start."""
+    vocabulary: NewSubwords | None = None
+    """Subwords that the start gains, learned from the text of ``languages``; none when left out."""
     replay: Replay | None = None
     """Text in languages that the start knows, mixed in so that it does not forget them."""
     modules: Modules | None = None

@@ -94,6 +94,11 @@ class Adjustment(Named, Protocol):
     maps: ClassVar[bool]
     """Whether it leaves the weights as they are and adds a map for each target language."""
 
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked; otherwise the bitext is not aligned."""
+        ...
+
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext."""
         ...

@@ -60,6 +60,11 @@ class ContrastiveAlignment:
 
     _nested = nested_fields()
 
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.level == "word"
+
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Align the encoder on bitext; without pairs or steps it stays as it is, to the bit."""
         encoding = PairEncoding(

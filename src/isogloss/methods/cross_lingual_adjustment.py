@@ -16,7 +16,7 @@ from isogloss.nn.distance import Form
 from isogloss.tasks.task import Model
 from isogloss.training.adjustment import Adjusted, PairTraining, adjust
 from isogloss.training.aligned_batches import AlignedBatch, CacheType, alignment_terms
-from isogloss.training.aligned_pairs import Aligned, PairEncoding, Word
+from isogloss.training.aligned_pairs import WITH_WORDS, Aligned, PairEncoding, Word
 from isogloss.training.setting import AdjustSetting
 
 
@@ -72,6 +72,11 @@ class CrossLingualAdjustment:
     """Data type in which f⁰ is cached on disk: float16 or float32."""
 
     _nested = nested_fields()
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.pulled in WITH_WORDS
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Adjust the encoder on aligned bitext; without pairs or steps it stays as it is, to the bit."""

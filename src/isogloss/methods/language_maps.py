@@ -42,6 +42,11 @@ class Procrustes:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
 
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.level == "word"
+
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Find the rotations; the encoder stays as it is, to the bit."""
         encoding = PairEncoding(
@@ -74,6 +79,11 @@ class Centring:
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether it reads which words are linked."""
+        return self.level == "word"
 
     def train(self, setting: AdjustSetting) -> Adjusted:
         """Find the shifts; the encoder stays as it is, to the bit."""

@@ -108,7 +108,7 @@ class MaskedLanguageModelling:
         with trained_alone(model, start.trained):
             fitted = fit(model, batches, masked_lm_loss, updates=self.updates, seed=seed, callbacks=callbacks)
         model.config.update(start.dropout)
-        return start.model, start.tokenizer, fitted
+        return model, start.tokenizer, Fitted([*start.rows, *fitted.rows])
 
     def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:
         """Return the callback that measures gradient conflict on blocks of the training text."""

@@ -149,7 +149,7 @@ class MetaLearning:
             )
         learner.restore_requires_grad()
         start.model.config.update(start.dropout)
-        return start.model, start.tokenizer, fitted
+        return start.model, start.tokenizer, Fitted([*start.rows, *fitted.rows])
 
     def _learner(self, start: Start, languages: tuple[str, ...]) -> MetaLearner:
         def rate(own: float | None) -> float:

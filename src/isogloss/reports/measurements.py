@@ -341,6 +341,7 @@ def _encoder_facts(run: Content) -> Facts:
             fields_of(_first(base)).get("architecture") or {}, "encoder"
         )
         found |= _flat(own.get("replay") or {}, "encoder.replay")
+        found |= _flat(own.get("vocabulary") or {}, "encoder.new")
         found |= _start_facts(own["start"]) if own.get("start") else {}
         found |= {"encoder.modules": fields_of(own.get("modules") or {}).get("kind", "")}
         found |= {"encoder.lines": json.dumps(own["lines"]) if own.get("lines") else ""}

@@ -47,12 +47,14 @@ def gaps(m: Measurements) -> pd.DataFrame:
 
 
 def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each run and language the final perplexity, and the lowest with its epoch."""
+    """Return for each run and language the final perplexity, the lowest with its epoch, and that before."""
     rows = rows.sort_values("epoch", kind="stable")
     keys = ["run", "language"]
+    before = rows[rows["step"] == 0].set_index(keys)["score"].rename("before")
     lowest = rows.loc[rows.groupby(keys)["score"].idxmin()].set_index(keys)[["score", "epoch"]]
     last = rows.drop_duplicates(keys, keep="last").sort_values("language", kind="stable")
-    return last.join(lowest.rename(columns={"score": "lowest", "epoch": "lowest_epoch"}), on=keys)
+    lowest = lowest.rename(columns={"score": "lowest", "epoch": "lowest_epoch"})
+    return last.join(lowest, on=keys).join(before, on=keys)
 
 
 def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -156,15 +158,35 @@ SUMMARIES = (
         frame="perplexity",
         name="perplexity-by-language",
         title="Perplexity on held-out text",
-        caption=f"After the last epoch, whose weights are kept, and at its lowest. {COMPARABLE}",
+        caption=f"After the last epoch, whose weights are kept, and at its lowest; before the first step, "
+        f"where one was trained further. {COMPARABLE}",
         by=heads("language", "encoder.label"),
         keep=("language", "encoder.label"),
         values={
-            **numbers({"last": "score", "lowest": "lowest"}),
+            **numbers({"before": "before", "last": "score", "lowest": "lowest"}),
             **numbers({"last epoch": "epoch", "lowest at epoch": "lowest_epoch"}, 0),
         },
         choose=last_and_lowest,
         group_by=("encoder", "split"),
+    ),
+    Summary(
+        frame="new-subwords",
+        title="Subwords that encoders gained",
+        caption="Added to the vocabulary, and how many start from translations, old subwords, or random "
+        "numbers.",
+        by=heads("encoder.label"),
+        keep=("encoder.label",),
+        values=numbers(
+            {
+                "added": "added",
+                "from translations": "from_translations",
+                "from subwords": "from_averages",
+                "random": "at_random",
+            },
+            0,
+        ),
+        over="encoders",
+        group_by=("encoder",),
     ),
     Summary(
         frame="parameters",

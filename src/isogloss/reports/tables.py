@@ -107,6 +107,7 @@ class Summary:
         by = by or list(self.by)[:1]
         keys = list(dict.fromkeys([*by, *self.group_by]))
         shown, values = self._pivoted(rows) if self.pivot else (rows, self.values)
+        values = {head: one for head, one in values.items() if shown[one.column].notna().any()}
         used = dict.fromkeys([*keys, *filter(None, [self.pivot]), *(one.column for one in values.values())])
         texts = []
         for key, own in shown[list(used)].groupby(keys, sort=False, dropna=False):

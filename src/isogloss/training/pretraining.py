@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from torch import nn
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.records import Value
 from isogloss.core.run_parts import TextTraining, Updates, values_of
 from isogloss.core.seeds import derive
 from isogloss.encoders import (
@@ -26,6 +27,14 @@ from isogloss.encoders.continuing import dropout_rates, load_text_tokenizer, loa
 from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.language_modules import give_modules
 from isogloss.encoders.language_parameters import module_parameters
+from isogloss.encoders.new_subwords import (
+    add_embeddings,
+    add_subwords,
+    added_subwords,
+    read_subwords,
+    subword_averages,
+    word_translations,
+)
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary
 from isogloss.tasks.task import Model
 from isogloss.tasks.text_stream import TextStream, is_stream, open_stream, write_stream
@@ -61,6 +70,8 @@ class Start:
     """How batches are drawn from it."""
     periodic: tuple[Callback, ...]
     """The callbacks that measure perplexity after each epoch."""
+    rows: tuple[dict[str, Value], ...] = ()
+    """What is known before the first step."""
     dropout: Mapping[str, float]
     """The rates to save, by field of the configuration: there is no dropout while it trains on text."""
     trained: tuple[nn.Parameter, ...] | None = None
@@ -107,6 +118,7 @@ def begin(
     with main_process_first():
         tokenizer, streams, held_out = _read(setting, method)
     model, dropout = _model(setting, tokenizer, attention)
+    rows = (_embed_new(setting, model, tokenizer),) if setting.vocabulary else ()
     give_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     check_languages(model, setting.languages_read)
     own = module_parameters(model, setting.languages).values()
@@ -128,6 +140,7 @@ def begin(
         streams=streams,
         sampling=sampling,
         periodic=_perplexity_callbacks(model, batches, method, before=bool(setting.start)),
+        rows=rows,
         dropout=dropout,
         trained=tuple(own) if setting.trained == MODULES else None,
     )
@@ -201,17 +214,13 @@ def _read(setting: TextSetting, method: TextMethod) -> tuple[Tokenizer, Streams,
     read already is used as it is.
     """
     lines = {language: iter(setting.text(language)) for language in setting.languages_read}
-    kept, shape = setting.folder / "tokenizer" / "tokenizer.json", setting.architecture
-    if shape is None:
-        tokenizer = load_text_tokenizer(setting.start)
-    elif kept.exists():
-        tokenizer = read_tokenizer(kept, family=shape.family)
-    else:
+    kept = setting.folder / "tokenizer" / "tokenizer.json"
+    tokenizer = _kept_tokenizer(setting, kept)
+    if tokenizer is None:
         share = max(1, method.training.vocabulary_lines // len(setting.languages))
         first = {language: list(islice(lines[language], share)) for language in setting.languages}
         lines |= {language: chain(first[language], lines[language]) for language in setting.languages}
-        every = chain.from_iterable(first.values())
-        tokenizer = train_tokenizer(every, family=shape.family, size=shape.vocabulary)
+        tokenizer = _learned_tokenizer(setting, chain.from_iterable(first.values()))
         write_tokenizer(tokenizer, kept)
     held_out = {} if method.training.evaluate_every is None else _held_out(setting)
 
@@ -233,3 +242,47 @@ def _stream(folder: Path, lines: Iterator[str], tokenizer: Tokenizer, block: int
     if is_stream(folder):
         return open_stream(folder)
     return write_stream(lines, tokenizer, folder, longest=block - 2)
+
+
+def _kept_tokenizer(setting: TextSetting, kept: Path) -> "Tokenizer | None":
+    """Return the tokenizer an interrupted run has learned, or one that there is; None for one to learn."""
+    if setting.architecture is not None:
+        return read_tokenizer(kept, family=setting.architecture.family) if kept.exists() else None
+    if setting.vocabulary is not None and not kept.exists():
+        return None
+    tokenizer = load_text_tokenizer(setting.start)
+    if setting.vocabulary is not None:
+        read_subwords(tokenizer, kept)
+    return tokenizer
+
+
+def _learned_tokenizer(setting: TextSetting, lines: Iterator[str]) -> Tokenizer:
+    """Learn a vocabulary from text, or the subwords that are added to that of the start."""
+    if setting.architecture is not None:
+        shape = setting.architecture
+        return train_tokenizer(lines, family=shape.family, size=shape.vocabulary)
+    tokenizer = load_text_tokenizer(setting.start)
+    if setting.vocabulary is not None:
+        add_subwords(tokenizer, lines, size=setting.vocabulary.size)
+    return tokenizer
+
+
+def _embed_new(setting: TextSetting, model: Model, tokenizer: Tokenizer) -> dict[str, Value]:
+    """Give the subwords that were added their embeddings; return how many start from what."""
+    old = load_text_tokenizer(setting.start)
+    added, how = added_subwords(old, tokenizer), setting.vocabulary and setting.vocabulary.embeddings
+    pairs = chain.from_iterable(setting.bitext.values()) if how == "translations" else ()
+    translated = word_translations(old, tokenizer, added, pairs)
+    averaged = {} if how == "random" else subword_averages(old, added)
+    sources = {number: translated.get(number) or averaged.get(number, {}) for number in added}
+    if sources:
+        special, seed = set(old.all_special_ids), derive(setting.seed, "new subwords")
+        add_embeddings(model, sources, special=special, seed=seed)
+    translations = sum(bool(parts) for parts in translated.values())
+    known = sum(map(bool, sources.values()))
+    return {
+        "added": len(added),
+        "from_translations": translations,
+        "from_averages": known - translations,
+        "at_random": len(added) - known,
+    }

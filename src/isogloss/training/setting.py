@@ -9,7 +9,7 @@ from torch import Tensor
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Architecture, Modules, Named, Optimization, Replay
+from isogloss.core.run_parts import Architecture, Modules, Named, NewSubwords, Optimization, Replay
 from isogloss.data.examples import Example, Translation
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.annotations import Tokenizer
@@ -38,6 +38,10 @@ class TextSetting:
     seed: int
     start: str = ""
     """Folder or name of the encoder that is trained further; empty for a new one."""
+    vocabulary: NewSubwords | None = None
+    """Subwords that are added to the start; None for none."""
+    bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
+    """By pair, the known language first: translations with links, for the embeddings of these subwords."""
     replay: Replay | None = None
     """Text of further languages that is mixed in; None for none."""
     modules: Modules | None = None
