@@ -32,6 +32,7 @@ from isogloss.encoders.language_parameters import (
     parameter_counts,
     shared_parameters,
 )
+from isogloss.encoders.new_subwords import add_embeddings
 
 OWN = ("feed-forward", "attention", "adapter")
 IDS = torch.tensor([[2, 7, 9, 11, 3, 0], [2, 12, 8, 3, 0, 0], [2, 5, 6, 9, 10, 3], [2, 14, 3, 0, 0, 0]])
@@ -91,6 +92,14 @@ def test_adapters_at_the_embeddings_are_undone_before_the_scores(encoder_folder,
             asked = torch.randn(3, model.config.hidden_size)
             expected = plain.get_output_embeddings()(one.inverse(asked))
             torch.testing.assert_close(model.get_output_embeddings()(asked), expected)
+
+
+def test_they_are_undone_before_the_scores_of_new_subwords_too(encoder_folder):
+    model = stirred(modular(load_masked_lm(encoder_folder), "adapter", **MAD_X))
+    with torch.no_grad(), active_language(model, "sw"):
+        before = model(IDS, MASK).logits
+        add_embeddings(model, {before.size(-1): {}}, special=(), seed=0)
+        torch.testing.assert_close(model(IDS, MASK).logits[..., :-1], before)
 
 
 def test_a_new_language_has_an_adapter_at_the_embeddings_too(bert_folder):

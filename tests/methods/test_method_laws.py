@@ -158,7 +158,7 @@ def mapped(bert_folder, tmp_path_factory):
 
 def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, **about):
     made = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **about)
-    return method.train(replace(made, auxiliary=auxiliary, bitext={"en-de": translations(20)}, peft=peft))
+    return method.train(replace(made, auxiliary=auxiliary, peft=peft, bitext={"en-de": translations(20)}))
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import pair_words
 from isogloss.encoders.families import encoder_prefix
+from isogloss.encoders.language_modules import connect
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.encoders.tokenizers import SMALLEST_COUNT, unigram_pieces, word_pieces
 
@@ -136,6 +137,7 @@ def add_embeddings(
     if max(sources) >= len(model.get_input_embeddings().weight):
         with torch.random.fork_rng(devices=[]):
             model.resize_token_embeddings(max(sources) + 1, mean_resizing=False)
+        connect(model)  # The head's output embeddings are another module now.
     ordinary = torch.tensor([number for number in range(old) if number not in special])
     for name, table in _tables(model):
         with torch.no_grad():

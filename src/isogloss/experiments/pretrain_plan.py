@@ -213,6 +213,11 @@ def _check_trained(
         raise ConfigError(
             f"{where}: what else the start knows stays as it is, and need not be replayed. Leave replay out."
         )
+    if table.vocabulary is not None:
+        raise ConfigError(
+            f"{where}: the embeddings of new subwords would stay as they were made. Train all of it with the "
+            f"new vocabulary first, and start from that."
+        )
 
 
 def _files_read(run: Pretrain, sources: Sources, where: str) -> list[str]:

@@ -20,6 +20,7 @@ from isogloss.encoders.task_adapter import (
     add_task_adapter,
     write_task_adapter,
 )
+from isogloss.nn.frozen import freeze, thaw
 from isogloss.tasks.task import Model
 from isogloss.training.setting import Extra, PeftSetting, Prepared
 
@@ -41,13 +42,12 @@ class TaskAdapter:
         model = setting.model
         add_task_adapter(model, self.reduction, seed=setting.seed)
         alone = {id(one) for one in adapted_parameters(model).values()}
-        for one in model.parameters():
-            one.requires_grad_(id(one) in alone)
+        freeze(one for one in model.parameters() if id(one) not in alone)
         return Prepared()
 
     def finish(self, model: Model, base: str) -> Extra:
         """Keep the adapters and the head."""
-        model.requires_grad_(True)
+        thaw(model)
         return partial(_write, model, base)
 
 

@@ -22,8 +22,8 @@ from isogloss.core.run_parts import Updates
 from isogloss.core.seeds import derive
 from isogloss.encoders.recomputation import recomputed_layers
 from isogloss.nn.dropout import quick_dropout
-from isogloss.nn.frozen import unfrozen
-from isogloss.training.batching import Batches, Movable, parts_of
+from isogloss.nn.frozen import freeze, thaw, unfrozen
+from isogloss.training.batching import Batches, Divisible, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.distributed import (
     all_reduce_gradients,
@@ -268,14 +268,11 @@ def trained_alone(model: nn.Module, parameters: Iterable[nn.Parameter] | None) -
         yield
         return
     alone = {id(one) for one in parameters}
-    still = [one for one in model.parameters() if one.requires_grad and id(one) not in alone]
-    for one in still:
-        one.requires_grad_(False)
+    freeze(one for one in model.parameters() if id(one) not in alone)
     try:
         yield
     finally:
-        for one in still:
-            one.requires_grad_(True)
+        thaw(model)
 
 
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
