@@ -172,7 +172,7 @@ def fine_tune(
     trained = training.trained or model
     counts = _counts(trained, parameters=whole, fixed=prepared.fixed)
     fitted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
-    rows = [*mark_chosen(fitted.rows), *(term.rows if term else ()), counts]
+    rows = [counts, *mark_chosen(fitted.rows), *(term.rows if term else ())]
     found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
     return Trained(model, tokenizer, rows, (*prepared.warnings, *found), training.extras, difference)
