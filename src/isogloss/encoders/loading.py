@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 AutoClass = Literal[
     "AutoModel",
+    "AutoModelForCausalLM",
     "AutoModelForMaskedLM",
     "AutoModelForQuestionAnswering",
     "AutoModelForSequenceClassification",

@@ -10,6 +10,7 @@ from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.translation_modelling import TranslationModelling
@@ -107,7 +108,11 @@ _ALL: tuple[type[Method], ...] = (
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
-_ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MetaLearning)
+_ALL_PRETRAINING: tuple[type[Pretraining], ...] = (
+    MaskedLanguageModelling,
+    MaskedNextToken,
+    MetaLearning,
+)
 PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
     CrossLingualAdjustment,
