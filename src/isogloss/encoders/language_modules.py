@@ -200,7 +200,12 @@ def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters shared by all languages, by name."""
     about = modules_of(model)
     own = {name for one in (about.languages if about else ()) for name in language_parameters(model, one)}
-    return {name: weight for name, weight in model.named_parameters() if name not in own}
+    adapters = tuple(f"{site.own_adapters}." for site in family_of(model).sites(model) if site.own_adapters)
+    return {
+        name: weight
+        for name, weight in model.named_parameters()
+        if name not in own and not name.startswith(adapters)
+    }
 
 
 @dataclass(frozen=True)
