@@ -159,6 +159,7 @@ def card(model: FineTuned, *, onnx: bool) -> str:
         modules=modules_of(model.network),
         modules_file=MODULES_FILE,
         copies=COPIES,
+        encoder_class=family_of(model.network).encoder_class.rpartition(".")[2],
         mixup_files=(SETTINGS, WEIGHTS),
         score_columns=SCORE_COLUMNS,
         installed={name: _installed(name) for name in ("isogloss", "torch", "transformers")},
