@@ -58,4 +58,4 @@ def test_no_field_of_an_owner_is_called_like_one_inside(name):
 def test_a_rate_is_declared_once():
     kinds = {**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}.values()
     assert not [kind for kind in kinds if "learning_rate" in {one.name for one in fields(kind)}]
-    assert len(OWNERS) == 6
+    assert len(OWNERS) == 7

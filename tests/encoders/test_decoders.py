@@ -11,7 +11,7 @@ from transformers import AutoModel
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.decoders import check_attention, prepared
-from isogloss.encoders.subwords import for_causal
+from isogloss.encoders.subwords import for_causal, pair_frame
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from made_up import tagged
@@ -122,6 +122,14 @@ def test_a_pair_is_divided_closed_and_scored_at_its_last_subword_with_the_mask(r
     assert row.subwords == (opening, *first, closing, *second, closing)
     batch = collate([row], padding=tokenizer.pad_token_id)
     assert batch.columns.tolist() == [len(row.subwords) - 1 if attention == "causal" else 0]
+
+
+def test_every_tokenizer_divides_pairs_and_closes_them(any_folder):
+    tokenizer = load_tokenizer(any_folder)
+    frame = pair_frame(tokenizer)
+    assert frame.between and frame.closing == (tokenizer.sep_token_id,)
+    ids = tokenizer("a", "a")["input_ids"]
+    assert ids == list(frame.subwords(*[tokenizer("a", add_special_tokens=False)["input_ids"]] * 2))
 
 
 def test_an_encoder_that_is_no_decoder_is_refused(bert_folder):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NewSubwords, Replay, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_whole, save_model
@@ -143,7 +143,7 @@ def test_a_tokenizer_without_mask_is_refused(further, bert_folder, tmp_path):
     tokenizer = load_tokenizer(bert_folder)
     tokenizer.mask_token = None
     save_model(load_whole(bert_folder), tokenizer, tmp_path / "maskless")
-    with pytest.raises(ModelError, match="its tokenizer has no mask_token"):
+    with pytest.raises(ConfigError, match="its tokenizer has no mask_token"):
         METHOD.train(further(start=str(tmp_path / "maskless")))
 
 

@@ -186,6 +186,22 @@ def test_a_model_of_questions_loads_anywhere_and_answers_here(make_model, encode
     assert "transformers 5 has no pipeline for questions" in (folder / "README.md").read_text()
 
 
+ASKED = {"upos": [WORDS], "nli": [("Anna saw", "happen slow")], "qa": [("Anna saw", "happen slow casually")]}
+
+
+@pytest.mark.parametrize("task", ASKED)
+def test_heads_of_our_own_are_exported_and_read_here(make_model, headless_folder, tmp_path, task):
+    model = make_model(task, headless_folder, limit=64)
+    folder = export(model, tmp_path / "out")
+    assert load_model(folder, precision="float32").predict(ASKED[task]) == model.predict(ASKED[task])
+    text = (folder / "README.md").read_text()
+    encoder = {"mt5": "MT5EncoderModel", "m2m_100": "M2M100Encoder"}.get(headless_folder.name, "AutoModel")
+    assert f'`{encoder}.from_pretrained("FOLDER")` loads the encoder alone' in text
+    assert "pipeline" not in text
+    with pytest.raises(ConfigError, match="cannot be written"):
+        export(model, tmp_path / "onnx", onnx=True)
+
+
 def test_an_earlier_export_is_replaced_and_nothing_else_is(make_model, tmp_path):
     model, folder = make_model(), tmp_path / "out"
     folder.mkdir()

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isogloss.core.errors import ModelError
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.language_context import refuse_mapped
-from isogloss.encoders.loading import draw_parameters, load_model, load_with_head, model_folder
+from isogloss.encoders.loading import AutoClass, draw_parameters, load_model, load_with_head, model_folder
 from isogloss.encoders.new import set_dropout
 from isogloss.encoders.tokenizers import load_tokenizer
 
@@ -18,13 +17,17 @@ if TYPE_CHECKING:
 def load_to_continue(source: str | Path, *, seed: int, attention: str = "sdpa") -> "PreTrainedModel":
     """Load an encoder with its masked-LM head, without dropout, in fp32; a pooler is kept as it is.
 
+    A decoder is loaded with the head that it predicts the next subword with.
+
     An encoder that was saved without the head gets a new one, whose weights depend on the seed and their
     names; where the family ties it to the embeddings, it starts from these.
     """
     folder = model_folder(source)
     encoder, config = load_model(folder, attention=attention), load_encoder_config(folder)
     set_dropout(config, 0.0)
-    model, lacking = load_with_head(folder, "AutoModelForMaskedLM", config, attention=attention)
+    decoder = FAMILIES[config.model_type].lifted_where is not None
+    kind: AutoClass = "AutoModelForCausalLM" if decoder else "AutoModelForMaskedLM"
+    model, lacking = load_with_head(folder, kind, config, attention=attention)
     refuse_mapped(model, source)
     draw_parameters(model, lacking, seed=seed)
     if getattr(encoder, "pooler", None) is not None:
@@ -39,13 +42,8 @@ def dropout_rates(source: str | Path) -> dict[str, float]:
 
 
 def load_text_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
-    """Load the tokenizer of an encoder for raw text, neither cut nor padded; ModelError if it has no mask."""
+    """Load the tokenizer of an encoder for raw text, neither cut nor padded."""
     tokenizer = load_tokenizer(source)
-    if tokenizer.mask_token_id is None:
-        raise ModelError(
-            f"{source}: its tokenizer has no mask_token, which masked language modelling hides subwords "
-            f"behind. Give an encoder that was pretrained by masked language modelling."
-        )
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
     return tokenizer

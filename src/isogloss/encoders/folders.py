@@ -9,13 +9,14 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from copy import deepcopy
 from functools import lru_cache, partial
 from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -377,7 +378,7 @@ def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object
     if path := gguf_file(folder):
         options = {"gguf_file": path.name, **options}
     try:
-        with quiet():
+        with quiet(), redirect_stderr(StringIO()) if path else nullcontext():  # GGUF has a bar of its own.
             found = auto_class.from_pretrained(  # type: ignore[attr-defined]
                 folder, local_files_only=True, trust_remote_code=False, **options
             )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.language_modules import (
     SHARED_ADAPTER,
@@ -42,7 +43,12 @@ def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters shared by all languages, by name."""
     about = modules_of(model)
     own = {name for one in (about.languages if about else ()) for name in language_parameters(model, one)}
-    return {name: weight for name, weight in model.named_parameters() if name not in own}
+    adapters = tuple(f"{site.own_adapters}." for site in family_of(model).sites(model) if site.own_adapters)
+    return {
+        name: weight
+        for name, weight in model.named_parameters()
+        if name not in own and not name.startswith(adapters)
+    }
 
 
 def module_parameters(model: nn.Module, languages: Iterable[str]) -> dict[str, nn.Parameter]:

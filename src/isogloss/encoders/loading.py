@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 AutoClass = Literal[
     "AutoModel",
+    "AutoModelForCausalLM",
     "AutoModelForMaskedLM",
     "AutoModelForQuestionAnswering",
     "AutoModelForSequenceClassification",

@@ -22,7 +22,7 @@ from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.core.seeds import derive
 from isogloss.data.examples import Translation
 from isogloss.data.word_links import pair_words
-from isogloss.encoders.families import encoder_prefix
+from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.language_modules import connect
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.encoders.tokenizers import SMALLEST_COUNT, unigram_pieces, word_pieces

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from isogloss.core.languages import language_of_text
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.language_modules import encoder_of, language_error
 
 if TYPE_CHECKING:
@@ -65,19 +64,6 @@ def active_adapters(model: nn.Module, languages: Sequence[str]) -> Iterator[None
         yield
     finally:
         handle.remove()
-
-
-def adapter_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
-    """Return the parameters of a language's adapters by name; none in other families."""
-    known, encoder, inside = adapter_languages(model), encoder_of(model), encoder_prefix(model)
-    if not known:
-        return {}
-    name = tuple(encoder.config.languages)[adapter_number(known, language)]
-    return {
-        f"{inside}{one.own_adapters}.{name}.{weight}": value
-        for one in family_of(encoder).sites(encoder)
-        for weight, value in encoder.get_submodule(f"{one.own_adapters}.{name}").named_parameters()
-    }
 
 
 def keep_precision(encoder: "PreTrainedModel") -> None:

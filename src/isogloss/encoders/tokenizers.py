@@ -76,7 +76,7 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
         raise ModelError(
             f"{folder}: this tokenizer cannot be used: {what}. Save a complete fast tokenizer there."
         )
-    _frame_pairs(tokenizer)
+    tokenizer = _framed(tokenizer)
     set_causal(tokenizer, causal=is_causal(config))
     longest = FAMILIES[config.model_type].longest_text(config)
     tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
@@ -88,21 +88,36 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
     return tokenizer
 
 
-def _frame_pairs(tokenizer: "PreTrainedTokenizerFast") -> None:
+def _framed(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedTokenizerFast":
     """Frame texts by the subwords that open and close them, where a tokenizer leaves pairs undivided.
 
     A decoder's opens a text at most: nothing says where the first of two ends, and none stands for both.
     """
     from tokenizers import processors
+    from transformers import PreTrainedTokenizerFast
 
     frame = pair_frame(tokenizer)
     if frame.between and frame.closing:
-        return
+        return tokenizer
     first, last = tokenizer.cls_token, tokenizer.sep_token
     special = {name: tokenizer.convert_tokens_to_ids(name) for name in (first, last)}
-    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+    own = processors.TemplateProcessing(
         single=[first, "$A", last], pair=[first, "$A", last, "$B", last], special_tokens=list(special.items())
     )
+    tokenizer.backend_tokenizer.post_processor = own
+    if pair_frame(tokenizer).between:
+        return tokenizer
+    # The class of NLLB's tokenizer frames texts by a language anew at each call.
+    names = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+    generic = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer.backend_tokenizer,
+        name_or_path=tokenizer.name_or_path,
+        model_max_length=tokenizer.model_max_length,
+        model_input_names=list(tokenizer.model_input_names),
+        **{name: getattr(tokenizer, name) for name in names},
+    )
+    generic.backend_tokenizer.post_processor = own
+    return generic
 
 
 def restore_character_map(tokenizer: "PreTrainedTokenizerFast", folder: Path) -> None:

@@ -161,6 +161,10 @@ def mapped_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[
 
 def module_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[str] | None:
     """Return the languages an encoder has modules for; None where it reads any."""
+    if where := place_of(encoder, folders):
+        config = load_encoder_config(where)
+        if adapters := FAMILIES[config.model_type].languages(config):
+            return frozenset(adapters)
     about = modules_of(encoder, folders)
     any_language = about is None or about.how.kind == SHARED_ADAPTER or about.how.fallback
     return None if about is None or any_language else frozenset(about.languages)

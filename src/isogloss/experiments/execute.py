@@ -24,7 +24,7 @@ from isogloss.data.examples import Example, TextLine, Translation, subsample
 from isogloss.data.questions import repairs_message
 from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources, built_in_size
-from isogloss.encoders import save_model
+from isogloss.encoders import family_of, save_model
 from isogloss.encoders.language_parameters import parameter_counts
 from isogloss.experiments.alignments import align
 from isogloss.experiments.context import RunContext, RunResult
@@ -97,7 +97,9 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
     model, tokenizer, fitted = method.train(setting)
     if is_main_process():
         save_model(model, tokenizer, context.store.model(run))
-    warnings = () if run.start is None or has_masked_lm(run.start, context.sources.encoders) else (NEW_HEAD,)
+    decoder = family_of(model).lifted_where is not None  # It keeps the head of its pretraining.
+    known = run.start is None or decoder or has_masked_lm(run.start, context.sources.encoders)
+    warnings = () if known else (NEW_HEAD,)
     return RunResult([*fitted.rows, *_parameters(model)], warnings)
 
 

@@ -11,6 +11,7 @@ from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
 from isogloss.methods.plain import Bilingual, FewShot, OracleStopping, SourceOnly, TargetOnly, TranslateTrain
@@ -120,7 +121,11 @@ _ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, LotteryTicket, TaskAdapter
 PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}
 WITH_FACTORS = (LoRA, DoRA, IA3)
 """The kinds whose adapters can be looked at before they are merged."""
-_ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MetaLearning)
+_ALL_PRETRAINING: tuple[type[Pretraining], ...] = (
+    MaskedLanguageModelling,
+    MaskedNextToken,
+    MetaLearning,
+)
 PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
     CrossLingualAdjustment,

@@ -28,6 +28,7 @@ from isogloss.training.pretraining import (
     Start,
     begin,
     check_fields,
+    check_objective,
     sampling_of,
 )
 from isogloss.training.setting import TextSetting
@@ -71,6 +72,7 @@ class MaskedLanguageModelling:
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that it cannot train."""
         del languages
+        check_objective(self.name, family, next_token=False)
         if not self.translation:
             return
         if family:

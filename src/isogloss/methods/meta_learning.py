@@ -28,7 +28,14 @@ from isogloss.training.meta_learning import (
     Validation,
     meta_batches,
 )
-from isogloss.training.pretraining import PRETRAINING_UPDATES, Start, begin, check_fields, sampling_of
+from isogloss.training.pretraining import (
+    PRETRAINING_UPDATES,
+    Start,
+    begin,
+    check_fields,
+    check_objective,
+    sampling_of,
+)
 from isogloss.training.setting import TextSetting
 
 LOOK_EVERY = 100
@@ -96,7 +103,7 @@ class MetaLearning:
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder without modules of single languages, or with one language."""
-        del family
+        check_objective(self.name, family, next_token=False)
         learns = f"{self.name}: it learns what each language has for itself"
         if modules is None:
             raise ConfigError(

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import DataError
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.seeds import derive
 from isogloss.encoders import family_of
 from isogloss.encoders.language_context import active_language
@@ -40,14 +40,25 @@ class Vocabulary:
     special: tuple[int, ...]
 
     @classmethod
-    def of(cls, tokenizer: "PreTrainedTokenizerFast") -> "Vocabulary":
-        """Read them from a tokenizer."""
+    def of(cls, tokenizer: "PreTrainedTokenizerFast", *, mask: str = "") -> "Vocabulary":
+        """Read them from a tokenizer; ``mask`` is a subword in place of its own mask.
+
+        ConfigError without either.
+        """
+        number = tokenizer.get_vocab().get(mask) if mask else tokenizer.mask_token_id
+        if number is None:
+            what = f"has no subword {mask!r}" if mask else "has no mask_token"
+            raise ConfigError(
+                f"{tokenizer.name_or_path or 'tokenizer'}: its tokenizer {what}, which hidden subwords are "
+                f"replaced by. Name a rare one of its vocabulary, where the method has a field for it "
+                f'(mask = "_"), or take an encoder with a mask.'
+            )
         return cls(
             size=len(tokenizer),
             first=tokenizer.cls_token_id,
             last=tokenizer.sep_token_id,
             padding=tokenizer.pad_token_id,
-            mask=tokenizer.mask_token_id,
+            mask=number,
             special=tuple(tokenizer.all_special_ids),
         )
 
@@ -63,9 +74,9 @@ class MaskedBatch:
     positions: Tensor | None
     """[batch subword], position ids of text pairs; None for single texts."""
     masked: Tensor
-    """[label], indices of the predicted subwords in the flattened batch, ascending."""
+    """[label], indices in the flattened batch of the states that predict, ascending."""
     gold: Tensor
-    """[label], their original ids."""
+    """[label], the original ids of the subwords that they predict."""
     languages: tuple[str, ...] = ()
     """The language of the whole batch, or of each row ("en+de" is a row in both); empty for unspecified."""
 
@@ -132,6 +143,8 @@ class Masking:
     """Share of the ordinary subwords that is predicted."""
     first_position: int = 0
     """First position id: 0 for BERT, 2 for XLM-R."""
+    next_token: bool = False
+    """Whether a hidden subword is predicted from the state before it, as decoders do, not in its place."""
 
     def batch(
         self, rows: Sequence[Sequence[np.ndarray]], *, seed: int, languages: tuple[str, ...] = ()
@@ -151,7 +164,7 @@ class Masking:
             subwords=torch.from_numpy(shown),
             mask=torch.from_numpy((~padded).astype(np.int64)) if padded.any() else None,
             positions=torch.from_numpy(positions) if pairs else None,
-            masked=torch.from_numpy(masked),
+            masked=torch.from_numpy(masked - 1 if self.next_token else masked),
             gold=torch.from_numpy(gold),
             languages=languages,
         )

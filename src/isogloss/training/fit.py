@@ -23,7 +23,7 @@ from isogloss.core.seeds import derive
 from isogloss.encoders.recomputation import recomputed_layers
 from isogloss.nn.dropout import quick_dropout
 from isogloss.nn.frozen import freeze, thaw, unfrozen
-from isogloss.training.batching import Batches, Divisible, Movable, parts_of
+from isogloss.training.batching import Batches, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.distributed import (
     all_reduce_gradients,

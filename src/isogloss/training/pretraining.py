@@ -106,26 +106,35 @@ def sampling_of(training: TextTraining) -> BatchSampling:
 
 
 def begin(
-    setting: TextSetting, method: TextMethod, sampling: BatchSampling, *, attention: str = "eager"
+    setting: TextSetting,
+    method: TextMethod,
+    sampling: BatchSampling,
+    *,
+    attention: str = "eager",
+    mask: str | None = None,
 ) -> Start:
     """Read the text, train the vocabulary, and make the encoder, as a method's fields say.
 
-    ``attention`` is one of transformers' names; only the explicit ones have second derivatives.
+    ``attention`` is one of transformers' names; only the explicit ones have second derivatives. With ``mask``
+    it is a decoder, which predicts from the state before: the subword that hides others, "" for its own.
     ConfigError for rows longer than the encoder's positions, DataError without text to hold out.
     """
     _check(setting, method)
+    check_objective(method.name, setting.family, next_token=mask is not None)
     sampling = replace(sampling, replay=setting.replay)
     with main_process_first():
         tokenizer, streams, held_out = _read(setting, method)
+    vocabulary = Vocabulary.of(tokenizer, mask=mask or "")
     model, dropout = _model(setting, tokenizer, attention)
     rows = (_embed_new(setting, model, tokenizer),) if setting.vocabulary else ()
     give_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     check_languages(model, setting.languages_read)
     own = module_parameters(model, setting.languages).values()
     masking = Masking(
-        vocabulary=Vocabulary.of(tokenizer),
+        vocabulary=vocabulary,
         share=method.training.masked,
         first_position=family_of(model).first_position,
+        next_token=mask is not None,
     )
     batches = {
         language: held_out_batches(
@@ -155,6 +164,20 @@ def _model(setting: TextSetting, tokenizer: Tokenizer, attention: str) -> tuple[
     fields = FAMILIES[setting.architecture.family].dropouts
     model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention)
     return model, dict.fromkeys(fields, setting.architecture.dropout)
+
+
+def check_objective(name: str, family: str, *, next_token: bool) -> None:
+    """Raise ConfigError for a decoder trained as an encoder is, or the other way; "" is not known yet."""
+    if not family or (FAMILIES[family].lifted_where is not None) == next_token:
+        return
+    if next_token:
+        what, instead = (
+            "is no decoder, and predicts a hidden subword in its place",
+            "masked-language-modelling",
+        )
+    else:
+        what, instead = "is a decoder, and predicts a subword from the state before it", "masked-next-token"
+    raise ConfigError(f"{name}: {family} {what}. Choose the method {instead}, or another encoder.")
 
 
 def check_fields(method: TextMethod, also: Mapping[str, bool]) -> None:

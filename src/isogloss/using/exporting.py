@@ -162,6 +162,7 @@ def card(model: FineTuned, *, onnx: bool) -> str:
         copies=COPIES,
         task_adapter=task_adapter(model.network),
         task_file=TASK_FILE,
+        encoder_class=family_of(model.network).encoder_class.rpartition(".")[2],
         mixup_files=(SETTINGS, WEIGHTS),
         score_columns=SCORE_COLUMNS,
         installed={name: _installed(name) for name in ("isogloss", "torch", "transformers")},

@@ -1,0 +1,88 @@
+"""Masked next-token prediction: a decoder learns to read on both sides.
+
+BehnamGhader et al. (2024), "LLM2Vec: Large Language Models Are Secretly Powerful Text Encoders", Section 2.1:
+the mask of a decoder is lifted, subwords are hidden, and each is predicted from the state of the subword
+before it, as the decoder was trained to. All weights are trained here; the paper trains LoRA's.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import NESTED, Modules, TextTraining, Updates, nested_fields
+from isogloss.core.seeds import derive
+from isogloss.encoders import fastest_attention, load_encoder_config
+from isogloss.encoders.annotations import Tokenizer
+from isogloss.encoders.families import is_causal
+from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.tasks.task import Model
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Callbacks, Fitted, fit
+from isogloss.training.pretraining import begin, check_fields, check_objective, sampling_of
+from isogloss.training.setting import TextSetting
+from isogloss.training.text_batches import TextBatches
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedNextToken:
+    """Predict hidden subwords from the state before them, in a decoder whose mask is lifted (LLM2Vec)."""
+
+    name: ClassVar[str] = "masked-next-token"
+    replays: ClassVar[bool] = True
+    translation: ClassVar[float] = 0.0
+
+    training: TextTraining = field(default=TextTraining(steps=1000, masked=0.2), metadata=NESTED)
+    """How long (the paper: 1000 steps), on what batches of text, and how that is followed."""
+
+    mask: str = ""
+    """Subword of the vocabulary that hidden ones are replaced by ("_" in the paper); the tokenizer's own mask
+    when left out."""
+
+    mixed: bool = False
+    """True: rows of one batch come from all languages; False: a batch holds one language."""
+
+    updates: Updates = field(default=Updates(learning_rate=5e-5, checkpoint_every=500), metadata=NESTED)
+    """How weights are updated."""
+
+    _nested = nested_fields()
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained."""
+        check_fields(self, {})
+
+    def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
+        """Raise ConfigError for an encoder that is no decoder."""
+        del modules, languages
+        check_objective(self.name, family, next_token=True)
+
+    def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
+        """Return the model with its language-model head, its tokenizer, and the rows of the training.
+
+        ConfigError unless the mask is lifted, and for a mask that is no subword.
+        """
+        self.check(setting.family, None, ())
+        if is_causal(load_encoder_config(setting.start)):
+            raise ConfigError(
+                f"{self.name}: {setting.start} reads with its mask, so a hidden subword is predicted from "
+                f'one side. Name it as an encoder of its own with attention = "bidirectional" and a label, '
+                f"and start from that label."
+            )
+        sampling = replace(sampling_of(self.training), mixed=self.mixed)
+        start = begin(setting, self, sampling, attention=fastest_attention(), mask=self.mask)
+        batches = TextBatches(
+            sampling=start.sampling,
+            streams=start.streams,
+            masking=start.masking,
+            seed=derive(setting.seed, "text"),
+        )
+        callbacks = Callbacks(
+            periodic=start.periodic,
+            checkpoints=Checkpoints(setting.folder, self.updates.checkpoint_every),
+            on_progress=setting.on_progress,
+            what="pretraining",
+        )
+        fitted = fit(
+            start.model, batches, masked_lm_loss, updates=self.updates, seed=setting.seed, callbacks=callbacks
+        )
+        start.model.config.update(start.dropout)
+        return start.model, start.tokenizer, fitted

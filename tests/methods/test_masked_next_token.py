@@ -1,0 +1,114 @@
+"""Masked next-token prediction: hidden subwords are predicted from the states before them."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import with_fields
+from isogloss.encoders import load_model, load_tokenizer, save_model
+from isogloss.encoders.continuing import load_to_continue
+from isogloss.encoders.decoders import prepared
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.masked_next_token import MaskedNextToken
+from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
+from isogloss.training.setting import TextSetting
+from made_up import TEXT
+from trained import equal
+
+METHOD = with_fields(
+    MaskedNextToken(mask="e"),
+    steps=30,
+    batch_subwords=96,
+    block=16,
+    learning_rate=5e-3,
+    precision="float32",
+    evaluate_every=30,
+    checkpoint_every=0,
+)
+
+
+def lines(language, count=40):
+    rng = random.Random(language)
+    for _ in range(count):
+        yield " ".join(rng.choices(TEXT.split(), k=9))
+
+
+@pytest.fixture
+def lifted(request, tmp_path):
+    def make(name):
+        return prepared(
+            request.getfixturevalue(f"{name}_folder"), "bidirectional", tmp_path / f"{name}-lifted"
+        )
+
+    return make
+
+
+def setting(start, tmp_path):
+    return TextSetting(
+        text=lines,
+        held_out=lambda language: lines(f"{language} held out"),
+        translations=None,
+        languages=("en", "sw"),
+        architecture=None,
+        start=str(start),
+        folder=tmp_path / "work",
+        seed=0,
+    )
+
+
+def masking(tokenizer, **fields):
+    return Masking(vocabulary=Vocabulary.of(tokenizer, mask="e"), share=0.3, **fields)
+
+
+def test_the_state_before_a_hidden_subword_predicts_it(llama_folder, lifted):
+    tokenizer, rows = load_tokenizer(llama_folder), [[np.arange(60, 75)], [np.arange(80, 90)]]
+    inplace = masking(tokenizer).batch(rows, seed=3)
+    before = masking(tokenizer, next_token=True).batch(rows, seed=3)
+    assert torch.equal(before.masked, inplace.masked - 1)
+    assert torch.equal(before.gold, inplace.gold) and torch.equal(before.subwords, inplace.subwords)
+    model = load_to_continue(lifted("llama"), seed=0)
+    with torch.no_grad():
+        logits = model(**before.inputs()).logits
+        expected = torch.nn.functional.cross_entropy(
+            logits[:, :-1].flatten(0, 1)[shifted(before)], before.gold
+        )
+        torch.testing.assert_close(masked_lm_loss(model, before), expected)
+
+
+def shifted(batch):
+    """The places of the predicting states in a batch without its last column."""
+    width = batch.subwords.size(1)
+    return batch.masked // width * (width - 1) + batch.masked % width
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["llama", "qwen3", "gemma3_text"])
+def test_without_steps_a_decoder_stays_and_with_some_it_learns(name, lifted, tmp_path):
+    start = lifted(name)
+    model, tokenizer, _ = with_fields(METHOD, steps=0, evaluate_every=None).train(
+        setting(start, tmp_path / "0")
+    )
+    save_model(model, tokenizer, tmp_path / "saved")
+    assert equal(load_model(tmp_path / "saved"), load_model(start))
+    assert tokenizer.get_vocab() == load_tokenizer(start).get_vocab()
+
+    _, _, fitted = METHOD.train(setting(start, tmp_path / "30"))
+    scores = [row["score"] for row in fitted.rows if row.get("metric") == "perplexity"]
+    assert len(scores) == 4 and scores[2] < 0.7 * scores[0] and scores[3] < 0.7 * scores[1]
+
+
+def test_what_cannot_be_trained_is_refused(bert_folder, llama_folder, lifted, tmp_path):
+    def refusal(method, start):
+        with pytest.raises(ConfigError) as caught:
+            method.train(setting(start, tmp_path))
+        return str(caught.value)
+
+    assert 'with attention = "bidirectional" and a label' in refusal(METHOD, llama_folder)
+    assert "bert is no decoder" in refusal(METHOD, bert_folder)
+    assert "Choose the method masked-next-token" in refusal(MaskedLanguageModelling(), llama_folder)
+    own = with_fields(METHOD, mask="")
+    assert "its tokenizer has no mask_token" in refusal(own, lifted("llama"))
+    assert "has no subword 'unheard of'" in refusal(with_fields(METHOD, mask="unheard of"), lifted("llama"))
