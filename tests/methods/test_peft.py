@@ -1,5 +1,6 @@
 """Parameter-efficient fine-tuning: nothing differs before the first step, and nothing else after the last."""
 
+import json
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -243,3 +244,17 @@ def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_
         ConfigError, match="modules: attention_output: this encoder has language adapters after"
     ):
         put_into(LoRA(modules=("attention_output",)), model, tmp_path)
+
+
+def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, stirred):
+    commit = hub_cache("someone/bert", bert_folder)
+    model, folder = stirred(LoRA(), f"someone/bert@{commit}")
+    about = json.loads((folder / "adapter_config.json").read_text())
+    assert (about["base_model_name_or_path"], about["revision"]) == ("someone/bert", commit)
+    assert equal(TASKS["upos"].head(folder, seed=5), model)
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr("isogloss.encoders.peft_adapters.find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r'peft lora: the package peft .*pip install "isogloss\[peft\]"'):
+        LoRA().check(FAMILIES["bert"])

@@ -152,7 +152,7 @@ def fine_tune(
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
     check_languages(model, (*reads.train, *reads.dev))
     train = {language: setting.train(language) for language in reads.train}
-    whole = count_parameters(model)
+    whole = sum(one.numel() for one in model.parameters())
     prepared = _with_peft(setting, model, lambda: fine_tune(_whole(setting), reads, prepare=prepare).model)
     training = prepare(setting, model, tokenizer, train)
     batches, loss, steps = training.batches, training.loss, training.batches.steps_per_epoch
@@ -170,11 +170,9 @@ def fine_tune(
     term = auxiliary.prepare(setting, model, tokenizer, len(batches)) if auxiliary else None
     every, added = with_auxiliary(batches, loss, term)
     trained = training.trained or model
-    counts = TrainedParameters(
-        trained=count_parameters(trained, trainable=True) - prepared.fixed, parameters=whole
-    )
+    counts = _counts(trained, parameters=whole, fixed=prepared.fixed)
     fitted = fit(trained, every, added, updates=updates, seed=setting.seed, callbacks=callbacks)
-    rows = [*mark_chosen(fitted.rows), *(term.rows if term else ()), dict(as_row(counts))]
+    rows = [counts, *mark_chosen(fitted.rows), *(term.rows if term else ())]
     found = (*training.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
     return Trained(model, tokenizer, rows, (*prepared.warnings, *found), training.extras, difference)
@@ -193,9 +191,10 @@ def _whole(setting: Setting) -> Setting:
     return replace(setting, peft=None, folder=setting.folder / "whole")
 
 
-def count_parameters(model: nn.Module, *, trainable: bool = False) -> int:
-    """Count the numbers in a model's parameters, or in those alone that training changes."""
-    return sum(one.numel() for one in model.parameters() if one.requires_grad or not trainable)
+def _counts(model: nn.Module, *, parameters: int, fixed: int) -> dict[str, Value]:
+    """Return the row of how many numbers a training changes, but for ``fixed`` that stay as they are."""
+    changed = sum(one.numel() for one in model.parameters() if one.requires_grad)
+    return dict(as_row(TrainedParameters(trained=changed - fixed, parameters=parameters)))
 
 
 def _conflict_callback(
