@@ -128,6 +128,12 @@ def test_bitext_is_aligned_for_embeddings_from_translations(plan):
             "pairs: 'qac-qaa' does not end in a language whose subwords are learned; these are qac",
         ),
         ({"encoder.0.pretrain.vocabulary": {"size": 5, "embeddings": "mean"}}, "embeddings: found 'mean'"),
+        ({"encoder.0.pretrain.vocabulary": {"siz": 5}}, r"siz: no such field. Did you mean 'size'"),
+        (
+            {"encoder.0.pretrain.replay": {"languages": ["qaa"], "shares": 1.0}},
+            "replay.shares: no such field. Did you mean 'share'",
+        ),
+        ({"encoder.0.pretrain.replay": {"languages": ["qaa"], "share": 2.0}}, "share: found 2.0"),
         ({"encoder.0.pretrain.replay": {"languages": ["qac"]}}, "replay.languages: 'qac' is named twice"),
         (
             {"encoder.0.pretrain": {**NEW, "replay": {"languages": ["qac"]}}},

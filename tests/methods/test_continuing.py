@@ -29,6 +29,7 @@ METHOD = with_fields(
     precision="float32",
     checkpoint_every=3,
 )
+SLOW = pytest.mark.slow
 NOTHING = with_fields(METHOD, steps=0)
 
 
@@ -173,6 +174,7 @@ def test_replayed_languages_have_their_share_and_the_others_what_is_left():
     assert shares == pytest.approx({"en": 0.7 / 3, "sw": 1.4 / 3, "de": 0.15, "fr": 0.15})
 
 
+@SLOW
 def test_replay_forgets_less(further, tmp_path):
     letters = {"en": "abc", "sw": "abc", "de": "xyz"}
     lines = {
@@ -196,7 +198,9 @@ def test_replay_forgets_less(further, tmp_path):
 # New subwords
 
 
-@pytest.mark.parametrize("embeddings", ["subword-averages", "translations", "random"])
+@pytest.mark.parametrize(
+    "embeddings", ["translations", *(pytest.param(one, marks=SLOW) for one in ("subword-averages", "random"))]
+)
 def test_an_encoder_gains_subwords_and_resumes_to_the_bit(further, tmp_path, monkeypatch, embeddings):
     def greek(language):
         return [line.translate(str.maketrans("aeiou", "αεηου")) for line in lines(language)]

@@ -4,8 +4,8 @@ A vocabulary for a language that an encoder has little of, as Wang et al. (2020,
 to Low-Resource Languages") extend mBERT's: it is learned from text of the language, and the subwords that the
 tokenizer lacks are added behind all others, whose ids stay. Their embeddings are averages of those of the old
 subwords they were split into, of those of the words they translate (in the spirit of WECHSEL, Minixhofer et
-al. 2022, with word alignments in the place of static embeddings), or drawn with the mean and
-variance of the old ones.
+al. 2022, with word alignments in the place of static embeddings), or drawn with the mean and variance of
+the old ones.
 """
 
 import json
@@ -36,6 +36,9 @@ AT_ONCE = 1000
 
 CONTINUING = "##"
 """What a WordPiece that continues a word begins with."""
+
+UNKNOWN = "<unk>"
+"""The unknown subword of the Unigram model that is learned; it is added nowhere."""
 
 CHARACTERS = 0x10000
 """First code point of those that stand for old subwords while merges are learned: none of them is a space."""
@@ -263,8 +266,6 @@ def _check_size(found: int, size: int) -> None:
             f"Raise vocabulary.size, to several times that."
         )
 
-
-UNKNOWN = "<unk>"
 
 _LEARN: dict[str, Callable[["Tokenizer", dict[str, Any], Iterable[str], int], None]] = {
     "WordPiece": _add_word_pieces,

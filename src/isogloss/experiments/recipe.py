@@ -315,10 +315,14 @@ def refuse_empty_or_twice(values: Collection[object], where: str) -> None:
             raise ConfigError(f"{where}: {value!r} is named twice. Name it once.")
 
 
+_PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "vocabulary": NewSubwords}
+"""The tables within [encoder.pretrain], besides that of the method."""
+
+
 @cache
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     strict = ConfigDict(extra="forbid", allow_inf_nan=False)
-    for part in (kind, PretrainTable, EncoderTable, GridTable, Architecture):
+    for part in (kind, PretrainTable, EncoderTable, GridTable, *_PARTS.values()):
         if "__pydantic_config__" not in vars(part):
             setattr(part, "__pydantic_config__", strict)  # noqa: B010 (pydantic's name for it)
     return TypeAdapter(kind)
@@ -357,8 +361,8 @@ def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
         "encoder": EncoderTable,
         "pretrain": PretrainTable,
         "grid": GridTable,
-        "architecture": Architecture,
         "conflict": Conflict,
+        **_PARTS,
     }
     inner = [tables[part] for part in place[:-1] if part in tables]
     return list(keys_of(inner[-1] if inner else kind))
