@@ -3,11 +3,10 @@
 All rows are taken to be as long as allowed. The formulas are in ``training.memory``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import Architecture, Modules
@@ -17,11 +16,16 @@ from isogloss.encoders.language_modules import ATTENTION, FEED_FORWARD, SHARED_A
 from isogloss.encoders.new import config_of
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate
+from isogloss.methods import Peft
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
+from isogloss.methods.masked_next_token import MaskedNextToken
+from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
+from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.memory import Load, Machine, Shape, scoring_memory, shape_of, training_memory
@@ -46,8 +50,10 @@ def peak_memory(run: Run, folders: Folders) -> int | None:
     Not known are encoders that are not on this machine, meta-learning, translation models that were made
     elsewhere, and diagnostics that compute gradients.
     """
-    if isinstance(run, Pretrain | TrainTranslator | Translate):
-        return _ALONE[run.name](run)
+    if isinstance(run, Pretrain):
+        return _pretrain(run, folders)
+    if isinstance(run, TrainTranslator | Translate):
+        return _train_translator(run) if isinstance(run, TrainTranslator) else _translate(run)
     encoder = _encoder_of(run)
     shape = _shape(encoder, folders) if encoder else None
     if shape is None:
@@ -74,18 +80,24 @@ def _encoder_of(run: Run) -> Encoder | None:
     )
 
 
-def _pretrain(run: Pretrain) -> int | None:
-    method = run.method
-    shape = _shape(run, {})
-    if shape is None or not isinstance(method, MaskedLanguageModelling):
+def _pretrain(run: Pretrain, folders: Folders) -> int | None:
+    method, shape = run.method, _shape(run, folders)
+    if shape is None or not isinstance(method, MaskedLanguageModelling | MaskedNextToken):
         return None
     load = Load(
         rows=max(1, method.training.batch_subwords // method.training.block),
         length=method.training.block,
         predicted=round(method.training.masked * method.training.batch_subwords),
     )
-    undropped = replace(shape, dropout=False)
-    return training_memory(undropped, load, method.updates, _machine(run.precision), best=False)
+    start = _shape(run.start, folders) if run.start and run.trained else None
+    return training_memory(
+        replace(shape, dropout=False),
+        load,
+        method.updates,
+        _machine(run.precision),
+        best=False,
+        trained=shape.parameters - start.parameters if start else None,
+    )
 
 
 def _adjust(run: Adjust, shape: Shape) -> int:
@@ -103,9 +115,29 @@ def _fine_tune(run: FineTune, shape: Shape) -> int:
     rows = sides * how.batch_size
     if isinstance(run.auxiliary, AlignmentLoss):  # As many rows more as its sentences are like.
         rows += -(-2 * run.auxiliary.pairs * _subwords(run.auxiliary.longest) // how.limit)
-    return training_memory(
-        shape, Load(rows=rows, length=how.limit), how.updates, _machine(run.precision), best=True
+    copies = 5 * shape.parameters if isinstance(run.peft, LotteryTicket) else 0  # What was, and the mask.
+    return copies + training_memory(
+        shape,
+        Load(rows=rows, length=how.limit),
+        how.updates,
+        _machine(run.precision),
+        best=True,
+        trained=_trained(run.peft, shape),
     )
+
+
+def _trained(peft: Peft | None, shape: Shape) -> int | None:
+    """Return how many parameters are trained, None for all; without the head, which is small."""
+    if isinstance(peft, LoRA | DoRA):
+        wide = {
+            "feed_forward_in": shape.dim + (1 + shape.gated) * shape.feed_forward,
+            "feed_forward_out": shape.feed_forward + shape.dim,
+        }
+        sides = [wide.get(name, 2 * shape.dim) for name in peft.modules or ("query", "value")]
+        return shape.layers * peft.rank * sum(sides)
+    if isinstance(peft, TaskAdapter):
+        return 2 * shape.layers * shape.dim * (shape.dim // peft.reduction)
+    return shape.layers * (2 * shape.dim + shape.feed_forward) if isinstance(peft, IA3) else None
 
 
 def _measure(run: Measure, shape: Shape) -> int | None:
@@ -166,13 +198,22 @@ def _shape(encoder: Encoder, folders: Folders) -> Shape | None:
     """Return the shape of an encoder with its modules; None for one that is not on this machine."""
     first = encoder.original
     if isinstance(first, Pretrain):
-        shape = _shape_of(first.architecture)
-        return _with_modules(shape, first.modules, len(first.languages))
+        shape = _shape_of(first.architecture) if first.architecture else _shape_of_start(first, folders)
+        return _with_modules(shape, first.modules, len(first.languages)) if shape else None
     where = folders.get(first.data, "") or (first.pinned if first.revision else "")
     try:
         return _shape_at(where) if where else None
     except ModelError:
         return None
+
+
+def _shape_of_start(run: Pretrain, folders: Folders) -> Shape | None:
+    """Return the shape of what is trained further, with the subwords that are added."""
+    shape = _shape(run.start, folders) if run.start else None
+    if shape is None or run.vocabulary is None:
+        return shape
+    size = run.vocabulary.size
+    return replace(shape, vocabulary=shape.vocabulary + size, parameters=shape.parameters + size * shape.dim)
 
 
 @lru_cache(maxsize=64)
@@ -201,10 +242,3 @@ def _with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shap
         SHARED_ADAPTER: (adapters, 1),
     }.get(modules.kind, (adapters, languages))
     return replace(shape, parameters=shape.parameters + shape.layers * each * count)
-
-
-_ALONE: dict[str, Callable[[Any], int | None]] = {
-    Pretrain.name: _pretrain,
-    TrainTranslator.name: _train_translator,
-    Translate.name: _translate,
-}

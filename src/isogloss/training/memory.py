@@ -1,12 +1,12 @@
 """How much memory a training or a scoring takes at its peak, from shapes alone, without loading anything.
 
-P parameters, n layers of width d with a heads and f wide feed-forwards, a vocabulary of V; T subwords of the
-largest part of a batch, in rows of L; M of them predicted. In bytes:
+P parameters, R of them trained, n layers of width d with a heads and f wide feed-forwards, a vocabulary of V;
+T subwords of the largest part of a batch, in rows of L; M of them predicted. In bytes:
 
     weights      4P
-    gradients    4P
-    states       8P of Adam's two moments; 2P in 8 bits
-    best         4P where the weights of the best evaluation are kept
+    gradients    4R
+    states       8R of Adam's two moments; 2R in 8 bits
+    best         4R where the weights of the best evaluation are kept
     converted    2(P - Vd) in bfloat16: the matrices that linear layers use
     activations  T(c_d·d + c_f·f + c_a·a·L) a layer, with c from LAYERS: what autograd keeps
     recomputed   4Td a layer, and the activations of one layer, with gradient checkpointing
@@ -128,19 +128,23 @@ class Machine:
         return 0 if self.gpu else PROGRAM
 
 
-def training_memory(shape: Shape, load: Load, updates: Updates, machine: Machine, *, best: bool) -> int:
+def training_memory(
+    shape: Shape, load: Load, updates: Updates, machine: Machine, *, best: bool, trained: int | None = None
+) -> int:
     """Return the bytes of a training's peak.
 
-    ``load`` is that of a whole batch; ``best`` tells whether evaluations choose among weights.
+    ``load`` is that of a whole batch; ``best`` tells whether evaluations choose among weights; ``trained``
+    counts the parameters that are not frozen, None for all.
     """
-    weights = 4 * shape.parameters
-    states = (2 if updates.optimizer_states else 8) * shape.parameters
+    count = shape.parameters if trained is None else trained
+    gradients = 4 * count
+    states = (2 if updates.optimizer_states else 8) * count
     parts = min(updates.accumulation or 1, load.rows)
     part = Load(rows=-(-load.rows // parts), length=load.length, predicted=-(-load.predicted // parts))
     kept = activations(shape, part, machine, recomputed=bool(updates.gradient_checkpointing))
-    moment = max(weights, kept) if machine.gpu and parts == 1 else weights + kept
+    moment = max(gradients, kept) if machine.gpu and parts == 1 else gradients + kept
     moment += 0 if machine.gpu else layer_memory(shape, part, machine)
-    return machine.program + weights + states + (weights if best else 0) + moment
+    return machine.program + 4 * shape.parameters + states + (gradients if best else 0) + moment
 
 
 def activations(shape: Shape, load: Load, machine: Machine, *, recomputed: bool = False) -> int:
