@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from isogloss.core.run_parts import Architecture, Modules, Optimization, with_fields
+from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Optimization, with_fields
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.experiments.encoder_runs import Adjust, Pretrain, Pretrained
 from isogloss.experiments.memory import peak_memory
 from isogloss.experiments.runs import FineTune, Measure, TrainTranslator, Translate
-from isogloss.methods import ADJUSTMENTS, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, PEFT
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.peft_adapters import LoRA
 from isogloss.methods.plain import SourceOnly
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
@@ -82,4 +83,20 @@ def test_what_is_not_known_is_none():
     conflict = Measure(diagnostic=DIAGNOSTICS["gradient-conflict"](), subjects=(TEXT,))
     for run in (meta, translated, conflict, replace(TUNED, encoder=far)):
         assert memory(run) is None
-    assert {PRETRAINING[name] for name in PRETRAINING} == {MaskedLanguageModelling, MetaLearning}
+
+
+def test_what_is_frozen_takes_neither_gradients_nor_states():
+    assert PEFT.keys() == {"lora", "dora", "ia3", "lt-sft", "adapter"}
+    whole = memory(TUNED)
+    sizes = {name: memory(replace(TUNED, peft=kind())) for name, kind in PEFT.items()}
+    assert sizes.pop("lt-sft") > whole
+    assert max(sizes.values()) < whole
+    assert memory(replace(TUNED, peft=LoRA(rank=2))) < memory(replace(TUNED, peft=LoRA(rank=64))) < whole
+
+
+def test_an_encoder_that_is_trained_further_has_the_shape_of_its_start():
+    further = replace(TEXT, start=TEXT, architecture=None)
+    assert memory(further) == memory(TEXT)
+    assert memory(replace(further, vocabulary=NewSubwords(size=5000))) > memory(TEXT)
+    modular = replace(further, modules=Modules(kind="adapter"))
+    assert memory(replace(modular, trained="modules")) < memory(TEXT) < memory(modular)
