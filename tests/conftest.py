@@ -294,6 +294,18 @@ def any_folder(request: pytest.FixtureRequest) -> Path:
     return _folder_of(request)
 
 
+@pytest.fixture(params=[one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod"])
+def any_language_folder(request: pytest.FixtureRequest) -> Path:
+    """Each family's folder in turn that reads any language; X-MOD has languages of its own."""
+    return _folder_of(request)
+
+
+@pytest.fixture(params=(*ENCODERS, "xlm-roberta-xl", "eurobert"))
+def tied_folder(request: pytest.FixtureRequest) -> Path:
+    """Each of these in turn whose masked-LM head compares states with embeddings; RemBERT's are wider."""
+    return _folder_of(request)
+
+
 @pytest.fixture(params=(*ENCODERS, *MASKED))
 def headed_folder(request: pytest.FixtureRequest) -> Path:
     """Each family's folder in turn that has a masked-LM head."""

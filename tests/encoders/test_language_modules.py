@@ -41,8 +41,8 @@ ROWS = ("sw", "en", "sw", "to")
 
 
 @pytest.fixture
-def encoder_folder(any_folder):
-    return any_folder
+def encoder_folder(any_language_folder):
+    return any_language_folder
 
 
 def states(model, ids=IDS, mask=MASK):
@@ -64,8 +64,8 @@ def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind):
 MAD_X = {"reduction": 2, "after": "feed-forward", "invertible": True}
 
 
-def test_new_adapters_at_the_embeddings_change_nothing_to_the_bit(encoder_folder):
-    model = load_masked_lm(encoder_folder)
+def test_new_adapters_at_the_embeddings_change_nothing_to_the_bit(tied_folder):
+    model = load_masked_lm(tied_folder)
     with torch.no_grad():
         plain = model(IDS, MASK).logits
         modular(model, "adapter", **MAD_X)
@@ -74,19 +74,18 @@ def test_new_adapters_at_the_embeddings_change_nothing_to_the_bit(encoder_folder
 
 
 @pytest.mark.parametrize("kind", ["adapter", "shared-adapter"])
-def test_adapters_at_the_embeddings_are_undone_before_the_scores(encoder_folder, kind):
-    plain = load_masked_lm(encoder_folder)
+def test_adapters_at_the_embeddings_are_undone_before_the_scores(tied_folder, kind):
+    plain = load_masked_lm(tied_folder)
     model = modular(deepcopy(plain), kind, **MAD_X)
-    moved = {
-        name: weight for name, weight in module_parameters(model, ["sw"]).items() if "embeddings" in name
-    }
+    names = {one: name for name, one in model.base_model.named_modules()}
+    at = names[family_of(model).embeddings(model.base_model)]
+    moved = {name: weight for name, weight in module_parameters(model, ["sw"]).items() if at in name}
     assert len(moved) == 8
     with torch.no_grad():
         for weight in moved.values():
             weight.normal_(0, 0.5, generator=torch.Generator().manual_seed(0))
         with active_language(model, "sw"):
-            tree, name = model.base_model.language_modules, "embeddings"
-            one = tree.get("sw" if kind == "adapter" else kind, name)
+            one = model.base_model.language_modules.get("sw" if kind == "adapter" else kind, at)
             changed = states(model)[0]
             torch.testing.assert_close(changed, one(states(plain)[0]))
             asked = torch.randn(3, model.config.hidden_size)
@@ -94,8 +93,8 @@ def test_adapters_at_the_embeddings_are_undone_before_the_scores(encoder_folder,
             torch.testing.assert_close(model.get_output_embeddings()(asked), expected)
 
 
-def test_they_are_undone_before_the_scores_of_new_subwords_too(encoder_folder):
-    model = stirred(modular(load_masked_lm(encoder_folder), "adapter", **MAD_X))
+def test_they_are_undone_before_the_scores_of_new_subwords_too(tied_folder):
+    model = stirred(modular(load_masked_lm(tied_folder), "adapter", **MAD_X))
     with torch.no_grad(), active_language(model, "sw"):
         before = model(IDS, MASK).logits
         add_embeddings(model, {before.size(-1): {}}, special=(), seed=0)

@@ -7,7 +7,7 @@ from networks import IDS, fresh, hooks
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import family_of
 from isogloss.encoders.language_context import active_language, check_languages
-from isogloss.encoders.language_modules import shared_parameters
+from isogloss.encoders.language_parameters import shared_parameters
 from isogloss.experiments.encoders import check_read, places, pretrained
 
 TEXTS = torch.cat([IDS, IDS.flip(1), IDS])

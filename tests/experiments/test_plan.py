@@ -343,7 +343,7 @@ encoder = { pretrain = { text = ["rawtext"], languages = ["qaz"] } } -> encoder.
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], bitext = "bitext" } } ->
     encoder.pretrain: bitext ('bitext') and method.
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "mlm" } } } ->
-    encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling, meta-
+    encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling, masked-
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "meta-learning" }
     } } -> encoder.pretrain: meta-learning: it learns what each language has for itself, and here all is
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], modules = { kind = "adapter",
@@ -458,11 +458,11 @@ def test_two_revisions_of_one_encoder_stand_in_one_recipe(plan, hub_cache, bert_
 
 
 def test_a_hub_encoder_of_an_unsupported_family_is_refused_in_the_plan(plan, hub_cache, tmp_path):
-    (tmp_path / "mt5").mkdir()
-    (tmp_path / "mt5" / "config.json").write_text('{"model_type": "mt5"}')
-    hub_cache("google/mt5-base", tmp_path / "mt5")
-    with pytest.raises(ModelError, match=r"encoder: .*the architecture 'mt5' is not supported"):
-        plan(encoder="google/mt5-base")
+    (tmp_path / "gpt2").mkdir()
+    (tmp_path / "gpt2" / "config.json").write_text('{"model_type": "gpt2"}')
+    hub_cache("openai/gpt2", tmp_path / "gpt2")
+    with pytest.raises(ModelError, match=r"encoder: .*the architecture 'gpt2' is not supported"):
+        plan(encoder="openai/gpt2")
 
 
 def test_a_hub_encoder_that_cannot_be_looked_at_is_planned_without_its_commit(plan, hub_cache):

@@ -93,8 +93,7 @@ def test_every_family_is_pretrained_resumes_and_loads_with_its_dropout(tmp_path,
     loaded, read = load_masked_lm(tmp_path / "encoder"), load_tokenizer(tmp_path / "encoder")
     assert equal(weights(loaded), weights(whole))
     assert read("abc de")["input_ids"] == tokenizer("abc de")["input_ids"]
-    rates = {part.p for part in loaded.base_model.modules() if isinstance(part, torch.nn.Dropout)}
-    assert rates == {0.25}
+    assert {getattr(loaded.config, name) for name in FAMILIES[family].dropouts} == {0.25}
 
 
 def test_translation_lm_is_refused_where_positions_cannot_be_counted_anew(tmp_path):

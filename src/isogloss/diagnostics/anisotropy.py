@@ -8,12 +8,12 @@ alignment, distances) says little until each language's mean is taken off; decod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import DataError
 from isogloss.core.rows import Anisotropy as AnisotropyRow
-from isogloss.diagnostics.retrieval import directions
 from isogloss.diagnostics.setting import MeasureSetting
 from isogloss.encoders.language_context import active_language
 from isogloss.training.states import sentence_states
@@ -69,6 +69,6 @@ class Anisotropy:
 def mean_cosine(states: Float[Tensor, "item dim"]) -> float:
     """Return the mean cosine of all pairs of different rows, from -1 / (items - 1) to 1."""
     # The squared length of the sum of unit vectors is the sum of all their cosines, each with itself too.
-    unit = directions(states.double(), centred=False)
+    unit = torch.nn.functional.normalize(states.double(), dim=1)
     count = len(unit)
     return float((unit.sum(dim=0).square().sum() - unit.square().sum()) / (count * (count - 1)))
