@@ -28,7 +28,7 @@ from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
 from isogloss.training.fit import Callbacks, fit
-from isogloss.training.memory import Load, Machine, shape_of, training_memory
+from isogloss.training.memory import Load, Machine, measured_peak, shape_of, training_memory
 
 SHAPES = {
     "tiny": Architecture(layers=4, dim=256, heads=4, feed_forward=1024, vocabulary=12000),
@@ -107,10 +107,9 @@ def measured(kind: str, name: str, family: str, how: str, precision: str, rows: 
     predicted = len(batches[0].gold) if pretrains else 0
     load = Load(rows=rows, length=LENGTH, predicted=predicted)
     estimate = training_memory(shape_of(model.config), load, updates, machine, best=not pretrains)
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # KiB on Linux
     return {
         "asked": [kind, " ".join(filter(None, (name, family))), rows, how, precision],
-        "measured": torch.cuda.max_memory_allocated() if on_gpu else used,
+        "measured": measured_peak(),  # Not getrusage's, which begins with that of the parent.
         "estimate": estimate,
         "program": machine.program,
         "before": 0 if on_gpu else before,

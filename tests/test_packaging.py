@@ -22,8 +22,8 @@ if not PROJECT.is_file():
     pytest.skip("this is no checkout", allow_module_level=True)
 
 DECLARED = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-UNIMPORTED = {"protobuf", "eflomal", "onnx", "onnxscript"}
-"""What others import: transformers for sentencepiece, torch for ONNX; eflomal is a program."""
+UNIMPORTED = {"protobuf", "eflomal", "gguf", "onnx", "onnxscript"}
+"""What others import: transformers for sentencepiece and GGUF, torch for ONNX; eflomal is a program."""
 
 
 def names(requirements: list[str]) -> set[str]:

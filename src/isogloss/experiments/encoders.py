@@ -67,12 +67,52 @@ def places(sources: Iterable[str]) -> dict[str, str]:
     return {pretrained(source).data: str(folder) for source, folder in folders.items() if folder is not None}
 
 
-def most_subwords(encoder: Encoder, where: str) -> int | None:
+class Facts(NamedTuple):
+    """What the files of an encoder's folder say of it."""
+
+    family: str
+    dim: int
+    """Width of its states."""
+    positions: int
+    """The longest text it has positions for."""
+    masked_lm: bool
+    """Whether it has a masked-LM head."""
+    adapters: tuple[str, ...]
+    """Languages that the family's own adapters are for; none in most families."""
+    modules: LanguageModules | None
+    maps: tuple[str, ...] | None
+    """Languages with maps, their source first."""
+
+
+@lru_cache(maxsize=64)
+def _read_facts(folder: str, _data: str) -> Facts:
+    """Read the facts of a folder; the fingerprint is an argument so that changed files are read anew."""
+    config, whole = load_encoder_config(folder), whole_folder(Path(folder))
+    family = FAMILIES[config.model_type]
+    maps = read_language_maps(whole, config.hidden_size)
+    return Facts(
+        family=family.name,
+        dim=config.hidden_size,
+        positions=family.longest_text(config),
+        masked_lm=has_masked_lm_head(config),
+        adapters=family.languages(config),
+        modules=read_module_info(whole, config.hidden_size),
+        maps=(maps.source, *maps.maps) if maps else None,
+    )
+
+
+def _facts(encoder: Encoder, folders: Mapping[str, str]) -> Facts | None:
+    """Return the facts of the encoder that one was made from; None where it is not here, or not made yet."""
+    first, where = first_of(encoder), place_of(encoder, folders)
+    return _read_facts(where, first.data) if where else None
+
+
+def most_subwords(encoder: Encoder, folders: Mapping[str, str]) -> int | None:
     """Return the longest text an encoder has positions for; None when it is not known yet."""
-    first = first_of(encoder)
+    first, facts = first_of(encoder), _facts(encoder, folders)
     if isinstance(first, Pretrain):
         return first.architecture.positions if first.architecture else None
-    return _positions(where, first.data) if where else None
+    return facts.positions if facts else None
 
 
 class Shape(NamedTuple):
@@ -84,12 +124,11 @@ class Shape(NamedTuple):
 
 def shape_of(encoder: Encoder, folders: Mapping[str, str]) -> Shape | None:
     """Return the shape of an encoder; None when it is not known yet."""
-    first, where = first_of(encoder), place_of(encoder, folders)
+    first, facts = first_of(encoder), _facts(encoder, folders)
     if isinstance(first, Pretrain):
         own = first.architecture
         return Shape(own.family, own.dim) if own else None
-    config = load_encoder_config(where) if where else None
-    return Shape(str(config.model_type), int(config.hidden_size)) if config else None
+    return Shape(facts.family, facts.dim) if facts else None
 
 
 def place_of(encoder: Encoder, folders: Mapping[str, str]) -> str:
@@ -106,20 +145,14 @@ def family_of_encoder(encoder: Encoder, folders: Mapping[str, str]) -> EncoderFa
 
 def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder has a masked-LM head; True for one that is not on this machine yet."""
-    where = "" if isinstance(encoder.original, Pretrain) else place_of(encoder, folders)
-    return not where or has_masked_lm_head(load_encoder_config(where))
+    facts = None if isinstance(encoder.original, Pretrain) else _facts(encoder, folders)
+    return facts is None or facts.masked_lm
 
 
 def fetch(encoder: Pretrained) -> None:
     """Make sure that an encoder of the hub is whole on this machine, downloading what is missing."""
     load_tokenizer(encoder.pinned)
     load_model(encoder.pinned)
-
-
-@lru_cache(maxsize=64)
-def _positions(folder: str, _data: str) -> int:
-    config = load_encoder_config(folder)
-    return FAMILIES[config.model_type].longest_text(config)
 
 
 def reads(encoder: Encoder, code: str, folders: Mapping[str, str]) -> bool:
@@ -152,19 +185,15 @@ def mapped_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[
         if not encoder.method.maps:
             return mapped_languages(encoder.encoder, folders)
         return frozenset(code for one in encoder.aligned for code in one.languages.split("-"))
-    where = place_of(encoder, folders)
-    if not where:
-        return None
-    maps = read_language_maps(whole_folder(Path(where)), load_encoder_config(where).hidden_size)
-    return None if maps is None else frozenset((maps.source, *maps.maps))
+    facts = _facts(encoder, folders)
+    return frozenset(facts.maps) if facts and facts.maps else None
 
 
 def module_languages(encoder: Encoder, folders: Mapping[str, str]) -> frozenset[str] | None:
     """Return the languages an encoder has modules for; None where it reads any."""
-    if where := place_of(encoder, folders):
-        config = load_encoder_config(where)
-        if adapters := FAMILIES[config.model_type].languages(config):
-            return frozenset(adapters)
+    facts = _facts(encoder, folders)
+    if facts and facts.adapters:
+        return frozenset(facts.adapters)
     about = modules_of(encoder, folders)
     any_language = about is None or about.how.kind == SHARED_ADAPTER or about.how.fallback
     return None if about is None or any_language else frozenset(about.languages)
@@ -179,7 +208,5 @@ def modules_of(encoder: Encoder, folders: Mapping[str, str]) -> LanguageModules 
             return before
         known = before.languages if before else ()
         return LanguageModules(first.modules, tuple(dict.fromkeys((*known, *first.languages))))
-    where = place_of(encoder, folders)
-    if not where:
-        return None
-    return read_module_info(whole_folder(Path(where)), load_encoder_config(where).hidden_size)
+    facts = _facts(encoder, folders)
+    return facts.modules if facts else None

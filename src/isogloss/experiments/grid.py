@@ -261,7 +261,7 @@ def _aligned(planning: Planning, cell: Cell, entry: MethodEntry) -> tuple[Align,
 
 def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sources) -> Optimization:
     """Check a model's optimization, also against what its encoder has positions for."""
-    most = most_subwords(cell.encoder, place_of(cell.encoder, sources.encoders))
+    most = most_subwords(cell.encoder, sources.encoders)
     found = _lengths(changes, cell, most, entry.where)
     check_precision(found.updates.precision, f"{entry.where}: precision")
     if found.overlap >= found.limit - SPECIAL:

@@ -18,7 +18,6 @@ from isogloss.experiments.encoders import (
     mapped_languages,
     modules_of,
     most_subwords,
-    place_of,
     shape_of,
 )
 from isogloss.experiments.recipe import (
@@ -176,7 +175,7 @@ def _check_start(
     if table.modules is None:
         codes = (*table.languages, *(table.replay.languages if table.replay else ()))
         check_read(start, codes, folders, f"{where}.languages: encoder {table.start!r}")
-    positions = most_subwords(start, place_of(start, folders))
+    positions = most_subwords(start, folders)
     if positions is not None and method.training.block > positions:
         raise ConfigError(
             f"{where}.method.block: rows of {method.training.block} subwords do not fit into the {positions} "

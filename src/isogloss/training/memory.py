@@ -23,16 +23,14 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.families import family_named
 from isogloss.encoders.new import count_parameters
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig
+from isogloss.tasks.task import Config
 
 PROGRAM = 550_000_000
 """Bytes that `isogloss run` takes on a CPU beside models: Python and all libraries."""
@@ -83,7 +81,7 @@ class Shape:
     dropout: bool = True
 
 
-def shape_of(config: "PreTrainedConfig") -> Shape:
+def shape_of(config: Config) -> Shape:
     """Return the shape of an encoder with its masked-LM head; ModelError for an unknown family."""
     family = family_named(config.model_type, "memory")
     named = {name: getattr(config, field) for name, field in family.architecture.items()}
