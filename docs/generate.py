@@ -208,19 +208,21 @@ def _first_line(kind: type[Any]) -> str:
 
 def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
     """List name, type, default and description of each field."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    lines = body.body  # type: ignore[attr-defined]
-    texts = {
-        ast.unparse(line.target): (_type(ast.unparse(line.annotation)), _text(following))
-        for line, following in zip(lines, [*lines[1:], None], strict=True)
-        if isinstance(line, ast.AnnAssign)
-    }
+    texts = {}
+    for own in filter(is_dataclass, reversed(kind.__mro__)):
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(own))).body
+        lines = body.body  # type: ignore[attr-defined]
+        texts |= {
+            ast.unparse(line.target): (_type(ast.unparse(line.annotation)), _text(following))
+            for line, following in zip(lines, [*lines[1:], None], strict=True)
+            if isinstance(line, ast.AnnAssign)
+        }
     found = []
     for one in fields(kind):
         if is_nested(one):  # Its fields stand among the others, with the defaults of this owner.
-            own = values_of(one.default)
+            values = values_of(one.default)
             found += [
-                (name, about, f"`{json.dumps(own[name])}`" if own[name] is not None else "none", text)
+                (name, about, f"`{json.dumps(values[name])}`" if values[name] is not None else "none", text)
                 for name, about, _, text in _documented(type(one.default))
             ]
         else:

@@ -3,8 +3,8 @@
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -140,8 +140,10 @@ def names_in(node: ast.ClassDef) -> Iterator[str]:
             yield from map(ast.unparse, part.targets)
 
 
-def documented_fields(kind: Callable[..., object]) -> Iterator[str]:
-    """Name the fields with a text right below them."""
+def documented_fields(kind: type) -> Iterator[str]:
+    """Name the fields with a text right below them, those that a class inherits too."""
+    for own in filter(is_dataclass, kind.__mro__[1:]):
+        yield from documented_fields(own)
     (node,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind))).body
     assert isinstance(node, ast.ClassDef)
     for field, text in zip(node.body, node.body[1:], strict=False):

@@ -2,8 +2,20 @@
 
 import random
 
-from isogloss.core.run_parts import Architecture
+from isogloss.core.run_parts import Architecture, with_fields
+from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.training.setting import TextSetting
+
+METHOD = with_fields(
+    MaskedLanguageModelling(),
+    steps=8,
+    batch_subwords=96,
+    block=16,
+    learning_rate=5e-3,
+    precision="float32",
+    checkpoint_every=3,
+)
+"""How a tiny encoder is pretrained."""
 
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from made_up_text import METHOD
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NewSubwords, Replay, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.language_context import LanguageMaps, attach_language_maps
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.tasks.text_stream import TextStream
 from isogloss.training.setting import TextSetting
@@ -20,15 +20,6 @@ from isogloss.training.text_batches import BatchSampling, TextBatches, language_
 from made_up import TEXT
 from trained import equal, interrupted
 
-METHOD = with_fields(
-    MaskedLanguageModelling(),
-    steps=8,
-    batch_subwords=96,
-    block=16,
-    learning_rate=5e-3,
-    precision="float32",
-    checkpoint_every=3,
-)
 SLOW = pytest.mark.slow
 NOTHING = with_fields(METHOD, steps=0)
 

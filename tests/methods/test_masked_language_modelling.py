@@ -4,27 +4,16 @@ from functools import cache
 
 import pytest
 import torch
-from made_up_text import LETTERS, line, lines, text_setting
+from made_up_text import LETTERS, METHOD, line, lines, text_setting
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, StorageError
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_model
 from isogloss.methods import masked_language_modelling as module
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.training import pretraining
 from isogloss.training.text_batches import TextBatches
 from trained import equal, interrupted, weights
-
-METHOD = with_fields(
-    MaskedLanguageModelling(),
-    steps=8,
-    batch_subwords=96,
-    block=16,
-    learning_rate=5e-3,
-    precision="float32",
-    checkpoint_every=3,
-)
 
 
 def translations(first, second):

@@ -24,7 +24,7 @@ from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
-from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
+from isogloss.methods.peft_adapters import IA3, LoRA
 from isogloss.methods.task_adapter import TaskAdapter
 from isogloss.methods.x_mixup import XMixup
 from isogloss.training.evaluation import BUDGET
@@ -128,7 +128,7 @@ def _fine_tune(run: FineTune, shape: Shape) -> int:
 
 def _trained(peft: Peft | None, shape: Shape) -> int | None:
     """Return how many parameters are trained, None for all; without the head, which is small."""
-    if isinstance(peft, LoRA | DoRA):
+    if isinstance(peft, LoRA):
         wide = {
             "feed_forward_in": shape.dim + (1 + shape.gated) * shape.feed_forward,
             "feed_forward_out": shape.feed_forward + shape.dim,

@@ -41,6 +41,8 @@ class LoRA:
     """Add a product of two small matrices, B A, to each of some matrices of the encoder."""
 
     name: ClassVar[str] = "lora"
+    decomposed: ClassVar[bool] = False
+    """Whether the magnitude of each column is trained apart, as DoRA has it."""
 
     rank: Positive = 8
     """Columns of B and rows of A; 8 is the paper's for RoBERTa (Table 9)."""
@@ -61,7 +63,18 @@ class LoRA:
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Put it into every layer."""
-        return _low_rank(self, setting, decomposed=False)
+        from peft import LoraConfig
+
+        chosen, warnings = _chosen(self, setting.model, ("query", "value"))
+        config = LoraConfig(
+            r=self.rank,
+            lora_alpha=self.alpha,
+            lora_dropout=self.dropout,
+            use_dora=self.decomposed,
+            target_modules=module_names(setting.model, chosen),
+        )
+        add_adapters(setting.model, config, seed=derive(setting.seed, "adapters"))
+        return Prepared(warnings=warnings)
 
     def finish(self, model: Model, base: str) -> Extra:
         """Merge it."""
@@ -69,34 +82,11 @@ class LoRA:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoRA:
+class DoRA(LoRA):
     """LoRA on the direction of each column of weights, and a trained magnitude for each (Eq. 5)."""
 
     name: ClassVar[str] = "dora"
-
-    rank: Positive = 8
-    """Columns of B and rows of A."""
-
-    alpha: Rate = 8.0
-    """B A counts alpha / rank times."""
-
-    dropout: Share = 0.0
-    """Dropout of what A reads."""
-
-    modules: tuple[ModuleChoice, ...] | None = None
-    """Modules of each layer that have one; as for lora when left out."""
-
-    def check(self, family: EncoderFamily) -> None:
-        """Raise ConfigError for a family that it cannot be put into."""
-        check_peft(family, self.modules, f"peft {self.name}")
-
-    def prepare(self, setting: PeftSetting) -> Prepared:
-        """Put it into every layer."""
-        return _low_rank(self, setting, decomposed=True)
-
-    def finish(self, model: Model, base: str) -> Extra:
-        """Merge it."""
-        return _finish(model, base)
+    decomposed: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,23 +121,8 @@ class IA3:
         return _finish(model, base)
 
 
-def _low_rank(how: LoRA | DoRA, setting: PeftSetting, *, decomposed: bool) -> Prepared:
-    from peft import LoraConfig
-
-    chosen, warnings = _chosen(how, setting.model, ("query", "value"))
-    config = LoraConfig(
-        r=how.rank,
-        lora_alpha=how.alpha,
-        lora_dropout=how.dropout,
-        use_dora=decomposed,
-        target_modules=module_names(setting.model, chosen),
-    )
-    add_adapters(setting.model, config, seed=derive(setting.seed, "adapters"))
-    return Prepared(warnings=warnings)
-
-
 def _chosen(
-    how: LoRA | DoRA | IA3, model: Model, usual: tuple[ModuleChoice, ...]
+    how: LoRA | IA3, model: Model, usual: tuple[ModuleChoice, ...]
 ) -> tuple[tuple[ModuleChoice, ...], tuple[str, ...]]:
     """Return the modules asked for, else the usual ones or what the family has instead, and warnings."""
     family = family_of(model)
