@@ -16,12 +16,13 @@ from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import load_tokenizer, save_model
-from isogloss.encoders.families import FAMILIES
+from isogloss.encoders.families import FAMILIES, family_of
 from isogloss.encoders.language_modules import add_modules
 from isogloss.encoders.loading import unmerge
-from isogloss.encoders.peft_adapters import merge_adapters
+from isogloss.encoders.peft_adapters import head_parameters, merge_adapters
 from isogloss.encoders.sparse_deltas import encoder_weights
 from isogloss.methods import PEFT
+from isogloss.methods.layer_freezing import LayerFreezing
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.peft_adapters import IA3, DoRA, LoRA
 from isogloss.methods.plain import Bilingual, SourceOnly
@@ -38,6 +39,7 @@ KINDS = {
     "ia3": IA3(),
     "lt-sft": LotteryTicket(share=0.1),
     "adapter": TaskAdapter(reduction=4),
+    "layer-freezing": LayerFreezing(layers=1),
 }
 ADDED = "task_adapter"
 """In the names of the weights that one kind adds and cannot merge."""
@@ -122,6 +124,7 @@ OWN = {
     "dora": ("query", "value"),
     "ia3": ("key", "value", "output.dense"),
     "adapter": (ADDED,),
+    "layer-freezing": ("layer.1", "layer.2"),
 }
 
 
@@ -148,6 +151,25 @@ def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(trained):
     plain, ticket = trained(SourceOnly(), None), trained(SourceOnly(), LotteryTicket(share=1.0))
     assert equal(plain, ticket)
     assert plain.rows == ticket.rows
+
+
+def test_frozen_layers_are_the_lowest_and_the_embeddings_and_no_others(encoder_folder, tmp_path):
+    for layers in (0, 1, 2):
+        model = TASKS["upos"].head(encoder_folder, seed=0)
+        family = family_of(model)
+        put_into(LayerFreezing(layers=layers), model, tmp_path)
+        trained = {id(one) for one in model.parameters() if one.requires_grad}
+        blocks = [[one for _, one in site.parameters(model, "block")] for site in family.sites(model)]
+        assert not trained & {id(one) for one in family.embeddings(model).parameters()}
+        for number, block in enumerate(blocks):
+            assert all((id(one) in trained) == (number >= layers) for one in block)
+        assert all(id(one) in trained for one in head_parameters(model).values())
+
+
+def test_more_frozen_layers_than_there_are_are_refused(bert_folder, tmp_path):
+    model = TASKS["upos"].head(bert_folder, seed=0)
+    with pytest.raises(ConfigError, match="layers: found 7; this encoder has 3"):
+        put_into(LayerFreezing(layers=7), model, tmp_path)
 
 
 def test_modules_that_a_family_has_not_are_refused():

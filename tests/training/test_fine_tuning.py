@@ -2,6 +2,7 @@ import pytest
 from torch import nn
 
 from isogloss.core.progress import Progress
+from isogloss.core.seeds import derive
 from isogloss.encoders import load_tokenizer
 from isogloss.training import fine_tuning
 from isogloss.training.evaluation import evaluation
@@ -116,3 +117,18 @@ def test_the_tokenizer_is_the_encoders_and_progress_names_the_languages(make_set
     assert trained.tokenizer.get_vocab() == load_tokenizer(bert_folder).get_vocab()
     assert {one.what for one in told} == {"fine-tuning on en+de"}
     assert told[-1].done == told[-1].total
+
+
+def test_a_head_has_the_rate_it_is_given_and_its_encoder_another(make_setting):
+    plain, same, apart = (
+        fine_tune(make_setting(checkpoint_every=0, head_learning_rate=rate), on("en"))
+        for rate in (None, 1e-3, 1e-12)
+    )
+    assert equal(plain.model, same.model)
+    assert plain.rows == same.rows
+    setting = make_setting()
+    start = setting.task.head(setting.start, seed=derive(setting.seed, "head"))
+    moves = [(one - start.get_parameter(name)).abs().max() for name, one in apart.model.named_parameters()]
+    head = [name.startswith("classifier") for name, _ in apart.model.named_parameters()]
+    assert max(move for move, own in zip(moves, head, strict=True) if own) < 1e-8
+    assert max(move for move, own in zip(moves, head, strict=True) if not own) > 1e-4

@@ -236,6 +236,9 @@ class Optimization:
     """Longest input in subwords, special ones included; longer sentences become overlapping windows."""
     overlap: Count = 64
     """Subwords shared by neighbouring windows."""
+    head_learning_rate: Rate | None = None
+    """Highest rate of the head (and a pooler), as 1e-3 for a new one on an encoder that learns at 2e-5;
+    learning_rate when left out."""
     updates: Updates = field(default=Updates(), metadata=NESTED)
     """How weights are updated."""
 

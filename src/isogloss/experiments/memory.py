@@ -21,6 +21,7 @@ from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
+from isogloss.methods.layer_freezing import LayerFreezing
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
@@ -137,6 +138,9 @@ def _trained(peft: Peft | None, shape: Shape) -> int | None:
         return shape.layers * peft.rank * sum(sides)
     if isinstance(peft, TaskAdapter):
         return 2 * shape.layers * shape.dim * (shape.dim // peft.reduction)
+    if isinstance(peft, LayerFreezing):
+        inside = shape.parameters - shape.vocabulary * shape.dim
+        return inside * max(0, shape.layers - peft.layers) // shape.layers
     return shape.layers * (2 * shape.dim + shape.feed_forward) if isinstance(peft, IA3) else None
 
 

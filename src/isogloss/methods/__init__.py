@@ -9,6 +9,7 @@ from isogloss.methods.consistency import Consistency
 from isogloss.methods.contrastive_alignment import ContrastiveAlignment
 from isogloss.methods.cross_lingual_adjustment import CrossLingualAdjustment
 from isogloss.methods.language_maps import Centring, Procrustes
+from isogloss.methods.layer_freezing import LayerFreezing
 from isogloss.methods.lottery_ticket import LotteryTicket
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
@@ -117,7 +118,14 @@ _ALL: tuple[type[Method], ...] = (
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {AlignmentLoss.name: AlignmentLoss}
-_ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, LotteryTicket, TaskAdapter)
+_ALL_PEFT: tuple[type[Peft], ...] = (
+    LoRA,
+    DoRA,
+    IA3,
+    LotteryTicket,
+    TaskAdapter,
+    LayerFreezing,
+)
 PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}
 WITH_FACTORS = (LoRA, DoRA, IA3)
 """The kinds whose adapters can be looked at before they are merged."""

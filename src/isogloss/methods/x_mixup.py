@@ -118,7 +118,7 @@ class XMixup:
         )
         model = MixedModel(network, self._mixup(kind, network.config))
         if model.ratio is not None:
-            learn_at(model.ratio.parameters(), self.ratio_rate or 1.0)
+            learn_at(model.ratio.parameters(), self.ratio_rate or 1.0, decay=False)
         return Training(
             batches=batches,
             loss=partial(self.loss, cast("ScoredTask", setting.task)),

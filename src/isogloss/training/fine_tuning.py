@@ -13,19 +13,20 @@ from torch import Tensor, nn
 
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
-from isogloss.core.run_parts import with_fields
+from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.core.seeds import derive
 from isogloss.core.training_rows import TrainedParameters
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.language_context import check_languages
+from isogloss.encoders.peft_adapters import head_parameters
 from isogloss.tasks.batch import collate
 from isogloss.tasks.task import Model
 from isogloss.training.batching import Batches, Bucketed, Epochs, Movable, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
-from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
+from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, learn_at, precision_of
 from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
 from isogloss.training.pairs import encode_all
 from isogloss.training.setting import AuxiliaryTerm, Extra, PeftSetting, Prepared, Reads, Setting
@@ -165,6 +166,7 @@ def fine_tune(
     train = {language: setting.train(language) for language in reads.train}
     whole = sum(one.numel() for one in model.parameters())
     prepared = _with_peft(setting, model, lambda: fine_tune(_whole(setting), reads, prepare=prepare).model)
+    _set_head_rate(model, setting.optimization)
     training = prepare(setting, model, tokenizer, train)
     batches, loss, steps = training.batches, training.loss, training.batches.steps_per_epoch
     selection = Selection(setting, tokenizer, train, reads.dev, steps_per_epoch=steps)
@@ -200,6 +202,13 @@ def _with_peft(setting: Setting, model: Model, whole: Callable[[], Model]) -> Pr
 def _whole(setting: Setting) -> Setting:
     """Return the setting of a first training, of all weights."""
     return replace(setting, peft=None, folder=setting.folder / "whole")
+
+
+def _set_head_rate(model: Model, how: Optimization) -> None:
+    """Let the head learn at the rate that the setting gives it, if it gives one."""
+    if how.head_learning_rate is not None:
+        multiple = how.head_learning_rate / how.updates.learning_rate
+        learn_at(head_parameters(model).values(), multiple, decay=True)
 
 
 def _counts(model: nn.Module, *, parameters: int, fixed: int) -> dict[str, Value]:

@@ -300,32 +300,29 @@ def _put(model: nn.Module, weights: dict[str, Tensor]) -> None:
 EPSILON = 1e-8
 """Adam's where none is given."""
 
-RATE_MULTIPLE = "rate_multiple"
-"""The multiple of the rate that a parameter learns at, on the parameter and in its group."""
+RATE_MULTIPLE, DECAYS = "rate_multiple", "decays"
+"""On a parameter: the multiple of the rate that it learns at, also in its group; whether it decays then."""
 
 
-def learn_at(parameters: Iterable[nn.Parameter], multiple: float) -> None:
-    """Let parameters learn at a multiple of the rate, without decay; ``adamw`` puts them in a group."""
+def learn_at(parameters: Iterable[nn.Parameter], multiple: float, *, decay: bool) -> None:
+    """Let parameters learn at a multiple of the rate; ``decay`` has them decay as all others do."""
     for one in parameters:
         setattr(one, RATE_MULTIPLE, multiple)
+        setattr(one, DECAYS, decay)
 
 
 def adamw(model: nn.Module, updates: Updates) -> torch.optim.Optimizer:
     """Return AdamW, fused or with 8-bit states; what has less than two dimensions does not decay."""
     every = [weight for weight in model.parameters() if weight.requires_grad]
-    apart = [weight for weight in every if hasattr(weight, RATE_MULTIPLE)]
-    trained = [weight for weight in every if not hasattr(weight, RATE_MULTIPLE)]
+    by_kind: dict[tuple[float, bool], list[nn.Parameter]] = {(0, True): [], (0, False): []}
+    for weight in every:
+        decays = weight.dim() >= 2 and getattr(weight, DECAYS, True)
+        by_kind.setdefault((getattr(weight, RATE_MULTIPLE, 0), decays), []).append(weight)
     groups: list[dict[str, Any]] = [
-        {
-            "params": [weight for weight in trained if weight.dim() >= 2],
-            "weight_decay": updates.weight_decay,
-        },
-        {"params": [weight for weight in trained if weight.dim() < 2], "weight_decay": 0.0},
+        {"params": own, "weight_decay": updates.weight_decay if decays else 0.0}
+        | ({RATE_MULTIPLE: multiple} if multiple else {})
+        for (multiple, decays), own in sorted(by_kind.items(), key=lambda one: (one[0][0], not one[0][1]))
     ]
-    multiples = sorted({getattr(weight, RATE_MULTIPLE) for weight in apart})
-    for multiple in multiples:
-        own = [weight for weight in apart if getattr(weight, RATE_MULTIPLE) == multiple]
-        groups.append({"params": own, "weight_decay": 0.0, RATE_MULTIPLE: multiple})
     betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
     how: dict[str, Any] = {"lr": updates.learning_rate, "betas": betas, "eps": epsilon}
     if updates.optimizer_states is None:

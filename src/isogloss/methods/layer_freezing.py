@@ -1,0 +1,61 @@
+"""Layer freezing: the embeddings, and some of the lowest layers, stay as they were pretrained.
+
+Wu & Dredze (2019), "Beto, Bentz, Becas: The Surprising Cross-Lingual Effectiveness of BERT": frozen lower
+layers of multilingual BERT help zero-shot transfer in several tasks. Embeddings of a quarter million subwords
+are most of a small multilingual encoder, and labels in one language move the rows of its own words alone.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Count
+from isogloss.encoders import family_of
+from isogloss.encoders.differences import write_difference
+from isogloss.encoders.family import EncoderFamily
+from isogloss.encoders.sparse_deltas import WEIGHTS, encoder_weights, write_weights
+from isogloss.nn.frozen import freeze, thaw, unfrozen
+from isogloss.tasks.task import Model
+from isogloss.training.setting import Extra, PeftSetting, Prepared
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerFreezing:
+    """Leave the embeddings and the lowest layers as they are; the rest is trained wholly."""
+
+    name: ClassVar[str] = "layer-freezing"
+
+    layers: Count = 0
+    """How many layers, from the lowest, are frozen; 0: the embeddings alone."""
+
+    def check(self, family: EncoderFamily) -> None:
+        """Allow every family."""
+
+    def prepare(self, setting: PeftSetting) -> Prepared:
+        """Freeze what comes before the first trained layer; ConfigError where there are fewer layers."""
+        blocks = [site.block for site in family_of(setting.model).sites(setting.model)]
+        if self.layers > len(blocks):
+            raise ConfigError(
+                f"peft {self.name}: layers: found {self.layers}; this encoder has {len(blocks)}. Freeze at "
+                f"most so many."
+            )
+        lower = tuple(f"{block}." for block in blocks[: self.layers])
+        weights = encoder_weights(setting.model)
+        first = next(n for n, name in enumerate(weights) if name.startswith(f"{blocks[0]}."))
+        freeze(one for n, (name, one) in enumerate(weights.items()) if n < first or name.startswith(lower))
+        return Prepared()
+
+    def finish(self, model: Model, base: str) -> Extra:
+        """Keep what was trained."""
+        trained = {name: one.detach().cpu().clone() for name, one in unfrozen(model).items()}
+        thaw(model)
+        return partial(_write, trained, base)
+
+
+def _write(weights: dict[str, Tensor], base: str, folder: Path) -> None:
+    write_difference(folder, base, form="sparse", weights=WEIGHTS)
+    write_weights(folder, weights)
