@@ -17,6 +17,7 @@ from isogloss.methods.peft_adapters import LoRA
 from isogloss.methods.plain import SourceOnly
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
+from isogloss.training.memory import PROGRAM
 from isogloss.translators import TRANSLATORS
 
 TEXT = Pretrain(
@@ -100,3 +101,16 @@ def test_an_encoder_that_is_trained_further_has_the_shape_of_its_start():
     assert memory(replace(further, vocabulary=NewSubwords(size=5000))) > memory(TEXT)
     modular = replace(further, modules=Modules(kind="adapter"))
     assert memory(replace(modular, trained="modules")) < memory(TEXT) < memory(modular)
+
+
+def test_an_encoder_of_every_family_has_an_estimate(any_folder):
+    encoder = Pretrained(source=str(any_folder), data="files")
+    sizes = [
+        peak_memory(run, {"files": str(any_folder)})
+        for run in (
+            replace(TUNED, encoder=encoder),
+            Measure(diagnostic=DIAGNOSTICS["cka"](), subjects=(encoder,)),
+        )
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert min(sizes) > PROGRAM

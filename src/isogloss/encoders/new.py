@@ -6,6 +6,7 @@ A translation model may have several directions: ``>>fr<<`` before a text reques
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,11 +71,17 @@ def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -
 
 
 def count_parameters(config: "PreTrainedConfig") -> int:
-    """Count the parameters of an encoder with its masked-LM head, without making any."""
-    from transformers import AutoModelForMaskedLM
+    """Count the parameters of an encoder with the head it predicts text with, if any, without making any."""
+    import transformers
 
+    family = FAMILIES[config.model_type]
     with torch.device("meta"), quiet():
-        model = AutoModelForMaskedLM.from_config(config)
+        if family.encoder_class != "AutoModel":  # The half of a translation model, by its own class.
+            model = attrgetter(family.encoder_class)(transformers)(config)
+        elif family.lifted_where is not None:
+            model = transformers.AutoModelForCausalLM.from_config(config)
+        else:
+            model = transformers.AutoModelForMaskedLM.from_config(config)
     return sum(weight.numel() for weight in model.parameters())
 
 

@@ -85,7 +85,8 @@ def shape_of(config: Config) -> Shape:
     """Return the shape of an encoder with its masked-LM head; ModelError for an unknown family."""
     family = family_named(config.model_type, "memory")
     named = {name: getattr(config, field) for name, field in family.architecture.items()}
-    distances = (config.position_buckets or named["positions"]) if "attention-kinds" in family.lacks else 0
+    buckets = getattr(config, "position_buckets", 0)
+    distances = buckets if buckets >= 0 else named["positions"]
     return Shape(
         parameters=count_parameters(config),
         vocabulary=config.vocab_size,
