@@ -1,6 +1,7 @@
 """A decoder in a recipe: with its mask and without, from the plan to the saved model."""
 
 import json
+from shutil import copytree
 
 import pytest
 
@@ -68,3 +69,35 @@ def test_a_decoder_is_not_pretrained_from_scratch(tmp_path):
     with pytest.raises(Exception, match="llama is a decoder") as caught:
         plan_recipe(path, out=tmp_path)
     assert "Use bert or camembert" in str(caught.value)
+
+
+@pytest.mark.parametrize(("tied", "head"), [(True, True), (False, False)])
+def test_modules_alone_are_trained_where_the_decoder_has_its_head(tied, head, gemma3_text_folder, tmp_path):
+    """A folder of GGUF, as others, may name the decoder without its head, which is the embeddings."""
+    folder = copytree(gemma3_text_folder, tmp_path / "decoder")
+    config = json.loads((folder / "config.json").read_text())
+    changed = {**config, "architectures": ["Gemma3TextModel"], "tie_word_embeddings": tied}
+    (folder / "config.json").write_text(json.dumps(changed))
+    encoders = f"""
+[[encoder]]
+label = "lifted"
+pretrained = "{folder}"
+attention = "bidirectional"
+
+[[encoder]]
+label = "adapters"
+
+[encoder.pretrain]
+start = "lifted"
+text = ["rawtext"]
+languages = ["qaa", "qab", "qad"]
+modules = {{ kind = "adapter" }}
+trained = "modules"
+method = {{ name = "masked-next-token", steps = 2 }}
+"""
+    path = tiny(tmp_path, TINY.replace('encoder = "shipped"', encoders))
+    if head:
+        assert len(plan_recipe(path, out=tmp_path).runs) > 2
+    else:
+        with pytest.raises(ConfigError, match="saved without a head that predicts text"):
+            plan_recipe(path, out=tmp_path)

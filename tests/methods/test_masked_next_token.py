@@ -1,22 +1,26 @@
 """Masked next-token prediction: hidden subwords are predicted from the states before them."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import with_fields
+from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.continuing import load_to_continue
 from isogloss.encoders.decoders import prepared
+from isogloss.encoders.language_parameters import module_parameters
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.training.setting import TextSetting
 from made_up import TEXT
-from trained import equal
+from trained import equal, weights
+
+ZERO = torch.zeros(0)
 
 METHOD = with_fields(
     MaskedNextToken(mask="e"),
@@ -98,6 +102,18 @@ def test_without_steps_a_decoder_stays_and_with_some_it_learns(name, lifted, tmp
     _, _, fitted = METHOD.train(setting(start, tmp_path / "30"))
     scores = [row["score"] for row in fitted.rows if row.get("metric") == "perplexity"]
     assert len(scores) == 4 and scores[2] < 0.7 * scores[0] and scores[3] < 0.7 * scores[1]
+
+
+@pytest.mark.parametrize("part", ["modules", "layers"])
+def test_of_a_decoder_a_part_is_trained_and_the_rest_stays_to_the_bit(part, lifted, tmp_path):
+    start = lifted("llama")
+    given = replace(setting(start, tmp_path), trained=part, modules=Modules(kind="adapter"))
+    then = weights(load_to_continue(start, seed=0))
+    model, _, _ = with_fields(METHOD, steps=4, evaluate_every=None).train(given)
+    moved = {name for name, weight in weights(model).items() if not torch.equal(weight, then.get(name, ZERO))}
+    own = module_parameters(model, given.languages).keys()
+    expected = {name for name in then if "embed_tokens" not in name} if part == "layers" else set()
+    assert moved == {*own, *expected}
 
 
 def test_what_cannot_be_trained_is_refused(bert_folder, llama_folder, lifted, tmp_path):

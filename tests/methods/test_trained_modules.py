@@ -76,6 +76,14 @@ def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
         assert weight.requires_grad
 
 
+def test_layers_move_and_the_embeddings_do_not_to_the_bit(setting):
+    setting = replace(setting, trained="layers", modules=None)
+    then = weights(before(setting, MLM))
+    model, _, _ = MLM.train(setting)
+    still = {name for name, weight in weights(model).items() if torch.equal(weight, then[name])}
+    assert still == {name for name in then if "embeddings" in name}
+
+
 def batch(languages, seed=0):
     vocabulary = Vocabulary(size=30, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))
     rng = np.random.default_rng(seed)

@@ -96,6 +96,10 @@ def nested_fields() -> Any:
     return model_validator(mode="before")(classmethod(nest))  # type: ignore[arg-type]
 
 
+TrainedPart = Literal["modules", "layers"]
+"""The part of an encoder that training on text changes: the modules of its languages; all but embeddings."""
+
+
 class Named(Protocol):
     """A frozen dataclass that stands in one of the tables (METHODS, DIAGNOSTICS …)."""
 

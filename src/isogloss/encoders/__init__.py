@@ -6,6 +6,7 @@ from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import (
     fastest_attention,
     has_masked_lm_head,
+    has_text_head,
     load_masked_lm,
     load_model,
     load_whole,
@@ -25,6 +26,7 @@ __all__ = [
     "family_of",
     "fastest_attention",
     "has_masked_lm_head",
+    "has_text_head",
     "load_encoder_config",
     "load_masked_lm",
     "load_model",

@@ -98,6 +98,16 @@ def has_masked_lm_head(config: "PreTrainedConfig") -> bool:
     return any(kind.endswith(("ForMaskedLM", "ForPreTraining")) for kind in config.architectures or ())
 
 
+def has_text_head(config: "PreTrainedConfig") -> bool:
+    """Return whether an encoder was saved with the head that its pretraining predicted text with.
+
+    A decoder's is often the embeddings once more.
+    """
+    decoder = FAMILIES[config.model_type].lifted_where is not None
+    own = any(kind.endswith("ForCausalLM") for kind in config.architectures or ())
+    return has_masked_lm_head(config) or (decoder and (own or bool(config.tie_word_embeddings)))
+
+
 def load_with_new_head(
     source: str | Path, auto_class: AutoClass, *, labels: Sequence[str], seed: int, attention: str = "sdpa"
 ) -> "PreTrainedModel":

@@ -6,12 +6,21 @@ A run is a frozen value that says completely what is to be made. Its id is the h
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from isogloss.aligners import Aligner
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.run_parts import Architecture, Count, Modules, NewSubwords, Replay, Whole, precision_of
+from isogloss.core.run_parts import (
+    Architecture,
+    Count,
+    Modules,
+    NewSubwords,
+    Replay,
+    TrainedPart,
+    Whole,
+    precision_of,
+)
 from isogloss.data.corpora import Split
 from isogloss.data.sources import Treebanks
 from isogloss.encoders.decoders import TextAttention
@@ -58,8 +67,9 @@ class Pretrain:
     """Text in other languages that is mixed in where an encoder is trained further; None for none."""
     modules: Modules | None = None
     """What each language has for itself; without, all is shared (or as it is in the start)."""
-    trained: Literal["modules"] | None = None
-    """modules: those of the languages are trained, and all else stays as it is in the start; None for all."""
+    trained: TrainedPart | None = None
+    """modules: those of the languages are trained, and all else stays as it is in the start; layers: all but
+    the embeddings; None for all."""
     seed: Whole = 0
     """Seed of initial weights, order, masks, and the lines drawn."""
     data: str = ""

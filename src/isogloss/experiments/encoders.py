@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, did_you_mean
-from isogloss.encoders import FAMILIES, has_masked_lm_head, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders import (
+    FAMILIES,
+    has_masked_lm_head,
+    has_text_head,
+    load_encoder_config,
+    load_model,
+    load_tokenizer,
+)
 from isogloss.encoders.differences import whole_folder
 from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.folders import (
@@ -77,6 +84,8 @@ class Facts(NamedTuple):
     """The longest text it has positions for."""
     masked_lm: bool
     """Whether it has a masked-LM head."""
+    text_head: bool
+    """Whether it has that, or a decoder's."""
     adapters: tuple[str, ...]
     """Languages that the family's own adapters are for; none in most families."""
     modules: LanguageModules | None
@@ -95,6 +104,7 @@ def _read_facts(folder: str, _data: str) -> Facts:
         dim=config.hidden_size,
         positions=family.longest_text(config),
         masked_lm=has_masked_lm_head(config),
+        text_head=has_text_head(config),
         adapters=family.languages(config),
         modules=read_module_info(whole, config.hidden_size),
         maps=(maps.source, *maps.maps) if maps else None,
@@ -147,6 +157,12 @@ def has_masked_lm(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder has a masked-LM head; True for one that is not on this machine yet."""
     facts = None if isinstance(encoder.original, Pretrain) else _facts(encoder, folders)
     return facts is None or facts.masked_lm
+
+
+def predicts_text(encoder: Encoder, folders: Mapping[str, str]) -> bool:
+    """Return whether an encoder has the head of its pretraining; True for one that is not here yet."""
+    facts = None if isinstance(encoder.original, Pretrain) else _facts(encoder, folders)
+    return facts is None or facts.text_head
 
 
 def fetch(encoder: Pretrained) -> None:

@@ -24,12 +24,12 @@ from isogloss.data.examples import Example, TextLine, Translation, subsample
 from isogloss.data.questions import repairs_message
 from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources, built_in_size
-from isogloss.encoders import family_of, save_model
+from isogloss.encoders import save_model
 from isogloss.encoders.language_parameters import parameter_counts
 from isogloss.experiments.alignments import align
 from isogloss.experiments.context import RunContext, RunResult
 from isogloss.experiments.encoder_runs import Adjust, Align, Pretrain, SplitRead
-from isogloss.experiments.encoders import has_masked_lm
+from isogloss.experiments.encoders import predicts_text
 from isogloss.experiments.measuring import measure
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
 from isogloss.experiments.store import WORK
@@ -97,15 +97,14 @@ def _pretrain(context: RunContext, run: Pretrain) -> RunResult:
     model, tokenizer, fitted = method.train(setting)
     if is_main_process():
         save_model(model, tokenizer, context.store.model(run))
-    decoder = family_of(model).lifted_where is not None  # It keeps the head of its pretraining.
-    known = run.start is None or decoder or has_masked_lm(run.start, context.sources.encoders)
+    known = run.start is None or predicts_text(run.start, context.sources.encoders)
     warnings = () if known else (NEW_HEAD,)
     return RunResult([*fitted.rows, *_parameters(model)], warnings)
 
 
 NEW_HEAD = (
-    "the encoder it starts from was saved without a masked-LM head: it was given a new one, which has to be "
-    "learned first."
+    "the encoder it starts from was saved without a head that predicts text: it was given a new one, which "
+    "has to be learned first."
 )
 """Warning of a run that trains such an encoder further."""
 

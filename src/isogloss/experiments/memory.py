@@ -90,14 +90,16 @@ def _pretrain(run: Pretrain, folders: Folders) -> int | None:
         length=method.training.block,
         predicted=round(method.training.masked * method.training.batch_subwords),
     )
-    start = _shape(run.start, folders) if run.start and run.trained else None
+    start = _shape(run.start, folders) if run.start else None
+    parts = {"modules": shape.parameters - start.parameters} if start else {}
+    parts["layers"] = shape.parameters - shape.vocabulary * shape.dim
     return training_memory(
         replace(shape, dropout=False),
         load,
         method.updates,
         _machine(run.precision),
         best=False,
-        trained=shape.parameters - start.parameters if start else None,
+        trained=parts.get(run.trained or ""),
     )
 
 

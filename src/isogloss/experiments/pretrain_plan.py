@@ -14,10 +14,10 @@ from isogloss.experiments.alignments import AlignmentRequest, alignments
 from isogloss.experiments.encoder_runs import Align, Encoder, Pretrain
 from isogloss.experiments.encoders import (
     check_read,
-    has_masked_lm,
     mapped_languages,
     modules_of,
     most_subwords,
+    predicts_text,
     shape_of,
 )
 from isogloss.experiments.recipe import (
@@ -29,6 +29,7 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
 )
 from isogloss.methods import PRETRAINING, Pretraining
+from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training.precision import check_precision
 
 
@@ -50,7 +51,7 @@ def planned_pretraining(
         check_language(code, f"{where}.languages")
     architecture = None if start else table.architecture or Architecture()
     if table.trained:
-        _check_trained(table, start, sources.encoders, where)
+        _check_trained(table, start, method, sources.encoders, where)
     if architecture:
         _check_new(table, architecture, method, where)
     elif start:
@@ -189,7 +190,11 @@ def _check_start(
 
 
 def _check_trained(
-    table: PretrainTable, start: Encoder | None, folders: Mapping[str, str], where: str
+    table: PretrainTable,
+    start: Encoder | None,
+    method: Pretraining,
+    folders: Mapping[str, str],
+    where: str,
 ) -> None:
     """Raise ConfigError where all that is not trained would be as it was drawn, or nothing is trained."""
     where = f"{where}.trained: {table.trained}"
@@ -198,17 +203,20 @@ def _check_trained(
             f"{where}: all else would stay as it was drawn. Give start, an encoder that was pretrained, or "
             f"leave trained out."
         )
-    if table.modules is None and modules_of(start, folders) is None:
+    if table.trained == "layers":
+        if isinstance(method, MetaLearning):
+            raise ConfigError(f"{where}: {method.name} trains modules, or all. Say modules, or leave it out.")
+    elif table.modules is None and modules_of(start, folders) is None:
         raise ConfigError(
             f"{where}: {table.start!r} has none, and none are added. Give some: "
             f'modules = {{kind = "adapter"}}.'
         )
-    if not has_masked_lm(start, folders):
+    if not predicts_text(start, folders):
         raise ConfigError(
-            f"{where}: {table.start!r} was saved without a masked-LM head, and a new one would never be "
-            f"learned. Train all of it first (leave trained out), or take another start."
+            f"{where}: {table.start!r} was saved without a head that predicts text, and a new one would "
+            f"never be learned. Train all of it first (leave trained out), or take another start."
         )
-    if table.replay is not None:
+    if table.trained == "modules" and table.replay is not None:
         raise ConfigError(
             f"{where}: what else the start knows stays as it is, and need not be replayed. Leave replay out."
         )

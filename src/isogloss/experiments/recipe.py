@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Literal, TypeGuard, TypeVar
+from typing import Annotated, Any, TypeGuard, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
@@ -21,6 +21,7 @@ from isogloss.core.run_parts import (
     NewSubwords,
     Positive,
     Replay,
+    TrainedPart,
     Whole,
     keys_of,
 )
@@ -78,9 +79,9 @@ class PretrainTable:
     modules: Modules | None = None
     """Modules each language has of its own; all is shared when left out. A start that has such modules gets
     those of the languages it lacks."""
-    trained: Literal["modules"] | None = None
-    """modules: those of the languages alone are trained, and all else stays as it is in the start; all is
-    trained when left out."""
+    trained: TrainedPart | None = None
+    """modules: those of the languages alone are trained, and all else stays as it is in the start; layers:
+    all but the embeddings; all is trained when left out."""
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """How it is trained: ``name`` and the method's fields."""
     seed: Whole | tuple[Whole, ...] = 0

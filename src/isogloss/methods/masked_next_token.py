@@ -17,7 +17,7 @@ from isogloss.encoders.families import is_causal
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.tasks.task import Model
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callbacks, Fitted, fit
+from isogloss.training.fit import Callbacks, Fitted, fit, trained_alone
 from isogloss.training.pretraining import begin, check_fields, check_objective, sampling_of
 from isogloss.training.setting import TextSetting
 from isogloss.training.text_batches import TextBatches
@@ -81,8 +81,8 @@ class MaskedNextToken:
             on_progress=setting.on_progress,
             what="pretraining",
         )
-        fitted = fit(
-            start.model, batches, masked_lm_loss, updates=self.updates, seed=setting.seed, callbacks=callbacks
-        )
-        start.model.config.update(start.dropout)
-        return start.model, start.tokenizer, fitted
+        model, seed = start.model, setting.seed
+        with trained_alone(model, start.trained):
+            fitted = fit(model, batches, masked_lm_loss, updates=self.updates, seed=seed, callbacks=callbacks)
+        model.config.update(start.dropout)
+        return model, start.tokenizer, Fitted([*start.rows, *fitted.rows])

@@ -49,9 +49,6 @@ PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, chec
 SHORTEST = 8
 """Subwords of the shortest rows that make sense: six of text, two special."""
 
-MODULES = "modules"
-"""The parameters that a run trains alone: its languages' modules."""
-
 Streams = dict[str, TextStream]
 """By language."""
 
@@ -129,7 +126,6 @@ def begin(
     rows = (_embed_new(setting, model, tokenizer),) if setting.vocabulary else ()
     give_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))
     check_languages(model, setting.languages_read)
-    own = module_parameters(model, setting.languages).values()
     masking = Masking(
         vocabulary=vocabulary,
         share=method.training.masked,
@@ -151,8 +147,17 @@ def begin(
         periodic=_perplexity_callbacks(model, batches, method, before=bool(setting.start)),
         rows=rows,
         dropout=dropout,
-        trained=tuple(own) if setting.trained == MODULES else None,
+        trained=_trained(model, setting),
     )
+
+
+def _trained(model: Model, setting: TextSetting) -> tuple[nn.Parameter, ...] | None:
+    """Return the parameters that are trained; None for all."""
+    if setting.trained == "modules":
+        return tuple(module_parameters(model, setting.languages).values())
+    fixed = {id(one) for one in family_of(model).embeddings(model).parameters()}
+    every = tuple(one for one in model.parameters() if id(one) not in fixed)
+    return every if setting.trained == "layers" else None
 
 
 def _model(setting: TextSetting, tokenizer: Tokenizer, attention: str) -> tuple[Model, dict[str, float]]:

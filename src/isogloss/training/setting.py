@@ -9,7 +9,15 @@ from torch import Tensor
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Architecture, Modules, Named, NewSubwords, Optimization, Replay
+from isogloss.core.run_parts import (
+    Architecture,
+    Modules,
+    Named,
+    NewSubwords,
+    Optimization,
+    Replay,
+    TrainedPart,
+)
 from isogloss.data.examples import Example, Translation
 from isogloss.encoders import load_encoder_config
 from isogloss.encoders.annotations import Tokenizer
@@ -46,8 +54,8 @@ class TextSetting:
     """Text of further languages that is mixed in; None for none."""
     modules: Modules | None = None
     """Modules of single languages that are added; None when there are none to add."""
-    trained: str | None = None
-    """"modules" when those of the languages alone are trained; None when all parameters are."""
+    trained: TrainedPart | None = None
+    """The part that is trained; None for all parameters."""
     held_out: Callable[[str], Iterator[str]] | None = None
     """Lines of one language that are not among those of ``text``; None when none are held out."""
     on_progress: OnProgress = no_progress
