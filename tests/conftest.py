@@ -281,38 +281,48 @@ MASKED = ("xlm-roberta-xl", "rembert", "eurobert", "xmod")
 WITHOUT_HEAD = ("llama", "qwen3", "gemma3_text", "mt5", "m2m_100")
 """Decoders, and halves of translation models."""
 
+LIKE_OTHERS = (
+    "xlm-roberta", "distilbert", "xlm-roberta-xl", "rembert", "eurobert", "llama", "qwen3", "m2m_100",
+)  # fmt: skip
+"""Families of whose layers another one's tell most: left to the slow tests."""
 
-@pytest.fixture(params=ENCODERS)
+
+def _in_turn(*families: str) -> list[object]:
+    """Return families as parameters, those like others marked as slow."""
+    return [pytest.param(one, marks=pytest.mark.slow if one in LIKE_OTHERS else ()) for one in families]
+
+
+@pytest.fixture(params=_in_turn(*ENCODERS))
 def encoder_folder(request: pytest.FixtureRequest) -> Path:
     """Each kind of family's folder: config.json, model.safetensors (with masked-LM head), tokenizer."""
     return _folder_of(request)
 
 
-@pytest.fixture(params=(*ENCODERS, *MASKED, *WITHOUT_HEAD))
+@pytest.fixture(params=_in_turn(*ENCODERS, *MASKED, *WITHOUT_HEAD))
 def any_folder(request: pytest.FixtureRequest) -> Path:
     """The folder of every family in turn, for the laws of families themselves."""
     return _folder_of(request)
 
 
-@pytest.fixture(params=[one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod"])
+@pytest.fixture(params=_in_turn(*(one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod")))
 def any_language_folder(request: pytest.FixtureRequest) -> Path:
     """Each family's folder in turn that reads any language; X-MOD has languages of its own."""
     return _folder_of(request)
 
 
-@pytest.fixture(params=(*ENCODERS, "xlm-roberta-xl", "eurobert"))
+@pytest.fixture(params=_in_turn(*ENCODERS, "xlm-roberta-xl", "eurobert"))
 def tied_folder(request: pytest.FixtureRequest) -> Path:
     """Each of these in turn whose masked-LM head compares states with embeddings; RemBERT's are wider."""
     return _folder_of(request)
 
 
-@pytest.fixture(params=(*ENCODERS, *MASKED))
+@pytest.fixture(params=_in_turn(*ENCODERS, *MASKED))
 def headed_folder(request: pytest.FixtureRequest) -> Path:
     """Each family's folder in turn that has a masked-LM head."""
     return _folder_of(request)
 
 
-@pytest.fixture(params=WITHOUT_HEAD)
+@pytest.fixture(params=_in_turn(*WITHOUT_HEAD))
 def headless_folder(request: pytest.FixtureRequest) -> Path:
     """Each family's folder in turn that has no masked-LM head, and for which heads are our own."""
     return _folder_of(request)

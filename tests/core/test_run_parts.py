@@ -14,7 +14,7 @@ from isogloss.core.run_parts import (
     values_of,
     with_fields,
 )
-from isogloss.experiments.recipe import checked
+from isogloss.experiments.checking import checked
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
 
 OWNERS = {

@@ -12,9 +12,9 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import content, identity
 from isogloss.data.examples import SentencePair
 from isogloss.experiments.asking import packaged_recipes, parse_change
+from isogloss.experiments.checking import read_recipe
 from isogloss.experiments.encoder_runs import Pretrain
 from isogloss.experiments.plan import plan_recipe
-from isogloss.experiments.recipe import read_recipe
 from isogloss.experiments.runs import FineTune, Measure, needs, not_looked_up
 from isogloss.training.evaluation import examples_of
 from tiny import MODELS, RUNS, TINY, lines, tiny

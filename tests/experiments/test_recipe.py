@@ -5,7 +5,7 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.experiments.asking import parse_change
-from isogloss.experiments.recipe import checked, located, read_recipe
+from isogloss.experiments.checking import checked, located, read_recipe
 from tiny import TINY, body, lines
 
 

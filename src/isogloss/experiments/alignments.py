@@ -15,9 +15,10 @@ from isogloss.data.corpora import Split
 from isogloss.data.examples import Translation
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.data.word_links import write_pharaoh
+from isogloss.experiments.checking import located, names, part_of, plug_in, refuse_unknown
 from isogloss.experiments.context import LINKS, RunContext, RunResult
 from isogloss.experiments.encoder_runs import Align, Encoder
-from isogloss.experiments.recipe import Table, located, names, part_of, plug_in, refuse_unknown
+from isogloss.experiments.recipe import Table
 from isogloss.metrics.alignment_error import alignment_scores
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from isogloss.core.errors import ConfigError, ModelError, unknown_name
 from isogloss.data.parallel_examples import check_parallel
 from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.checking import located, refuse_empty_or_twice
 from isogloss.experiments.encoder_runs import Encoder, Pretrain
 from isogloss.experiments.encoders import has_masked_lm, reads
 from isogloss.experiments.grid import Cell
@@ -17,7 +18,6 @@ from isogloss.experiments.measures import (
     on_examples,
     treebanks_read,
 )
-from isogloss.experiments.recipe import located, refuse_empty_or_twice
 from isogloss.experiments.runs import Measure, Run, tasks_of
 from isogloss.training.evaluation import ORIGINAL_INPUTS, PAIRED
 

@@ -9,6 +9,14 @@ from isogloss.core.run_parts import precision_of
 from isogloss.data.sources import Sources
 from isogloss.encoders.decoders import check_attention
 from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.checking import (
+    located,
+    names,
+    part_of,
+    plug_in,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
 from isogloss.experiments.encoder_runs import Adjust, Encoder, Pretrain, Pretrained
 from isogloss.experiments.encoders import (
     check_read,
@@ -18,20 +26,7 @@ from isogloss.experiments.encoders import (
     pretrained,
 )
 from isogloss.experiments.pretrain_plan import planned_pretraining
-from isogloss.experiments.recipe import (
-    AdjustTable,
-    EncoderTable,
-    GridTable,
-    PretrainTable,
-    Recipe,
-    Table,
-    located,
-    names,
-    part_of,
-    plug_in,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
+from isogloss.experiments.recipe import AdjustTable, EncoderTable, GridTable, PretrainTable, Recipe, Table
 from isogloss.methods import ADJUSTMENTS
 from isogloss.training.precision import check_precision
 

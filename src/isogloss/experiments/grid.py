@@ -13,20 +13,12 @@ from isogloss.data.corpora import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import load_encoder_config
 from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.checking import checked, located, names, refuse_empty_or_twice, refuse_unknown
 from isogloss.experiments.encoder_plan import seeds_for
 from isogloss.experiments.encoder_runs import Align, Encoder
 from isogloss.experiments.encoders import check_read, family_of_encoder, most_subwords, place_of
 from isogloss.experiments.grid_methods import MethodEntry, many, method_entries, starts_first
-from isogloss.experiments.recipe import (
-    GridTable,
-    Recipe,
-    Table,
-    checked,
-    located,
-    names,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
+from isogloss.experiments.recipe import GridTable, Recipe, Table
 from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
 from isogloss.methods import Mixing, UsesTeacher

@@ -6,17 +6,8 @@ from dataclasses import dataclass, replace
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpora import is_translation
-from isogloss.experiments.recipe import (
-    GridTable,
-    MethodTable,
-    OneOrMany,
-    Table,
-    names,
-    part_of,
-    plug_in,
-    refuse_empty_or_twice,
-    refuse_unknown,
-)
+from isogloss.experiments.checking import names, part_of, plug_in, refuse_empty_or_twice, refuse_unknown
+from isogloss.experiments.recipe import GridTable, MethodTable, OneOrMany, Table
 from isogloss.experiments.translations import RecipeTranslator
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
 

@@ -11,18 +11,11 @@ from isogloss.data.corpora import SPLITS, Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.diagnostics.weight_space import FACTORS
+from isogloss.experiments.checking import located, names, part_of, plug_in, refuse_unknown
 from isogloss.experiments.encoder_runs import Encoder
 from isogloss.experiments.encoders import check_read
 from isogloss.experiments.grid import Cell, Planning
-from isogloss.experiments.recipe import (
-    MeasureTable,
-    Table,
-    located,
-    names,
-    part_of,
-    plug_in,
-    refuse_unknown,
-)
+from isogloss.experiments.recipe import MeasureTable, Table
 from isogloss.experiments.runs import FineTune, Measure, Run, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
 from isogloss.methods import WITH_FACTORS, Mixing

@@ -9,6 +9,7 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import folder_for, recipe_text, request
+from isogloss.experiments.checking import located, read_recipe
 from isogloss.experiments.encoder_measures import of_encoders, of_masked_lm, of_parallel, of_states
 from isogloss.experiments.encoder_plan import ORIGINAL, encoder_sources, planned_encoders
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
@@ -23,7 +24,7 @@ from isogloss.experiments.measures import (
     of_scores,
     of_seeds,
 )
-from isogloss.experiments.recipe import Recipe, located, read_recipe
+from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.runs import FineTune, Measure, Run, in_order
 from isogloss.experiments.store import Store
 from isogloss.experiments.translations import (

@@ -11,6 +11,7 @@ from isogloss.encoders import FAMILIES
 from isogloss.encoders.families import check_new
 from isogloss.encoders.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
 from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.checking import checked, located, plug_in, refuse_empty_or_twice
 from isogloss.experiments.encoder_runs import Align, Encoder, Pretrain
 from isogloss.experiments.encoders import (
     check_read,
@@ -20,14 +21,7 @@ from isogloss.experiments.encoders import (
     predicts_text,
     shape_of,
 )
-from isogloss.experiments.recipe import (
-    PretrainTable,
-    Table,
-    checked,
-    located,
-    plug_in,
-    refuse_empty_or_twice,
-)
+from isogloss.experiments.recipe import PretrainTable, Table
 from isogloss.methods import PRETRAINING, Pretraining
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training.precision import check_precision

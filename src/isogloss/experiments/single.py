@@ -12,12 +12,13 @@ from isogloss.core.records import Record, Row
 from isogloss.data.corpora import SPLITS, Split
 from isogloss.data.sources import Sources
 from isogloss.experiments.alignments import AlignmentRequest, alignments
+from isogloss.experiments.checking import located, refuse_empty_or_twice
 from isogloss.experiments.context import EXAMPLES, LINKS
 from isogloss.experiments.encoder_runs import Align, Pretrained
 from isogloss.experiments.encoders import places, pretrained
 from isogloss.experiments.engine import make_planned
 from isogloss.experiments.plan import Planned
-from isogloss.experiments.recipe import Recipe, located, refuse_empty_or_twice
+from isogloss.experiments.recipe import Recipe
 from isogloss.experiments.runs import Run, Translate, translator_label
 from isogloss.experiments.store import Store
 from isogloss.experiments.translations import (

@@ -17,12 +17,7 @@ from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.folders import fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.experiments.alignments import aligner_of
-from isogloss.experiments.encoder_runs import Encoder, Pretrained
-from isogloss.experiments.encoders import local_folder, on_hub
-from isogloss.experiments.recipe import (
-    Language,
-    Recipe,
-    Table,
+from isogloss.experiments.checking import (
     checked,
     located,
     names,
@@ -31,6 +26,9 @@ from isogloss.experiments.recipe import (
     refuse_empty_or_twice,
     refuse_unknown,
 )
+from isogloss.experiments.encoder_runs import Encoder, Pretrained
+from isogloss.experiments.encoders import local_folder, on_hub
+from isogloss.experiments.recipe import Language, Recipe, Table
 from isogloss.experiments.runs import (
     Run,
     TrainTranslator,

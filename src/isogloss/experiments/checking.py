@@ -1,0 +1,246 @@
+"""Reading recipes: TOML is parsed, checked, and turned into frozen values.
+
+Unknown fields and names are refused with the nearest match, wrong types and ranges with what was found.
+"""
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeGuard, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from isogloss.core.errors import ConfigError, InputError, did_you_mean, unknown_name
+from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Replay, keys_of
+from isogloss.experiments.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
+from isogloss.training.gradient_conflict import Conflict
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "dataclass_type": "a table",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}",
+}
+"""What was expected, by pydantic's error types."""
+
+Part = TypeVar("Part")
+
+
+def read_recipe(
+    text: str, *, where: str, changes: Mapping[str, Any] | None = None, scale: str = ""
+) -> Recipe:
+    """Parse and check a recipe; ConfigError says the file, the field, what was found and what is allowed."""
+    try:
+        body = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where}: this is no TOML ({error}). Mend the line and run again.") from error
+    except RecursionError as error:
+        raise ConfigError(
+            f"{where}: its lists or tables stand in one another too deeply to be read. Write it flatter."
+        ) from error
+    if scale:
+        scales = body.get("scale", {})
+        if not isinstance(scales, dict) or scale not in scales:
+            raise unknown_name(f"{where}: --scale", "scale", scale, scales or ["(this recipe has none)"])
+        for key, value in _flat(scales[scale]):
+            _set(body, key.split("."), value, f"{where}: scale.{scale}")
+    for key, value in (changes or {}).items():
+        _set(body, key.split("."), value, where)
+    if isinstance(body.get("pretrain"), dict):
+        refuse_unknown(body["pretrain"], names(PretrainTable), "pretraining", f"{where}: pretrain")
+    return checked(Recipe, _with_shared(body, where), where)
+
+
+def plug_in(
+    table: Table, kinds: Mapping[str, type[Part]], what: str, where: str, default: str = ""
+) -> type[Part]:
+    """Return the class a table names; ConfigError, with the nearest match, for an unknown name."""
+    name = table.get("name", default or None)
+    if not isinstance(name, str) or name not in kinds:
+        raise unknown_name(where, what, str(name), kinds)
+    return kinds[name]
+
+
+def part_of(table: Table, kind: type[Part], where: str, only: Collection[str] | None = None) -> Part:
+    """Build a frozen dataclass from its fields in a table that holds those of others too.
+
+    ``only`` names the fields it may take from there; all of its own when left out.
+    """
+    own = names(kind) if only is None else only
+    return checked(kind, {key: value for key, value in table.items() if key in own}, where)
+
+
+def names(*kinds: type[object]) -> set[str]:
+    """Return the names of the fields of dataclasses, as recipes have them."""
+    return {name for kind in kinds for name in keys_of(kind)}
+
+
+def checked(kind: type[Part], values: object, where: str) -> Part:
+    """Build a frozen dataclass from plain data; every mistake is a ConfigError naming the field."""
+    try:
+        with located(where):
+            built: Part = _adapter(kind).validate_python(values)  # type: ignore[arg-type]
+            return built
+    except ValidationError as error:
+        raise ConfigError(_explain(error, kind, where)) from error
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Prefix errors with the place in the recipe."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def refuse_unknown(table: Table, known: Collection[str], what: str, where: str) -> None:
+    """Raise ConfigError, with the nearest match, at an unknown field."""
+    for key in table:
+        if key not in known:
+            raise ConfigError(
+                f"{where}: {key}: {what} has no such field.{did_you_mean(key, known)} "
+                f"Fields: {', '.join(sorted(known))}."
+            )
+
+
+def refuse_empty_or_twice(values: Collection[object], where: str) -> None:
+    """Raise ConfigError at an empty list, or one with duplicates."""
+    if not values:
+        raise ConfigError(f"{where}: the list is empty. Name at least one.")
+    listed = list(values)
+    for value in listed:
+        if listed.count(value) > 1:
+            raise ConfigError(f"{where}: {value!r} is named twice. Name it once.")
+
+
+_PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "vocabulary": NewSubwords}
+"""The tables within [encoder.pretrain], besides that of the method."""
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    strict = ConfigDict(extra="forbid", allow_inf_nan=False)
+    for part in (kind, PretrainTable, EncoderTable, GridTable, *_PARTS.values()):
+        if "__pydantic_config__" not in vars(part):
+            setattr(part, "__pydantic_config__", strict)  # noqa: B010 (pydantic's name for it)
+    return TypeAdapter(kind)
+
+
+def _explain(error: ValidationError, kind: type[Any], where: str) -> str:
+    # Of the alternatives of a union, the one that got furthest is the one that was meant.
+    first = max(
+        error.errors(include_url=False),
+        key=lambda one: (len(one["loc"]), one["type"] not in {"missing", "missing_argument"}),
+    )
+    place = [
+        str(part)
+        for part in first["loc"]
+        if part not in {"training", "updates"} and not _is_alternative(str(part))
+    ]
+    name = ".".join(place) or kind.__name__
+    if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
+        known = _fields_at(kind, first["loc"])
+        near = did_you_mean(place[-1], known)
+        return f"{where}: {name}: no such field.{near} Fields: {', '.join(sorted(known))}."
+    if first["type"] in {"missing", "missing_argument"}:
+        return f"{where}: {name}: this field is missing. Add it to the recipe."
+    expected = _EXPECTED.get(first["type"], first["msg"]).format(**first.get("ctx", {}))
+    return f"{where}: {name}: found {repr(first['input'])[:60]}; expected {expected}. Correct the recipe."
+
+
+def _is_alternative(part: str) -> bool:
+    """Return whether a part of a location names a type that was tried, not a field."""
+    return part[:1].isupper() or part in {"str", "int", "float"} or part.startswith("tuple[")
+
+
+def _fields_at(kind: type[Any], place: tuple[Any, ...]) -> list[str]:
+    """List the fields of the innermost table on the way to a location."""
+    tables = {
+        "encoder": EncoderTable,
+        "pretrain": PretrainTable,
+        "grid": GridTable,
+        "conflict": Conflict,
+        **_PARTS,
+    }
+    inner = [tables[part] for part in place[:-1] if part in tables]
+    return list(keys_of(inner[-1] if inner else kind))
+
+
+def _flat(table: object, before: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the dotted keys of a scale and their values, whether it was written flat or nested."""
+    if not isinstance(table, dict):
+        yield before, table
+        return
+    for key, value in table.items():
+        yield from _flat(value, f"{before}.{key}" if before else key)
+
+
+def _set(body: Table, path: list[str], value: object, where: str) -> None:
+    inner: Any = body
+    for depth, part in enumerate(path):
+        here = ".".join(path[:depth]) or "the recipe"
+        if isinstance(inner, list) and not (part.isdecimal() and int(part) < len(inner)):
+            raise ConfigError(
+                f"{where}: {here} is a list of {len(inner)}, so it has no {part!r} to set. Count from 0."
+            )
+        if not isinstance(inner, dict | list):
+            raise ConfigError(f"{where}: {here} is no table, so it has no {part!r} to set.")
+        key: Any = int(part) if isinstance(inner, list) else part
+        if depth == len(path) - 1:
+            inner[key] = value
+        else:
+            inner = inner.setdefault(key, {}) if isinstance(inner, dict) else inner[key]
+
+
+def _with_shared(body: Table, where: str) -> Table:
+    """Return a recipe's body with the fields of [pretrain] added to each encoder.pretrain table.
+
+    Tables within (architecture, method, modules, lines) are merged field by field; what is no table is
+    left to the recipe's own checks.
+    """
+    shared: Any = body.get("pretrain")
+    encoder: Any = body.get("encoder")
+    if not shared or not isinstance(shared, dict):
+        return body
+    tables = encoder if isinstance(encoder, list) else [encoder]
+    if not any(map(_is_pretrained_here, tables)):
+        raise ConfigError(
+            f"{where}: pretrain: it says what encoder.pretrain tables have in common, and there is none. "
+            f"Write [encoder.pretrain] for one encoder, or [[encoder]] with pretrain for each of several."
+        )
+    filled = [
+        {**one, "pretrain": _completed(one["pretrain"], shared)} if _is_pretrained_here(one) else one
+        for one in tables
+    ]
+    return {**body, "encoder": filled if isinstance(encoder, list) else filled[0]}
+
+
+def _completed(own: Table, shared: Table) -> Table:
+    """Merge two tables, and the tables within; the first one's values win.
+
+    With a start of its own a table has that one's architecture, and takes none from what is shared.
+    """
+    if own.get("start"):
+        shared = {key: value for key, value in shared.items() if key != "architecture"}
+    found = {**shared, **own}
+    for key in own.keys() & shared.keys():
+        if isinstance(own[key], dict) and isinstance(shared[key], dict):
+            found[key] = _completed(own[key], shared[key])
+    return found
+
+
+def _is_pretrained_here(table: object) -> TypeGuard[Table]:
+    return isinstance(table, dict) and isinstance(table.get("pretrain"), dict)
