@@ -98,6 +98,11 @@ method = {{ name = "masked-next-token", steps = 2 }}
     path = tiny(tmp_path, TINY.replace('encoder = "shipped"', encoders))
     if head:
         assert len(plan_recipe(path, out=tmp_path).runs) > 2
+        path = tiny(
+            tmp_path, TINY.replace('encoder = "shipped"', encoders.replace("bidirectional", "causal"))
+        )
+        with pytest.raises(ConfigError, match="masked-next-token: 'lifted' reads with its mask"):
+            plan_recipe(path, out=tmp_path)
     else:
         with pytest.raises(ConfigError, match="saved without a head that predicts text"):
             plan_recipe(path, out=tmp_path)

@@ -1,17 +1,16 @@
 """Floor 2: encoder families, their models and tokenizers on disk, language modules, mixup and gates."""
 
+from isogloss.encoders.explicit_attention import fastest_attention, offer_explicit_attention
 from isogloss.encoders.families import FAMILIES, family_named, family_of, require
 from isogloss.encoders.family import Ability, EncoderFamily, Site
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import (
-    fastest_attention,
     has_masked_lm_head,
     has_text_head,
     load_masked_lm,
     load_model,
     load_whole,
     load_with_new_head,
-    offer_explicit_attention,
     save_model,
 )
 from isogloss.encoders.new import new_encoder, set_dropout

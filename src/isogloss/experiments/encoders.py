@@ -15,6 +15,7 @@ from isogloss.encoders import (
     load_tokenizer,
 )
 from isogloss.encoders.differences import whole_folder
+from isogloss.encoders.families import is_causal
 from isogloss.encoders.family import EncoderFamily
 from isogloss.encoders.folders import (
     HUB_NAME,
@@ -86,6 +87,8 @@ class Facts(NamedTuple):
     """Whether it has a masked-LM head."""
     text_head: bool
     """Whether it has that, or a decoder's."""
+    causal: bool
+    """Whether it is a decoder whose mask is not lifted."""
     adapters: tuple[str, ...]
     """Languages that the family's own adapters are for; none in most families."""
     modules: LanguageModules | None
@@ -105,6 +108,7 @@ def _read_facts(folder: str, _data: str) -> Facts:
         positions=family.longest_text(config),
         masked_lm=has_masked_lm_head(config),
         text_head=has_text_head(config),
+        causal=is_causal(config),
         adapters=family.languages(config),
         modules=read_module_info(whole, config.hidden_size),
         maps=(maps.source, *maps.maps) if maps else None,
@@ -163,6 +167,13 @@ def predicts_text(encoder: Encoder, folders: Mapping[str, str]) -> bool:
     """Return whether an encoder has the head of its pretraining; True for one that is not here yet."""
     facts = None if isinstance(encoder.original, Pretrain) else _facts(encoder, folders)
     return facts is None or facts.text_head
+
+
+def reads_causally(encoder: Encoder, folders: Mapping[str, str]) -> bool:
+    """Return whether an encoder is a decoder with its mask; False for one that is not here yet."""
+    first, facts = first_of(encoder), _facts(encoder, folders)
+    said = first.attention if isinstance(first, Pretrained) else None
+    return said == "causal" if said else facts is not None and facts.causal
 
 
 def fetch(encoder: Pretrained) -> None:

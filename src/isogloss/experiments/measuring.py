@@ -15,8 +15,8 @@ from isogloss.core.rows import as_row
 from isogloss.data.examples import Example, TextLine, Translation
 from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.encoders import load_masked_lm, load_model, load_tokenizer
-from isogloss.encoders.loading import fastest_attention, unmerge
+from isogloss.encoders import fastest_attention, load_masked_lm, load_model, load_tokenizer
+from isogloss.encoders.loading import unmerge
 from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.context import RunContext, RunResult, device
 from isogloss.experiments.encoder_runs import Encoder, Pretrain, Pretrained

@@ -19,10 +19,12 @@ from isogloss.experiments.encoders import (
     modules_of,
     most_subwords,
     predicts_text,
+    reads_causally,
     shape_of,
 )
 from isogloss.experiments.recipe import PretrainTable, Table
 from isogloss.methods import PRETRAINING, Pretraining
+from isogloss.methods.masked_next_token import MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training.precision import check_precision
 
@@ -179,6 +181,8 @@ def _check_start(
     with located(where):
         modules = table.modules or (about.how if about else None)
         method.check(shape.family if shape else "", modules, table.languages)
+        if isinstance(method, MaskedNextToken):
+            method.check_mask(repr(table.start), causal=reads_causally(start, folders))
         if table.modules is not None and shape is not None:
             check_modules(table.modules, table.languages, dim=shape.dim)
 

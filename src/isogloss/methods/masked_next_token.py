@@ -55,18 +55,22 @@ class MaskedNextToken:
         del modules, languages
         check_objective(self.name, family, next_token=True)
 
+    def check_mask(self, start: str, *, causal: bool) -> None:
+        """Raise ConfigError for a decoder whose mask is not lifted."""
+        if causal:
+            raise ConfigError(
+                f"{self.name}: {start} reads with its mask, so a hidden subword is predicted from one side. "
+                f'Name it as an encoder of its own with attention = "bidirectional" and a label, and start '
+                f"from that label."
+            )
+
     def train(self, setting: TextSetting) -> tuple[Model, Tokenizer, Fitted]:
         """Return the model with its language-model head, its tokenizer, and the rows of the training.
 
         ConfigError unless the mask is lifted, and for a mask that is no subword.
         """
         self.check(setting.family, None, ())
-        if is_causal(load_encoder_config(setting.start)):
-            raise ConfigError(
-                f"{self.name}: {setting.start} reads with its mask, so a hidden subword is predicted from "
-                f'one side. Name it as an encoder of its own with attention = "bidirectional" and a label, '
-                f"and start from that label."
-            )
+        self.check_mask(setting.start, causal=is_causal(load_encoder_config(setting.start)))
         sampling = replace(sampling_of(self.training), mixed=self.mixed)
         start = begin(setting, self, sampling, attention=fastest_attention(), mask=self.mask)
         batches = TextBatches(
