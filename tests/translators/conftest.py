@@ -2,8 +2,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-import tiny_models
 
+import tiny_models
 from isogloss.translators import TRANSLATORS, Translated, TranslateSetting
 
 Translate = Callable[..., list[Translated]]

@@ -5,8 +5,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-import tiny_models
 
+import tiny_models
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.translators import TRANSLATORS, TranslateSetting, sentence_batches
 
