@@ -84,16 +84,16 @@ class Shape:
 def shape_of(config: Config) -> Shape:
     """Return the shape of an encoder with its masked-LM head; ModelError for an unknown family."""
     family = family_named(config.model_type, "memory")
-    named = {name: getattr(config, field) for name, field in family.architecture.items()}
+    sizes = ("layers", "dim", "heads", "feed_forward")
     buckets = getattr(config, "position_buckets", 0)
-    distances = buckets if buckets >= 0 else named["positions"]
+    distances = buckets if buckets >= 0 else config.max_position_embeddings
     return Shape(
         parameters=count_parameters(config),
         vocabulary=config.vocab_size,
         gated="post-norm" in family.lacks,
         distances=distances,
         dropout=any(getattr(config, field) for field in family.dropouts),
-        **{name: named[name] for name in ("layers", "dim", "heads", "feed_forward")},
+        **{name: getattr(config, family.architecture[name]) for name in sizes},
     )
 
 
