@@ -57,7 +57,7 @@ def test_bitext_is_scored_and_what_is_lost_is_told(command, tmp_path):
     assert row["metric"] == "chrf"
     assert 0.5 < row["score"] <= 1
     ended = command("translate", "squad", *BETWEEN, *out, "--set", "noise=0.4")
-    assert "questions were not found again in the translation" in ended.err
+    assert "examples were not found again in the translation" in ended.err
 
 
 def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_path, text):

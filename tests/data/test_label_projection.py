@@ -20,7 +20,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.label_projection import (
     MARKS,
-    AnswerSearch,
+    Projection,
     Translated,
     by_links,
     by_text,
@@ -109,9 +109,9 @@ def test_words_are_translated_as_running_text_and_parted_again() -> None:
 
 
 def test_an_answer_whose_marks_are_lost_is_counted_and_left_out() -> None:
-    search = AnswerSearch(ways=("marks",))
+    how = Projection(answers=("marks",))
     kept = SentencePair(id="p", first="a", second="b", label="x")
-    found = translate_examples([question(), kept], without_marks, search=search)
+    found = translate_examples([question(), kept], without_marks, projection=how)
     assert found.lost == ("q",)
     assert [one.id for one in found.examples] == ["p"]
 
@@ -123,11 +123,11 @@ def test_the_next_way_is_tried_on_what_the_first_one_lost() -> None:
 
 
 def test_word_links_of_an_aligner_find_answers() -> None:
-    search = AnswerSearch(
-        ways=("alignment",),
-        find_links=lambda pairs: [[(n, n) for n in range(len(one.split()))] for one, _ in pairs],
+    how = Projection(
+        answers=("alignment",),
+        find_links=lambda pairs: [[(n, n) for n in range(len(one.first.split()))] for one in pairs],
     )
-    (found,) = translate_examples([question()], word_by_word, search=search).examples
+    (found,) = translate_examples([question()], word_by_word, projection=how).examples
     assert isinstance(found, Question)
     assert found.answers == ((15, "alte Städtchen"),)
 
@@ -143,13 +143,65 @@ def test_a_question_says_the_language_of_its_new_passage_only_if_it_said_one() -
 @pytest.mark.parametrize("target", ["qab", "qaf"])
 def test_the_built_in_translators_own_links_find_what_the_built_in_corpora_find(target: str) -> None:
     given = list(islice(examples("squad", "qaa", "dev"), 60))
-    search = AnswerSearch(ways=("links",))
-    found = translate_examples(given, built_in("qaa", target, 0.05), search=search)
+    how = Projection(answers=("links",))
+    found = translate_examples(given, built_in("qaa", target, 0.05), projection=how)
     asked = {one.id for one in given}
     theirs = takewhile(lambda one: one.id in asked, translated("squad", f"qaa-{target}", "dev", noise=0.05))
     assert found.examples == list(theirs)
     assert found.lost
     assert {*found.lost, *(one.id for one in found.examples)} == asked
+
+
+@pytest.mark.parametrize("target", ["qab", "qah"])
+def test_projected_tags_are_those_that_the_translation_says(target: str) -> None:
+    """The built-in corpora tag a translation by what it means: the oracle of projection."""
+    theirs = {one.id: one for one in islice(translated("ud", f"qaa-{target}", "dev"), 200)}
+    given = list(islice(examples("ud", "qaa", "dev"), 200))
+    found = translate_examples(given, built_in("qaa", target), projection=Projection(tags="links"))
+    pairs = [
+        (tag, known)
+        for one in found.examples
+        for tag, known in zip(one.tags, theirs[one.id].tags, strict=True)
+    ]
+    tagged = [tag == known for tag, known in pairs if tag]
+    assert len(found.examples) == 200
+    assert all(tagged)
+    assert (
+        len(tagged) / len(pairs) > 0.75
+    )  # the rest are adpositions and the like, which nothing is linked to
+
+
+@pytest.mark.parametrize("target", ["qab", "qah"])
+def test_projected_entities_are_those_that_the_translation_says(target: str) -> None:
+    given = list(islice(examples("wikiann", "qaa", "dev"), 200))
+    found = translate_examples(given, built_in("qaa", target), projection=Projection(tags="links"))
+    assert found.examples == list(islice(translated("wikiann", f"qaa-{target}", "dev"), 200))
+    noisy = translate_examples(given, built_in("qaa", target, 0.3), projection=Projection(tags="links"))
+    assert {*noisy.lost, *(one.id for one in noisy.examples)} == {one.id for one in given}
+    assert noisy.lost  # an entity of which no word is left
+
+
+def test_an_aligner_is_asked_about_the_words_that_are_tagged() -> None:
+    asked: list[Translation] = []
+
+    def find_links(pairs):
+        asked.extend(pairs)
+        return [[(0, 0), (2, 2)] for _ in pairs]
+
+    given = TaggedSentence(id="1", words=("the", "old", "town"), tags=("DET", "ADJ", "NOUN"))
+    how = Projection(tags="alignment", find_links=find_links)
+    (found,) = translate_examples([given], word_by_word, projection=how).examples
+    assert found == TaggedSentence(id="1", words=("das", "alte", "Städtchen"), tags=("DET", "", "NOUN"))
+    assert asked[0].words == (given.words, found.words)
+
+
+def test_sentences_without_a_tag_to_carry_stay_untagged_and_others_are_lost() -> None:
+    how = Projection(tags="alignment", find_links=lambda pairs: [[] for _ in pairs])
+    bare = TaggedSentence(id="1", words=("the", "town"), tags=())
+    tagged = TaggedSentence(id="2", words=("the", "town"), tags=("DET", "NOUN"))
+    found = translate_examples([bare, tagged], word_by_word, projection=how)
+    assert found.examples == [TaggedSentence(id="1", words=("das", "Städtchen"), tags=())]
+    assert found.lost == ("2",)
 
 
 def test_translating_back_is_translating_twice() -> None:
@@ -161,9 +213,13 @@ def test_translating_back_is_translating_twice() -> None:
 
 def test_ways_that_cannot_work_are_refused() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'marks'"):
-        AnswerSearch(ways=("mark",))  # type: ignore[arg-type]
+        Projection(answers=("mark",))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="word aligner"):
-        AnswerSearch(ways=("alignment",))
+        Projection(answers=("alignment",))
+    with pytest.raises(ConfigError, match="Did you mean 'links'"):
+        Projection(tags="link")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="word aligner"):
+        Projection(tags="alignment")
 
 
 def test_inputs_are_translated_as_they_come_and_what_is_said_again_once():
@@ -197,7 +253,7 @@ def test_inputs_are_translated_as_they_come_and_what_is_said_again_once():
 
 def test_without_a_way_questions_are_kept_and_no_text_depends_on_their_answers() -> None:
     given = [question(), replace(question(), id="unanswered", answers=())]
-    found = translate_examples(given, word_by_word, search=AnswerSearch(ways=()))
+    found = translate_examples(given, word_by_word, projection=Projection(answers=()))
     assert found.lost == ()
     assert [one.answers for one in found.examples] == [(), ()]
     assert found.examples[0] == replace(found.examples[1], id=found.examples[0].id)

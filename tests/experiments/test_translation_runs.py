@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from isogloss.core.errors import RunError
 from isogloss.core.records import read_record
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import read_examples
+from isogloss.data.languages import translated
 from isogloss.data.sources import Sources
 from isogloss.experiments.context import EXAMPLES, RunContext
 from isogloss.experiments.encoder_runs import Pretrained
@@ -133,13 +135,26 @@ def test_tags_are_left_behind(context):
     assert not any(one.tags for one in found)
 
 
+def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
+    from isogloss.aligners.fast_align import FastAlign
+
+    files = list(islice(translated("wikiann", "qaa-qad", "train"), 30))
+    _, record, found = made(context, corpus="wikiann", translator=BuiltIn(noise=0.0), tags="links")
+    assert [(one.words, one.tags) for one in found] == [(one.words, one.tags) for one in files]
+    assert record.rows[0]["tagged"] == 1.0
+    ways = {"tags": "alignment", "aligner": FastAlign()}
+    _, record, found = made(context, corpus="ud", **ways)
+    assert 0.5 < record.rows[0]["tagged"] < 1
+    assert len(found) == 30
+
+
 def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
     noisy = {"corpus": "squad", "translator": BuiltIn(noise=0.4), "answers": ("links",)}
     _, record, found = made(context, **noisy)
     (row,) = record.rows
     assert row["lost"] == 30 - len(found) > 0
     (warning,) = record.warnings
-    assert f"answers to {row['lost']} of 30 questions were not found again" in warning
+    assert f"labels of {row['lost']} of 30 examples were not found again" in warning
     _, record, kept = made(context, **{**noisy, "answers": ()})
     assert (len(kept), record.warnings) == (30, ())
     assert not any(one.answers for one in kept)
@@ -157,7 +172,7 @@ def test_nothing_found_at_all_is_said_with_what_to_do(context):
     run = Translate(
         corpus="squad", languages="qaa-qad", translator=BuiltIn(noise=1.0), answers=("alone",), examples=3
     )
-    with pytest.raises(RunError, match=r"of 3 questions no answer was found again .*translate\.answers"):
+    with pytest.raises(RunError, match=r"of 3 examples no label was found again .*translate\.answers"):
         make(context, run)
     assert not context.store.is_finished(run)
 

@@ -64,6 +64,20 @@ def test_each_direction_is_translated_once_for_all_methods_and_seeds(plan):
     }
 
 
+@pytest.mark.parametrize(
+    ("method", "tags"),
+    [
+        ({"name": "translate-train"}, "links"),
+        ({"name": "translate-train", "labels": "teacher"}, None),
+        ({"name": "x-mixup"}, None),
+    ],
+)
+def test_tags_are_projected_for_a_method_that_trains_on_them(plan, method, tags):
+    asked = {"grid__corpus": "wikiann", "grid__method": [method], "measure": [{"name": "scores"}]}
+    made = of(Translate, plan(translate=BUILT_IN, **asked))
+    assert {(run.tags, run.aligner) for run in made} == {(tags, None)}
+
+
 def test_what_is_translated_back_was_translated_there(plan):
     made = {run.languages: run for run in of(Translate, plan(translate=BUILT_IN))}
     assert made["qaa-qab-qaa"].start == made["qaa-qab"]
@@ -239,8 +253,8 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
             "translate.scored: corpus 'ud' holds",
         ),
         (
-            {"translate": BUILT_IN, "grid__corpus": "wikiann"},
-            "translate-train finds none to train on. Let a source",
+            {"translate": BUILT_IN, "grid__corpus": "ud", "grid__task": "parsing"},
+            "translate-train finds none to train on. Leave [translate] out",
         ),
         (
             {
@@ -248,7 +262,7 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
                 "grid__corpus": "wikiann",
                 "grid__method": [{"name": "source-only"}],
             },
-            "labels of ner belong to words and do not outlive translation, so a translated test set has none",
+            "labels of ner belong to words, and a translation has others, so a translated test set has none",
         ),
     ],
 )

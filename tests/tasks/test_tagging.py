@@ -68,6 +68,23 @@ def test_a_word_longer_than_a_row_is_scored_once(tokenizer):
     assert max(len(row.subwords) for row in rows) <= 12
 
 
+@given(st.lists(st.sampled_from(["", "NOUN", "VERB"]), min_size=1, max_size=40).filter(any))
+def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
+    words = [WORDS[place % len(WORDS)] for place in range(len(tags))]
+    partly = UPOS.encode([tagged(words, tags)], tokenizer, limit=16, overlap=4)
+    whole = UPOS.encode([tagged(words, [tag or "X" for tag in tags])], tokenizer, limit=16, overlap=4)
+    assert [
+        (word, UPOS.labels[label]) for row in partly for word, label in zip(row.words, row.gold, strict=True)
+    ] == [(word, tag) for word, tag in enumerate(tags) if tag]
+    places = {
+        (row.subwords, word): place
+        for row in whole
+        for word, place in zip(row.words, row.positions, strict=True)
+    }
+    for row in partly:
+        assert row.positions == tuple(places[row.subwords, word] for word in row.words)
+
+
 def test_sentences_with_too_few_tags_are_named(tokenizer):
     with pytest.raises(DataError, match="example 's0': 2 words but 1 tags"):
         UPOS.encode([tagged(["a", "cat"], ["DET"])], tokenizer)

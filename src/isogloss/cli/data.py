@@ -30,7 +30,8 @@ GOLD = ("gold_pairs", "precision", "recall", "f1", "aer")
 FOLDER = Path("runs/translate")
 """Default folder of translated corpora."""
 
-TRANSLATED = ("corpus", "languages", "split", "translator", "examples", "translated", "lost", "cuts")
+COUNTED = ("examples", "translated", "lost", "cuts", "tagged")
+TRANSLATED = ("corpus", "languages", "split", "translator", *COUNTED)
 SCORED = ("metric", "score", "bleu")
 """Columns for bitext, which has reference translations."""
 

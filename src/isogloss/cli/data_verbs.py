@@ -85,7 +85,7 @@ def translate(
 ) -> None:
     """Translate a split of a corpus, with its labels, or a text, a line for a line.
 
-    Classes stay, answers are found again, tags are left behind; bitext is scored by its own translations.
+    Classes stay, answers and tags are found again; bitext is scored by its own translations.
     What was translated before an interruption is not translated again.
     """
     from isogloss.cli.data import FOLDER, print_lines, print_split, recipe_table

@@ -117,7 +117,10 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedSplit:
-    """One translated split: what was lost, and, of bitext, chrF and BLEU against its own translations."""
+    """One translated split: what was lost, and, of bitext, chrF and BLEU against its own translations.
+
+    ``tagged`` is the share of words that have a tag, where tags were projected.
+    """
 
     frame: ClassVar[str] = "translations"
     examples: int
@@ -128,3 +131,4 @@ class TranslatedSplit:
     score: float | None = None
     bleu: float | None = None
     signature: str | None = None
+    tagged: float | None = None

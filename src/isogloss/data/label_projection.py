@@ -1,15 +1,16 @@
-"""Translated examples with their labels: classes stay, answers are located again, tags are dropped.
+"""Translated examples with their labels: classes stay, answers and tags are located again.
 
 An answer is located in the translation of its passage by markers around it, by word links, or by its own
-translation; each function returns None where its position is ambiguous. Questions without an answer are left
-out and reported.
+translation; each function returns None where its position is ambiguous. Tags follow word links
+(``tag_projection``). Questions without an answer, and sentences whose entities or whose every tag were not
+located, are left out and reported.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.data.conllu import text_comment
@@ -22,6 +23,7 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
+from isogloss.data.tag_projection import WordLinks, are_bio, projected_tags, word_links
 from isogloss.data.tokenization import detokenize, tokenize, word_offsets
 
 Span = tuple[int, int]
@@ -51,8 +53,8 @@ TranslateTexts = Callable[[Iterable[str]], Iterable[Translated]]
 Answer = tuple[int, str]
 """Character offset in the passage, and text."""
 
-FindLinks = Callable[[Sequence[tuple[str, str]]], Iterable[Iterable[tuple[int, int]]]]
-"""From texts and their translations to the 0-based links between their words (those of ``tokenize``)."""
+FindLinks = Callable[[Sequence[Translation]], Iterable[Iterable[tuple[int, int]]]]
+"""From texts and translations to the 0-based links between words (given ones, else ``tokenize``'s)."""
 
 
 class Mark(NamedTuple):
@@ -151,67 +153,120 @@ def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) ->
 Way = Literal["links", "marks", "alignment", "alone"]
 WAYS: tuple[Way, ...] = ("links", "marks", "alignment", "alone")
 
+TagWay = Literal["links", "alignment"]
+TAG_WAYS: tuple[TagWay, ...] = ("links", "alignment")
+
 
 class TranslatedExamples(NamedTuple):
     """Translated examples, in order, and what was lost."""
 
     examples: list[Example]
     lost: tuple[str, ...] = ()
-    """Ids of the questions whose answer was not located."""
+    """Ids of the questions whose answer, and of the sentences whose entities or tags, were not located."""
     cuts: int = 0
     """Number of cuts in texts too long for the translator."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerSearch:
-    """How answers are located in translations; ways are tried in order on those still missing.
+class Projection:
+    """How labels are located in translations.
 
-    Without any way, questions lose their answers, and nothing in the translation depends on them, as it must
-    be where a model is tested.
+    Ways to find answers are tried in order on those still missing. Without any way, questions lose their
+    answers, and nothing in the translation depends on them, as it must be where a model is tested.
     """
 
-    ways: tuple[Way, ...] = ("marks", "alone")
+    answers: tuple[Way, ...] = ("marks", "alone")
     """links: by the translator's own word links; marks: by marks round the answer, which the translation
     keeps; alignment: by ``find_links``; alone: the answer's own translation stands in the passage's once."""
+    tags: TagWay | None = None
+    """links or alignment; None leaves the words of translations without tags."""
     marks: tuple[Mark, ...] = MARKS
     find_links: FindLinks | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown ways, and alignment without an aligner."""
-        for way in self.ways:
+        for way in self.answers:
             if way not in WAYS:
                 raise unknown_name("answers", "way to find them again", way, WAYS)
-        if "alignment" in self.ways and self.find_links is None:
-            raise ConfigError("answers: alignment finds them with a word aligner, and none was given.")
+        if self.tags is not None and self.tags not in TAG_WAYS:
+            raise unknown_name("tags", "way to find them again", self.tags, TAG_WAYS)
+        if "alignment" in (*self.answers, self.tags) and self.find_links is None:
+            raise ConfigError("alignment finds labels with a word aligner, and none was given.")
 
 
 def translate_examples(
     examples: Iterable[Example],
     translate: TranslateTexts,
     *,
-    search: AnswerSearch | None = None,
+    projection: Projection | None = None,
     language: str = "",
 ) -> TranslatedExamples:
     """Translate examples under the same ids.
 
     Pairs and lines keep their labels. A Translation becomes its first text and that one's translation. Tagged
-    and parsed sentences become words without tags. ``language`` is the target, for questions
-    that state the language of their passage.
+    and parsed sentences become words, with tags where these are projected. ``language`` is the target, for
+    questions that state the language of their passage.
     """
-    every = list(examples)
+    every, how = list(examples), projection or Projection()
     questions = [one for one in every if isinstance(one, Question)]
-    found = _Questions(questions, translate, search or AnswerSearch(), language)
+    found = _Questions(questions, translate, how, language)
     others = [one for one in every if not isinstance(one, Question)]
     texts = [list(_PARTS[type(one)].texts(one)) for one in others]
     translated = iter(translate(text for some in texts for text in some))
     made: dict[int, Example | None] = {id(one): found.examples.get(one.id) for one in questions}
-    cuts = found.cuts
+    cuts, sentences = found.cuts, list[_Sentence]()
     for one, some in zip(others, texts, strict=True):
         mine = [next(translated) for _ in some]
         cuts += sum(text.cuts for text in mine)
-        made[id(one)] = _PARTS[type(one)].rebuild(one, mine)
+        rebuilt = made[id(one)] = _PARTS[type(one)].rebuild(one, mine)
+        if isinstance(one, TaggedSentence | ParsedSentence):
+            sentences.append(_Sentence(one, cast(TaggedSentence, rebuilt), some[0], mine[0]))
+    made |= _tagged(sentences, how)
+    lost = (*found.lost, *(one.original.id for one in sentences if made[id(one.original)] is None))
     kept = [made[id(one)] for one in every]
-    return TranslatedExamples([one for one in kept if one is not None], found.lost, cuts)
+    return TranslatedExamples([one for one in kept if one is not None], lost, cuts)
+
+
+class _Sentence(NamedTuple):
+    """A sentence of words, its translation, and both as running text."""
+
+    original: TaggedSentence | ParsedSentence
+    words: TaggedSentence
+    text: str
+    translated: Translated
+
+
+def _tagged(sentences: Sequence[_Sentence], how: Projection) -> dict[int, Example | None]:
+    """Return each translated sentence with its tags, by the original; None where they were not located."""
+    if how.tags is None:
+        return {}
+    bio = are_bio(tag for one in sentences for tag in one.original.tags)
+    found = dict[int, Example | None]()
+    for one, links in zip(sentences, _links(sentences, how), strict=True):
+        tags = projected_tags(one.original.tags, len(one.words.words), links, bio=bio)
+        found[id(one.original)] = None if tags is None else replace(one.words, tags=tags)
+    return found
+
+
+def _links(sentences: Sequence[_Sentence], how: Projection) -> Iterable[WordLinks]:
+    """Return the links between the words of each sentence and those of its translation."""
+    if how.tags == "alignment" and how.find_links is not None:
+        pairs = [
+            Translation(
+                id=str(number),
+                first=one.text,
+                second=one.translated.text,
+                words=(one.original.words, one.words.words),
+            )
+            for number, one in enumerate(sentences)
+        ]
+        return map(list, how.find_links(pairs))
+    return [
+        word_links(
+            (one.original.words, one.text), (one.words.words, one.translated.text), one.translated.links or ()
+        )
+        for one in sentences
+    ]
 
 
 def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
@@ -251,7 +306,7 @@ class _Parts(NamedTuple):
 
 
 def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
-    """Return the words without tags, which do not survive translation."""
+    """Return the words of the translation, still without tags."""
     words = translated[0].words
     words = tokenize(translated[0].text) if words is None else words
     return TaggedSentence(id=sentence.id, words=words, tags=())
@@ -288,18 +343,18 @@ class _Questions:
     """Translates passages and questions, then locates answers, way by way."""
 
     def __init__(
-        self, questions: list[Question], translate: TranslateTexts, search: AnswerSearch, language: str
+        self, questions: list[Question], translate: TranslateTexts, how: Projection, language: str
     ) -> None:
-        self.translate, self.search = translate, search
+        self.translate, self.how = translate, how
         self.cuts = 0
         self.passages: dict[str, Translated] = {}
         self.passage: dict[str, str] = {}
         self.answers: dict[str, tuple[Answer, ...]] = {}
-        if not search.ways:
+        if not how.answers:
             self._plain(questions)
             self.passage = {one.id: self.passages[one.passage].text for one in questions}
             self.answers = {one.id: () for one in questions}
-        for way in search.ways:
+        for way in how.answers:
             missing = [one for one in questions if one.id not in self.answers]
             if missing:
                 self._ways[way](self, missing)
@@ -344,7 +399,7 @@ class _Questions:
 
     def _by_marks(self, questions: list[Question]) -> None:
         """Locate answers by each kind of marks in turn; the passage is the unmarked translation."""
-        for mark in self.search.marks:
+        for mark in self.how.marks:
             missing = [one for one in questions if one.id not in self.answers]
             ways = {one.id: marked(one.passage, one.answers[0], mark) for one in missing if one.answers}
             texts = self._texts(text for text in ways.values() if text is not None)
@@ -355,13 +410,16 @@ class _Questions:
                     self._keep(one, found[0], [found[1]])
 
     def _by_alignment(self, questions: list[Question]) -> None:
-        if self.search.find_links is None:
+        if self.how.find_links is None:
             return
         self._plain(questions)
-        pairs = [(passage, whole.text) for passage, whole in self.passages.items()]
+        pairs = [
+            Translation(id=str(number), first=passage, second=whole.text)
+            for number, (passage, whole) in enumerate(self.passages.items())
+        ]
         links = {
-            passage: span_links(passage, text, linked)
-            for (passage, text), linked in zip(pairs, self.search.find_links(pairs), strict=True)
+            pair.first: span_links(pair.first, pair.second, linked)
+            for pair, linked in zip(pairs, self.how.find_links(pairs), strict=True)
         }
         for one in questions:
             whole = self.passages[one.passage].text

@@ -20,7 +20,7 @@ from isogloss.experiments.encoders import check_read, family_of_encoder, most_su
 from isogloss.experiments.grid_methods import MethodEntry, many, method_entries, starts_first
 from isogloss.experiments.recipe import GridTable, Recipe, Table
 from isogloss.experiments.runs import FineTune, Translate
-from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels
+from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_tags
 from isogloss.methods import Mixing, UsesTeacher
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS
@@ -216,6 +216,7 @@ def _made(
             split=split,
             examples=cell.examples if split == "train" else cell.dev_examples,
             treebanks=cell.treebanks,
+            tags=needs_tags(cell.task, entry.method),
             encoder=cell.encoder,
             where=entry.where,
         )

@@ -11,6 +11,7 @@ from isogloss.aligners import Aligner
 from isogloss.core.identity import identity
 from isogloss.core.run_parts import Count, Named, Optimization, Whole, precision_of, values_of
 from isogloss.data.corpora import Split
+from isogloss.data.label_projection import TagWay
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics import ON_BITEXT, Diagnostic
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
@@ -87,8 +88,10 @@ class Translate:
     answers: tuple[str, ...] | None = None
     """Ways to find the answers to questions in the translation, tried in order; when empty, questions are
     translated without their answers. None where nothing has answers."""
+    tags: TagWay | None = None
+    """How tags find their words in the translation: links or alignment; None leaves them behind."""
     aligner: Aligner | None = None
-    """Word aligner, where answers are found by alignment."""
+    """Word aligner, where labels are found by alignment."""
     encoder: "Encoder | None" = None
     """The encoder whose states that aligner compares."""
     treebanks: Treebanks = ()

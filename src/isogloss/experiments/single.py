@@ -28,6 +28,8 @@ from isogloss.experiments.translations import (
     translator_places,
     translators,
 )
+from isogloss.tasks import TASKS
+from isogloss.tasks.tagging import Tagging
 from isogloss.translators import TranslateSetting
 
 WHERE = "command line"
@@ -152,7 +154,12 @@ def translate_split(
     split, languages = _split(wanted.split), f"{direction.source}-{direction.target}"
     sources = Sources(data, translator_places(models_named(direction.table)))
     request = TranslationRequest(
-        corpus=wanted.corpus, languages=languages, split=split, examples=wanted.examples, where=WHERE
+        corpus=wanted.corpus,
+        languages=languages,
+        split=split,
+        examples=wanted.examples,
+        tags=any(isinstance(TASKS.get(task), Tagging) for task in sources.corpus(wanted.corpus).tasks),
+        where=WHERE,
     )
     run = direction.translator(sources).run(request, sources)
     runs: list[Run] = [run]

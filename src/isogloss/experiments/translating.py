@@ -11,9 +11,9 @@ from isogloss.core.rows import as_row
 from isogloss.core.run_parts import with_fields
 from isogloss.core.training_rows import TranslatedSplit
 from isogloss.data.corpora import Split
-from isogloss.data.examples import Example, Translation, write_examples
+from isogloss.data.examples import Example, TaggedSentence, Translation, write_examples
 from isogloss.data.label_projection import (
-    AnswerSearch,
+    Projection,
     Translated,
     TranslatedExamples,
     Way,
@@ -53,14 +53,14 @@ def translate(context: RunContext, run: Translate) -> RunResult:
     carried = translate_examples(
         originals,
         partial(_translated, context, run),
-        search=_search(context, run),
+        projection=_projection(context, run),
         language=run.direction[1],
     )
     where = f"{run.corpus} {run.languages} {run.split}"
     if not carried.examples:
         raise RunError(
-            f"{where}: of {len(originals)} questions no answer was found again in the translation. "
-            f"Try other ways (translate.answers), or another translator."
+            f"{where}: of {len(originals)} examples no label was found again in the translation. Try other "
+            f"ways (translate.answers, [align]), or another translator."
         )
     write_examples(context.store.folder(run) / EXAMPLES, carried.examples)
     row = _row(run, originals, carried)
@@ -90,21 +90,19 @@ def _translated(context: RunContext, run: Translate, texts: Iterable[str]) -> It
     return run.translator.translate(every, setting)
 
 
-def _search(context: RunContext, run: Translate) -> AnswerSearch | None:
-    if run.answers is None:
+def _projection(context: RunContext, run: Translate) -> Projection | None:
+    if run.answers is None and run.tags is None:
         return None
     links = None if run.aligner is None else partial(_links, context, run, run.aligner)
-    return AnswerSearch(ways=cast(tuple[Way, ...], run.answers), find_links=links)
+    return Projection(answers=cast(tuple[Way, ...], run.answers or ()), tags=run.tags, find_links=links)
 
 
 def _links(
-    context: RunContext, run: Translate, aligner: Aligner, pairs: Sequence[tuple[str, str]]
+    context: RunContext, run: Translate, aligner: Aligner, pairs: Sequence[Translation]
 ) -> Iterator[Iterable[tuple[int, int]]]:
     """Link the words of texts and their translations."""
     setting = AlignSetting(
-        pairs=[
-            Translation(id=str(number), first=one, second=other) for number, (one, other) in enumerate(pairs)
-        ],
+        pairs=list(pairs),
         encoder="" if run.encoder is None else context.encoder(run.encoder),
         precision=context.precision,
         folder=context.work(run) / "alignment",
@@ -114,11 +112,13 @@ def _links(
 
 
 def _row(run: Translate, originals: Sequence[Example], carried: TranslatedExamples) -> TranslatedSplit:
+    tags = [tag for one in carried.examples if isinstance(one, TaggedSentence) for tag in one.tags]
     row = TranslatedSplit(
         examples=len(originals),
         translated=len(carried.examples),
         lost=len(carried.lost),
         cuts=carried.cuts,
+        tagged=sum(map(bool, tags)) / len(tags) if tags else None,
     )
     references = [one.second for one in originals if isinstance(one, Translation)]
     if not references:
@@ -137,8 +137,8 @@ def _row(run: Translate, originals: Sequence[Example], carried: TranslatedExampl
 def _warnings(where: str, originals: int, carried: TranslatedExamples) -> Iterator[str]:
     if carried.lost:
         yield (
-            f"{where}: the answers to {len(carried.lost)} of {originals} questions were not found again "
-            f"in the translation; these questions are left out."
+            f"{where}: the labels of {len(carried.lost)} of {originals} examples were not found again in the "
+            f"translation; these are left out."
         )
     if carried.cuts:
         yield f"{where}: texts were cut at {carried.cuts} places, as they were too long for the translator."

@@ -12,7 +12,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Count, Whole, precision_of
 from isogloss.data.bitext import two_languages
 from isogloss.data.corpora import Split
-from isogloss.data.label_projection import WAYS
+from isogloss.data.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders.folders import fingerprint
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
@@ -41,6 +41,7 @@ from isogloss.methods import TRANSLATION_TRAINING, Method, UsesTeacher
 from isogloss.tasks import TASKS
 from isogloss.tasks.pair_classification import PairClassification
 from isogloss.tasks.span_qa import SpanQA
+from isogloss.tasks.tagging import Tagging
 from isogloss.training.precision import check_precision
 from isogloss.translators import TRANSLATORS, Translator
 
@@ -145,6 +146,8 @@ class TranslationRequest:
     treebanks: Treebanks = ()
     purpose: Literal["train", "test", "pair"] = "train"
     """pair: a model reads it together with the original, so the answer must leave no trace in it."""
+    tags: bool = False
+    """Whether translated words need tags."""
     encoder: Encoder | None = None
     """Whose states a word aligner may compare."""
     where: str
@@ -176,7 +179,9 @@ class RecipeTranslator:
             own = tuple(pair for pair in request.treebanks if pair[0] == code)
             data = sources.fingerprint(request.corpus, code, request.split, treebanks=own)
         answers = self._answers(request.purpose) if "qa" in corpus.tasks else None
-        aligner = aligner_of(self.align, where) if "alignment" in (answers or ()) else None
+        best: TagWay = "links" if self.translator.knows_links else "alignment"
+        tags = best if request.tags else None
+        aligner = aligner_of(self.align, where) if "alignment" in (*(answers or ()), tags) else None
         compared = request.encoder if aligner is not None and aligner.needs_encoder else None
         return Translate(
             corpus=request.corpus,
@@ -186,6 +191,7 @@ class RecipeTranslator:
             model=self.model(source, target, sources, where),
             start=start,
             answers=answers,
+            tags=tags,
             aligner=aligner,
             encoder=compared.original if compared is not None else None,
             treebanks=() if start else own,
@@ -229,24 +235,30 @@ class RecipeTranslator:
         return model
 
 
+def needs_tags(task: str, method: Method) -> bool:
+    """Return whether a method trains on the tags that translated words have."""
+    teacher = isinstance(method, UsesTeacher) and method.needs_teacher(task)
+    return isinstance(TASKS[task], Tagging) and not teacher
+
+
 def check_labels(task: str, method: Method | None, where: str) -> None:
     """Raise ConfigError where labels are needed that are lost in translation.
 
     ``method`` is what trains on translations; None where they are what a model is tested on.
     """
-    if isinstance(TASKS[task], PairClassification | SpanQA):
+    kind = TASKS[task]
+    if isinstance(kind, PairClassification | SpanQA):
         return
     if method is None:
         raise ConfigError(
-            f"{where}: labels of {task} belong to words and do not outlive translation, so a translated test "
+            f"{where}: labels of {task} belong to words, and a translation has others, so a translated test "
             f"set has none. Measure it for tasks that label pairs or find answers, or leave inputs out."
         )
-    if not isinstance(method, UsesTeacher) or not method.needs_teacher(task):
+    if not isinstance(kind, Tagging):
         raise ConfigError(
             f"{where}: labels of {task} belong to words and do not outlive translation, so {method.name} "
-            f"finds none to train on. Let a source-only model label the translations "
-            f'(translate-train with labels = "teacher", or x-mixup; tagging only), or leave [translate] out '
-            f"and read translations with labels from files."
+            f"finds none to train on. Leave [translate] out and read translations with labels from files, or "
+            f"choose a task of tagging: tags are carried along word links."
         )
 
 

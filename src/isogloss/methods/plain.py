@@ -136,9 +136,9 @@ class TranslateTrain:
     """Train on the source languages and their translations together.
 
     The strongest plain baseline of X-Mixup and of XTREME (Hu et al., 2020). Translations come as examples of
-    a pair: en-sw is what was written in en and translated into sw, labels carried over. Labels of words
-    (tagging) do not outlive translation; there a source-only model may label the translations, as it does for
-    X-Mixup: a baseline that knows no more than X-Mixup.
+    a pair: en-sw is what was written in en and translated into sw, labels carried over: tags of words along
+    word links. Or a source-only model labels the words of translations, as it does for X-Mixup: a baseline
+    that knows no more than X-Mixup.
     """
 
     name: ClassVar[str] = "translate-train"
@@ -150,7 +150,7 @@ class TranslateTrain:
 
     labels: Literal["teacher"] | None = None
     """teacher: in tagging a source-only model labels the translations, and tags they come with are not looked
-    at; none said: translations carry their labels, in tagging those of files that have some."""
+    at; none said: translations carry their labels."""
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
     """Gradient conflict between the languages, measured on the way: every, batch and layers; else none."""

@@ -20,6 +20,7 @@ from torch.nn.functional import cross_entropy
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
 from isogloss.data.examples import ParsedSentence, TaggedSentence
+from isogloss.data.tag_projection import NO_TAG
 from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words, windows
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 Tags = tuple[str, ...]
 
+UNTAGGED = -1
+"""The label of a word that has none."""
 
 Sentence = TaggedSentence | ParsedSentence
 """A sentence split into words, with one tag per word, or none for unlabelled sentences."""
@@ -65,8 +68,11 @@ class Tagging:
         limit: int = LIMIT,
         overlap: int = OVERLAP,
     ) -> list[EncodedRow]:
-        """Encode sentences as rows, long ones as windows; DataError for a tag not in the inventory."""
-        ids = label_ids(self.labels)
+        """Encode sentences as rows, long ones as windows; DataError for a tag not in the inventory.
+
+        Words without a tag among others that have one (in projected sentences) are not scored.
+        """
+        ids = {**label_ids(self.labels), NO_TAG: UNTAGGED}
         gold = [encode_labels(_tags(one), ids, task=self.name, example=one.id) for one in examples]
         words = [example.words for example in examples]
         return sentence_rows(words, gold, tokenizer, limit=limit, overlap=overlap)
@@ -149,7 +155,8 @@ def sentence_rows(
     """Encode sentences with one label id per word, or with ``()`` for unlabelled ones.
 
     Rows have at most ``limit`` subwords including special ones; neighbouring windows share ``overlap``. Rows
-    are ordered by sentence and word; sentences without words have none.
+    are ordered by sentence and word; sentences without words have none. Words labelled ``UNTAGGED`` are read
+    and not scored.
     """
     _check_overlap(limit, overlap)
     opening, closing = special_subwords(tokenizer)
@@ -158,15 +165,16 @@ def sentence_rows(
         scored = scored_subwords(split, tokenizer)
         for window in windows(len(split.subwords), limit=limit - SPECIAL, overlap=overlap):
             start, stop = (bisect_left(scored, edge) for edge in (window.own_start, window.own_stop))
-            if start == stop:
+            words = [word for word in range(start, stop) if not labels or labels[word] != UNTAGGED]
+            if not words:
                 continue  # A window inside one very long word owns no scored subword.
             rows.append(
                 EncodedRow(
                     example=example,
                     subwords=(opening, *split.subwords[window.start : window.stop], closing),
-                    positions=tuple(1 + index - window.start for index in scored[start:stop]),
-                    words=tuple(range(start, stop)),
-                    gold=labels[start:stop],
+                    positions=tuple(1 + scored[word] - window.start for word in words),
+                    words=tuple(words),
+                    gold=tuple(labels[word] for word in words) if labels else (),
                 )
             )
     return rows

@@ -153,7 +153,8 @@ def encode_labels(
         index, label = next((index, label) for index, label in enumerate(given) if label not in ids)
         where = f"example {example!r}" + (f", word {index + 1}" if len(given) > 1 else "")
         raise DataError(
-            f"{where}: {task} has no label {label!r}.{did_you_mean(label, ids)} Allowed: {', '.join(ids)}."
+            f"{where}: {task} has no label {label!r}.{did_you_mean(label, ids)} "
+            f"Allowed: {', '.join(filter(None, ids))}."
         ) from None
 
 
