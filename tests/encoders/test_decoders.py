@@ -6,6 +6,7 @@ import shutil
 import pytest
 import torch
 from networks import refusal
+from safetensors.torch import load_file
 from transformers import AutoModel
 
 from isogloss.core.errors import ConfigError
@@ -161,3 +162,67 @@ def test_gguf_files_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
     assert 'Install it (pip install "isogloss[gguf]")' in refusal(load_model, tmp_path)
     shutil.copy(tmp_path / "a.gguf", tmp_path / "b.gguf")
     assert "several GGUF files (a.gguf, b.gguf)" in refusal(load_model, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def gguf_folder(gemma3_text_folder, tmp_path_factory):
+    """The same weights and subwords as in gemma3_text_folder, in one file of GGUF's numbers of 32 bits."""
+    from gguf import MODEL_ARCH, GGUFWriter, get_tensor_name_map
+
+    config = json.loads((gemma3_text_folder / "config.json").read_text())
+    folder = tmp_path_factory.mktemp("gguf")
+    writer = GGUFWriter(folder / "tiny.gguf", "gemma3")
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_key_length(config["head_dim"])
+    writer.add_value_length(config["head_dim"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_sliding_window(config["sliding_window"])
+    tokenizer = load_tokenizer(gemma3_text_folder)
+    subwords = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(subwords)
+    writer.add_token_scores([-float(place) for place in range(len(subwords))])
+    writer.add_token_types([3 if place < 4 else 1 for place in range(len(subwords))])
+    writer.add_pad_token_id(tokenizer.pad_token_id)
+    writer.add_eos_token_id(tokenizer.eos_token_id)
+    writer.add_bos_token_id(tokenizer.bos_token_id)
+    writer.add_unk_token_id(tokenizer.unk_token_id)
+    writer.add_add_bos_token(True)
+    names = get_tensor_name_map(MODEL_ARCH.GEMMA3, config["num_hidden_layers"])
+    for name, weight in load_file(gemma3_text_folder / "model.safetensors").items():
+        shifted = weight + 1 if "norm" in name else weight  # As llama.cpp keeps the norms of Gemma.
+        writer.add_tensor(names.get_name(name, try_suffixes=(".weight",)), shifted.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return folder
+
+
+def test_a_gguf_file_is_read_as_transformers_reads_it(gguf_folder, gemma3_text_folder):
+    theirs = AutoModel.from_pretrained(gguf_folder, gguf_file="tiny.gguf").eval()
+    assert torch.equal(states(load_model(gguf_folder).eval()), states(theirs))
+    ours, known = load_tokenizer(gguf_folder), load_tokenizer(gemma3_text_folder)
+    for text in ("the cat happened", "a casing"):
+        assert ours(text)["input_ids"] == known(text)["input_ids"]
+
+
+def test_a_gguf_file_holds_the_weights_it_was_made_of(gguf_folder, gemma3_text_folder):
+    read = dict(load_model(gguf_folder).named_parameters())
+    for name, weight in load_model(gemma3_text_folder).named_parameters():
+        assert torch.allclose(read[name], weight, atol=1e-6), name  # Norms were kept shifted by one.
+
+
+def test_a_decoder_of_gguf_is_lifted_and_saved_as_a_folder(gguf_folder, tmp_path):
+    lifted = prepared(gguf_folder, "bidirectional", tmp_path / "lifted")
+    model = load_model(lifted).eval()
+    assert seen_from(model, 1) == list(range(IDS.size(1)))
+    assert seen_from(load_model(gguf_folder).eval(), 1) == [0, 1]
+    save_model(model, load_tokenizer(lifted), tmp_path / "saved")
+    assert not list((tmp_path / "saved").glob("*.gguf"))
+    assert torch.equal(states(load_model(tmp_path / "saved").eval()), states(model))
