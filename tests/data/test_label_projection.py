@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError
+from isogloss.data.answer_projection import MARKS, by_links, by_text, marked, span_links, unmarked
 from isogloss.data.examples import (
     Example,
     ParsedSentence,
@@ -19,17 +20,11 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.label_projection import (
-    MARKS,
     Projection,
     Translated,
-    by_links,
-    by_text,
-    marked,
-    span_links,
     texts_of,
     translate_examples,
     translate_inputs,
-    unmarked,
 )
 from isogloss.data.languages import Translator, examples, translated, words_of
 

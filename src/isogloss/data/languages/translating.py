@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.seeds import derive
+from isogloss.data.answer_projection import Span
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
-from isogloss.data.label_projection import Span
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.draws import Draws
 from isogloss.data.languages.family import Language, find_language, spell
