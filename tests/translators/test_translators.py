@@ -47,6 +47,11 @@ def test_a_translation_does_not_depend_on_the_texts_beside_it(translate, name, b
     assert together == alone == backwards[::-1]
 
 
+def test_a_precision_that_only_torch_knows_here_translates_too(translate, name) -> None:
+    """Of CTranslate2's numbers a processor may lack those of 16 bits."""
+    assert len(translate(TEXTS, name, precision="bfloat16")) == len(TEXTS)
+
+
 def test_a_text_of_several_lines_is_translated_into_one(translate, name) -> None:
     assert translate(["what\nhappened\r\n there"], name) == translate(["what happened there"], name)
 

@@ -91,13 +91,15 @@ class CTranslate2:
         )
 
     def _engine(self, folder: Path, setting: TranslateSetting) -> "Translator":
-        target = device()
+        target, library = device(), import_ctranslate2()
         precision = resolved_precision(setting.precision, target)
-        kind = ("int8_" if self.eight_bits else "") + precision
-        return import_ctranslate2().Translator(
+        bits = "int8_" if self.eight_bits else ""
+        # What is fast for torch may be unknown to CTranslate2, as bfloat16 is on some processors.
+        known = bits + precision in library.get_supported_compute_types(target.type)
+        return library.Translator(
             str(folder),
             device=target.type,
-            compute_type=kind,
+            compute_type=bits + (precision if known else "float32"),
             inter_threads=1,
             intra_threads=torch.get_num_threads(),
         )
