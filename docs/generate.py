@@ -31,7 +31,7 @@ from isogloss.core.run_parts import (
 from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.experiments import measures, recipe, translations
+from isogloss.experiments import descriptions, measures, recipe, translations
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import PAPERS
@@ -191,6 +191,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "family": family,
     "sizes": sizes,
     "corpora": corpora,
+    "description": lambda: field_table(descriptions.Description),
 }
 
 

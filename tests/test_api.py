@@ -11,7 +11,7 @@ from isogloss.data import CORPORA
 from isogloss.data.sources import BuiltInLanguages
 from tiny import RUNS, tiny
 
-PUBLIC = ["IsoglossError", "Model", "Result", "Study", "__version__", "load_model", "read", "run"]
+PUBLIC = ["IsoglossError", "Model", "Result", "Study", "__version__", "corpus", "load_model", "read", "run"]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def models(tiny_runs, pair_model):
 
 def test_the_public_names_are_those_promised():
     assert dir(isogloss) == sorted(isogloss.__all__) == PUBLIC
-    assert sorted(api.__all__) == ["Result", "Study", "read", "run"]
+    assert sorted(api.__all__) == ["Result", "Study", "corpus", "read", "run"]
 
 
 @pytest.mark.parametrize("name", PUBLIC)

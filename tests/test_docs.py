@@ -2,11 +2,14 @@
 
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from each import each
+from isogloss.experiments.checking import checked
+from isogloss.experiments.descriptions import Description
 from isogloss.experiments.plan import plan_recipe
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -56,5 +59,8 @@ def test_examples_on_pages_run(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_recipes_on_pages_are_accepted(page, tmp_path):
     for text in re.findall(r"^```toml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
+        if "\nkind = " in text and "\ntitle = " not in f"\n{text}":
+            assert checked(Description, tomllib.loads(text), "description").files
+            continue
         (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
         assert plan_recipe(str(tmp_path / "recipe.toml"), out=tmp_path / "runs").runs

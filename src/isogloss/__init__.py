@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isogloss.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from isogloss.api import Result, Study, read, run
+    from isogloss.api import Result, Study, corpus, read, run
     from isogloss.core.errors import IsoglossError
     from isogloss.using import Model, load_model
 
@@ -18,12 +18,13 @@ _HOMES = {
     "Model": "isogloss.using",
     "Result": "isogloss.api",
     "Study": "isogloss.api",
+    "corpus": "isogloss.api",
     "load_model": "isogloss.using",
     "read": "isogloss.api",
     "run": "isogloss.api",
 }
 
-__all__ = ["IsoglossError", "Model", "Result", "Study", "__version__", "load_model", "read", "run"]
+__all__ = ["IsoglossError", "Model", "Result", "Study", "__version__", "corpus", "load_model", "read", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,7 @@ from isogloss.experiments.asking import folder_for, recipe_text, request
 from isogloss.experiments.store import Outcome, Store
 
 if TYPE_CHECKING:
+    from isogloss.data.described import DescribedCorpus
     from isogloss.experiments.engine import Announce
     from isogloss.reports import Report
     from isogloss.reports.measurements import Measurements, Run
@@ -125,6 +126,21 @@ def run(
     return Result(planned.store.root, outcome, report, tuple(map(identity, planned.runs)))
 
 
+def corpus(description: str | Path, *, data: str | Path = "") -> "DescribedCorpus":
+    """Read a TOML file that describes a corpus; from then on it is known by its name in this process.
+
+    Its files lie beside it or below ``data``. ConfigError or DataError, with file and field or line, where
+    the description or the rows that labels are read from do not fit.
+
+    >>> topics = isogloss.corpus("topics.toml")                         # doctest: +SKIP
+    >>> model.evaluate(topics.name, ["sw"])                             # doctest: +SKIP
+    """
+    from isogloss.data.described import KNOWN
+    from isogloss.experiments.descriptions import known_as
+
+    return KNOWN[known_as(str(description), str(data))]
+
+
 def finished(
     recipe: str | Path,
     *,
@@ -174,4 +190,4 @@ def refuse_several_processes() -> None:
         )
 
 
-__all__ = ["Result", "Study", "read", "run"]
+__all__ = ["Result", "Study", "corpus", "read", "run"]

@@ -43,6 +43,8 @@ VERBS = {
     ],
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
+    "corpus": [],
+    "corpus check": ["description", "--data", "--quiet -q", "--json", "--debug"],
     "doctor": ["--json", "--data", "--debug"],
     "languages": ["--json", "--debug"],
     "languages export": ["folder", "--quiet -q", "--debug"],

@@ -121,7 +121,7 @@ def test_tests_without_labels_are_read_but_not_scored(fixtures):
     (pair,) = read(fixtures, "mrpc", "test")
     assert (pair.second, pair.label) == ("The hour is late.", "")
     task = TASKS["paraphrase"]
-    with pytest.raises(DataError, match=r"paraphrase: 1 of 1 pairs have no label.*or predict"):
+    with pytest.raises(DataError, match=r"paraphrase: 1 of 1 examples have no label.*or predict"):
         task.score(task.gold([pair]), ["1"])
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
+from isogloss.data.examples import LabelledText, ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.metrics.labels import repair
-from isogloss.tasks import TASKS
+from isogloss.tasks import OF_ANY_LABELS, TASKS, find_task
 from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.span_qa import Mark
 from isogloss.tasks.tagging import UPOS
@@ -15,7 +15,12 @@ from isogloss.tasks.tagging import UPOS
 SMALL = replace(PARSING, arc_dim=16, relation_dim=8)
 """As PARSING, fast to learn."""
 
-SMALL_TASKS = {**TASKS, "parsing": SMALL}
+LABELS = {"word-tagging": ("NOUN", "VERB", "X"), "span-tagging": ("O", "B-DATE", "I-DATE")}
+SMALL_TASKS = {
+    **TASKS,
+    "parsing": SMALL,
+    **{name: find_task(name, LABELS.get(name, ("sport", "news", "law"))) for name in OF_ANY_LABELS},
+}
 WORDS = ("the", "cat", "happened", "unbelievable", "xyz", "Anna", "slowly", "casings", "\u200b")
 RELATIONS = tuple(label for label in PARSING.labels if label != "root")
 TEXTS = ("the cat sat on the mat", "a dog ran over hills", "Anna saw Rome", "things happened slowly")
@@ -64,13 +69,20 @@ def random_tagged(task, size, *, number=0):
 
 def examples_of(name, *, size=6):
     """Give eight examples of a task."""
-    task = TASKS[name]
+    task = SMALL_TASKS[name]
     if task.labels_are == "word":
         return [random_tagged(task, size, number=n) for n in range(8)]
     if task.labels_are == "tree":
         return [random_parsed(size, seed=1, number=n) for n in range(8)]
     if task.labels_are == "span":
         return [question(a, asked=f"saw {a.lower()} there", number=n) for n, a in enumerate(ANSWERS)]
+    if name == "text-classification":
+        return [
+            LabelledText(
+                id=f"t{n}", text=f"{WORDS[n]} {TEXTS[n % 4]}", label=task.labels[n % len(task.labels)]
+            )
+            for n in range(8)
+        ]
     return [
         pair(TEXTS[n % 4], TEXTS[(3 * n + n // 4) % 4], task.labels[n % len(task.labels)], n)
         for n in range(8)

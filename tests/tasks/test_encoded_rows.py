@@ -8,7 +8,7 @@ from task_examples import TEXTS, examples_of, pair
 
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow, collate
-from isogloss.tasks.pair_classification import NLI
+from isogloss.tasks.classification import NLI
 
 PADDING = 9
 

@@ -8,15 +8,9 @@ import pytest
 from each import each
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import TaggedSentence
-from isogloss.tasks import TASKS
 from isogloss.using import load_model
 from isogloss.using.fine_tuned import provenance_of
-from isogloss.using.kinds import KINDS
 from isogloss.using.model import GROUP_SIZE, in_groups
-
-
-def test_every_task_has_a_kind():
-    assert set(TASKS) <= set(KINDS)
 
 
 def test_groups_are_of_a_number_and_a_size():

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli.data_verbs import data_app, languages_app
+from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.options import (
     Data,
     Debug,
@@ -32,6 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(languages_app, name="languages")
+app.add_typer(corpus_app, name="corpus")
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """The verbs about data: align bitext, translate corpora or text, fetch official files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from isogloss.cli.display import Display, show_line
 from isogloss.core.atomic_files import atomic_file
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.progress import Progress
 from isogloss.core.records import writing
 from isogloss.data import CORPORA
 from isogloss.data.downloading import megabytes
@@ -17,6 +18,7 @@ from isogloss.data.fetching import Release, Result, chosen, existing, fetch
 from isogloss.experiments.asking import parse_change
 
 if TYPE_CHECKING:
+    from isogloss.experiments.descriptions import SplitFound
     from isogloss.experiments.single import BitextToAlign, Direction, SplitToTranslate
 
 HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
@@ -128,6 +130,38 @@ def _work_folder(out: Path | None) -> Iterator[Path]:
 
 def _cell(value: object) -> object:
     return f"{value:.3f}" if isinstance(value, float) else value
+
+
+def print_corpus(path: Path, *, data: str, quiet: bool, as_json: bool) -> None:
+    """Print what a described corpus holds; DataError, with the first broken row, where one does not fit."""
+    from isogloss.experiments.descriptions import described, looked_through
+
+    corpus = described(path, data)
+    found = list["SplitFound"]()
+    with Display(quiet=quiet or as_json) as display:
+        for one in looked_through(corpus, data):
+            found.append(one)
+            remark = f"{one.language} {one.split}"
+            display.on_progress(Progress(f"reading {corpus.name}", len(found), len(found), remark))
+            if as_json:
+                Display(as_json=True).emit(one._asdict())
+    broken = [one for one in found if one.error]
+    if not as_json and not quiet:
+        kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
+        show_line(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or 'none'}.")
+        rows = [(*one[:3], _counts(one.labels), one.repeated, one.trained, one.first[:40]) for one in found]
+        Display().table(("language", "split", "examples", "labels", "repeated", "trained", "first"), rows)
+    for one in broken:
+        Display(quiet=quiet or as_json).say(f"isogloss: {one.error}")
+    if broken:
+        raise DataError(f"{path}: {len(broken)} of {len(found)} splits have a row that does not fit.")
+    if not found:
+        raise DataError(f"{path}: none of its files was found: {', '.join(corpus.paths.values())}.")
+
+
+def _counts(labels: Mapping[str, int]) -> str:
+    shown = [f"{label} {count}" for label, count in list(labels.items())[:MANY]]
+    return ", ".join(shown) + (f" and {len(labels) - MANY} more" if len(labels) > MANY else "")
 
 
 def fetch_corpora(

@@ -16,6 +16,23 @@ languages_app = typer.Typer(
 )
 
 
+corpus_app = typer.Typer(help="Corpora of your own.", no_args_is_help=True, suggest_commands=False)
+
+
+@corpus_app.command()
+def check(
+    description: Annotated[str, typer.Argument(help="A TOML file that describes a corpus.")],
+    data: Data = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,  # noqa: ARG001
+) -> None:
+    """Read a described corpus whole; print its counts, labels, first examples, and what is odd."""
+    from isogloss.cli.data import print_corpus
+
+    print_corpus(Path(description), data=data or "", quiet=quiet, as_json=as_json)
+
+
 @data_app.command()
 def align(
     bitext: Annotated[str, typer.Argument(help="A corpus of translations, as bitext:bible.")],

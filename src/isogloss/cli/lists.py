@@ -34,9 +34,10 @@ def _languages(_: Path) -> Listing:
 
 
 def _tasks(_: Path) -> Listing:
-    from isogloss.tasks import TASKS
+    from isogloss.tasks import OF_ANY_LABELS, TASKS
 
-    rows = [(name, one.metric, " ".join(one.labels)) for name, one in sorted(TASKS.items())]
+    known = sorted({**TASKS, **OF_ANY_LABELS}.items())
+    rows = [(name, one.metric, " ".join(one.labels) or "(those of the corpus)") for name, one in known]
     return ("task", "metric", "labels"), rows
 
 

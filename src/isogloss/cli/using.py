@@ -14,6 +14,7 @@ from isogloss.core.languages import canonical_language
 from isogloss.core.records import Row, writing
 from isogloss.data.files import File, byte_stream, disk_file
 from isogloss.data.sources import Sources
+from isogloss.experiments.descriptions import known_as
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
@@ -90,7 +91,7 @@ def print_scores(
 ) -> None:
     """Print a table of models' scores: the main metric first, then the other measures."""
     options = EvaluateOptions(
-        corpus=corpus,
+        corpus=known_as(corpus, data or ""),
         languages=tuple(
             dict.fromkeys(map(canonical_language, " ".join(languages).replace(",", " ").split()))
         ),

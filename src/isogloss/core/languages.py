@@ -31,9 +31,14 @@ _BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Z][a-z]{3}(?![a-z])|[A-Z]{2}(?![A-Z
 _BUILT_IN = re.compile(r"q[a-t][a-z]")
 
 
+def is_language_code(text: str) -> bool:
+    """Return whether a text has the form of a language code."""
+    return bool(_CODE.fullmatch(text))
+
+
 def check_language(code: str, where: str) -> str:
     """Return the code if it has the form of one; raise ConfigError otherwise."""
-    if not _CODE.fullmatch(code):
+    if not is_language_code(code):
         raise ConfigError(
             f"{where}: {code!r} is no language code. Use ISO 639-1 (en, sw), else 639-3 (yue); "
             f"the built-in languages are qaa, qab, …; a script or region may follow (zh-Hant, pt-BR)."

@@ -237,8 +237,12 @@ def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, sp
 
 def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]:
     """Return the languages that have files, sorted."""
-    found: set[str] = set()
-    for layout in layouts.get(split, ()):
+    return sorted(set(map(canonical_language, spelled_there(folder, layouts.get(split, ())))))
+
+
+def spelled_there(folder: Folder, layouts: Iterable[str]) -> Iterator[str]:
+    """Yield what stands for {language} in the names of files."""
+    for layout in layouts:
         if "{language}" not in layout:
             continue
         code = re.escape(layout).replace(re.escape("{language}"), "(?P<language>[A-Za-z_-]+)", 1)
@@ -246,8 +250,7 @@ def languages_there(folder: Folder, layouts: Layouts, split: Split) -> list[str]
         for file in folder.find([layout.replace("{language}", "*")]):
             match = re.search(code + "$", file.plain_name.replace("\\", "/"))
             if match:
-                found.add(canonical_language(match["language"]))
-    return sorted(found)
+                yield match["language"]
 
 
 def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:

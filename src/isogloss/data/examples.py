@@ -65,6 +65,15 @@ class SentencePair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledText:
+    """One text and its label (a topic, a sentiment, an intent)."""
+
+    id: str
+    text: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextLine:
     """One sentence or paragraph of raw text; ``document`` counts from 0."""
 
@@ -109,7 +118,7 @@ class Question:
     repaired: str = field(default="", compare=False)
 
 
-Example = TaggedSentence | ParsedSentence | SentencePair | TextLine | Translation | Question
+Example = TaggedSentence | ParsedSentence | SentencePair | LabelledText | TextLine | Translation | Question
 
 KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Example)}
 """Every kind of example, by its name."""
@@ -214,11 +223,11 @@ def shots(examples: Iterable[Kind], count: int, *, seed: int, per: Per = "all") 
 
 
 def _label(example: Example) -> str:
-    if isinstance(example, SentencePair) and example.label:
+    if isinstance(example, SentencePair | LabelledText) and example.label:
         return example.label
     raise DataError(
-        f"shots: example {example.id!r} ({type(example).__name__}) has no label of its own; expected pairs "
-        f"with labels. Choose shots of all examples instead of each label (per = 'all')."
+        f"shots: example {example.id!r} ({type(example).__name__}) has no label of its own; expected texts "
+        f"or pairs with labels. Choose shots of all examples instead of each label (per = 'all')."
     )
 
 

@@ -25,6 +25,7 @@ from isogloss.data.answer_projection import (
 from isogloss.data.conllu import text_comment
 from isogloss.data.examples import (
     Example,
+    LabelledText,
     ParsedSentence,
     Question,
     SentencePair,
@@ -234,6 +235,7 @@ _PARTS: Mapping[type, _Parts] = {
         lambda one: [one.first, one.second],
         lambda one, texts: replace(one, first=texts[0].text, second=texts[1].text),
     ),
+    LabelledText: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
     TextLine: _Parts(lambda one: [one.text], lambda one, texts: replace(one, text=texts[0].text)),
     Translation: _Parts(
         lambda one: [one.first],

@@ -22,6 +22,7 @@ from isogloss.data.bitext import Bitext
 from isogloss.data.catalogue import CORPORA
 from isogloss.data.concatenated import Concatenated, concatenated
 from isogloss.data.corpora import SPLITS, Corpus, Source, Split, is_translation, not_there
+from isogloss.data.described import KNOWN, DescribedCorpus, register
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File
 from isogloss.data.hub import data_source
@@ -226,6 +227,15 @@ class Sources:
     """A folder; "hub" for the Hugging Face hub, "hub:FOLDER" for parquet files of it; none when empty."""
     encoders: Mapping[str, str] = field(default_factory=dict)
     """Where encoders and translation models are on this machine, by fingerprint: runs do not say it."""
+    described: tuple[DescribedCorpus, ...] = ()
+    """Corpora that are not the catalogue's; whatever process is told of these sources knows them by name."""
+
+    def __post_init__(self) -> None:
+        register(*self.described)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        register(*self.described)
 
     def corpus(self, name: str, treebanks: Treebanks = ()) -> Corpus:
         """Return a corpus by name; what follows a colon is one field of it ("bitext:bible", "mlqa:en").
@@ -238,10 +248,13 @@ class Sources:
 
     def _one(self, name: str, treebanks: Treebanks) -> Corpus:
         plain, _, chosen = name.partition(":")
-        if plain not in CORPORA:
-            near = did_you_mean(plain, CORPORA)
-            raise ConfigError(f"no corpus {plain!r}.{near} Known: {', '.join(sorted(CORPORA))}.")
-        corpus: Any = CORPORA[plain]
+        known: Mapping[str, Any] = {**CORPORA, **KNOWN}
+        if plain not in known:
+            near = did_you_mean(plain, known)
+            raise ConfigError(
+                f"no corpus {plain!r}.{near} Known: {', '.join(sorted(known))}; or describe one (name.toml)."
+            )
+        corpus = known[plain]
         after_colon = corpus.after_colon or "choice after a colon"
         wanted: dict[str, Any] = {"treebanks": treebanks, after_colon: chosen}
         changes = {choice: value for choice, value in wanted.items() if value}
@@ -253,9 +266,27 @@ class Sources:
 
     def has_treebanks(self, name: str) -> bool:
         """Return whether a corpus, each part of it, has treebanks to choose from."""
+        return all(hasattr(part, "treebanks") for part in self._parts(name))
+
+    def _parts(self, name: str) -> list[Corpus]:
         corpus = self.corpus(name)
-        parts = [part.corpus for part in corpus.parts] if isinstance(corpus, Concatenated) else [corpus]
-        return all(hasattr(part, "treebanks") for part in parts)
+        return [part.corpus for part in corpus.parts] if isinstance(corpus, Concatenated) else [corpus]
+
+    def _place(self, name: str, language: str) -> Any:
+        """Return where a corpus is read from: a described one knows its folder, and needs no other."""
+        if all(isinstance(part, DescribedCorpus) for part in self._parts(name)):
+            return data_source(self.data)
+        return self.source(language)
+
+    def labels(self, name: str) -> tuple[str, ...] | None:
+        """Return the labels of a described corpus; None for the catalogue's, whose tasks know them."""
+        parts: list[Any] = list(self._parts(name))
+        found = {part.labels for part in parts if isinstance(part, DescribedCorpus)}
+        if len(found) > 1:
+            raise ConfigError(
+                f"corpus {name!r}: its parts differ in their labels. Join those of equal labels."
+            )
+        return next(iter(found), None)
 
     def needs(self, name: str, kind: str) -> None:
         """Raise ConfigError unless a corpus holds a kind of examples: text, bitext, or a task's labels."""
@@ -270,14 +301,14 @@ class Sources:
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> Iterator[Example]:
         """Read the first examples of a split (0: all of them), one at a time."""
-        read = self.corpus(corpus, treebanks).read(self.source(language), language, split)
+        read = self.corpus(corpus, treebanks).read(self._place(corpus, language), language, split)
         return islice(read, examples or None)
 
     def examples(
         self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = (), examples: int = 0
     ) -> list[Example]:
         """Read the first examples of a split (0: all), or give those read before; DataError for none."""
-        files = self.corpus(corpus, treebanks).files(self.source(language), language, split)
+        files = self.corpus(corpus, treebanks).files(self._place(corpus, language), language, split)
         state = tuple((file.name, file.fingerprint()) for file in files)
         found = _RECENT.examples(
             (corpus, treebanks, language, split, examples, state),
@@ -292,7 +323,7 @@ class Sources:
     def fingerprint(self, corpus: str, language: str, split: Split, *, treebanks: Treebanks = ()) -> str:
         """Return a fingerprint of the files a split is read from; DataError when they are not there."""
         found = self.corpus(corpus, treebanks)
-        files = found.files(self.source(language), language, split)
+        files = found.files(self._place(corpus, language), language, split)
         breaking = word_breaking(language.split("-")) if "bitext" in found.tasks else ""
         return "+".join(filter(None, [*(file.fingerprint() for file in files), breaking]))
 

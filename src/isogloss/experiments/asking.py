@@ -82,6 +82,8 @@ def request(
         texts = [named, *_texts(tomllib.loads(text)), *_texts(dict(changes or {}))]
     except (tomllib.TOMLDecodeError, RecursionError):
         return ""
+    if any(one.partition("[")[0].endswith(".toml") for one in texts):
+        return ""  # A corpus that is described: what its files are is known to the plan alone.
     # "bitext:FOLDER" and "hub:FOLDER" name what stands behind the colon.
     names = {part for one in texts for part in (one, one.partition(":")[2]) if part.strip()}
     paths = {name: Path(name).expanduser() for name in sorted(names) if _could_be_path(name)}

@@ -4,7 +4,7 @@ Unknown fields and names are refused with the nearest match, wrong types and ran
 """
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeGuard, TypeVar
@@ -39,9 +39,17 @@ Part = TypeVar("Part")
 
 
 def read_recipe(
-    text: str, *, where: str, changes: Mapping[str, Any] | None = None, scale: str = ""
+    text: str,
+    *,
+    where: str,
+    changes: Mapping[str, Any] | None = None,
+    scale: str = "",
+    prepare: Callable[[Table], Table] = dict,
 ) -> Recipe:
-    """Parse and check a recipe; ConfigError says the file, the field, what was found and what is allowed."""
+    """Parse and check a recipe; ConfigError says the file, the field, what was found and what is allowed.
+
+    ``prepare`` may change its body before it is checked.
+    """
     try:
         body = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -60,7 +68,7 @@ def read_recipe(
         _set(body, key.split("."), value, where)
     if isinstance(body.get("pretrain"), dict):
         refuse_unknown(body["pretrain"], names(PretrainTable), "pretraining", f"{where}: pretrain")
-    return checked(Recipe, _with_shared(body, where), where)
+    return checked(Recipe, _with_shared(prepare(body), where), where)
 
 
 def plug_in(

@@ -34,7 +34,6 @@ from isogloss.experiments.measuring import measure
 from isogloss.experiments.runs import FineTune, Measure, Run, TrainTranslator, Translate, needs
 from isogloss.experiments.store import WORK
 from isogloss.experiments.translating import train_translator, translate
-from isogloss.tasks import TASKS
 from isogloss.training.distributed import barrier, is_main_process
 from isogloss.training.memory import measured_peak, restart_measurement
 from isogloss.training.setting import AdjustSetting, Setting, TextSetting
@@ -186,7 +185,7 @@ def _fine_tune(context: RunContext, run: FineTune) -> RunResult:
         return found
 
     setting = Setting(
-        task=TASKS[run.task],
+        task=run.solves,
         start=context.encoder(run.encoder) if run.start is None else str(context.store.model(run.start)),
         train=lambda language: read(language, "train", run.examples),
         dev=lambda language: read(language, "dev", run.dev_examples),

@@ -23,7 +23,7 @@ from isogloss.experiments.runs import FineTune, Translate
 from isogloss.experiments.translations import RecipeTranslator, TranslationRequest, check_labels, needs_tags
 from isogloss.methods import Mixing, UsesTeacher
 from isogloss.methods.plain import SourceOnly
-from isogloss.tasks import TASKS
+from isogloss.tasks import OF_ANY_LABELS, TASKS, find_task
 from isogloss.training.precision import check_precision
 
 SPECIAL = 2
@@ -50,6 +50,8 @@ class Cell:
     encoder: Encoder
     corpus: str
     task: str
+    labels: tuple[str, ...] | None
+    """Those of the corpus, for a task of any labels."""
     source: tuple[str, ...]
     target: str
     """As the grid names it: one language, or several joined by +."""
@@ -142,6 +144,7 @@ def _points(grid: GridTable, planning: Planning) -> Iterator[tuple[Cell, Table]]
                 encoder=encoder,
                 corpus=corpus,
                 task=task,
+                labels=sources.labels(corpus) if task in OF_ANY_LABELS else None,
                 source=tuple(source.split("+")),
                 target=target,
                 seed=seed,
@@ -186,6 +189,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         encoder=cell.encoder,
         corpus=cell.corpus,
         task=cell.task,
+        labels=cell.labels,
         method=entry.method,
         auxiliary=entry.auxiliary,
         peft=entry.peft,
@@ -272,7 +276,7 @@ def _optimization(changes: Table, cell: Cell, entry: MethodEntry, sources: Sourc
 
 def _lengths(changes: Table, cell: Cell, most: int | None, where: str) -> Optimization:
     """Check an optimization; lengths it does not say are the task's, as far as they fit."""
-    task = TASKS[cell.task]
+    task = find_task(cell.task)
     limit = task.limit if most is None else min(task.limit, most)
     found = checked(Optimization, {"limit": limit, **changes}, where)
     overlap = min(task.overlap, task.overlap * found.limit // task.limit)
@@ -307,12 +311,13 @@ def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
 
 def _tasks(grid: GridTable, corpus: str, sources: Sources, where: str) -> tuple[str, ...]:
     """Return the tasks a corpus is used for: those asked for that it has labels for, else its only one."""
+    known = {*TASKS, *OF_ANY_LABELS}
     with located(f"{where}: grid.corpus"):
-        there = [task for task in sources.corpus(corpus).tasks if task in TASKS]
+        there = [task for task in sources.corpus(corpus).tasks if task in known]
     asked = many(grid.task)
     for task in asked:
-        if task not in TASKS:
-            raise unknown_name(f"{where}: grid.task", "task", task, TASKS)
+        if task not in known:
+            raise unknown_name(f"{where}: grid.task", "task", task, sorted(known))
     if not there:
         fitting = [name for name, one in CORPORA.items() if set(one.tasks) & set(TASKS)]
         raise ConfigError(

@@ -21,7 +21,7 @@ from isogloss.encoders.mixup import load_mixup
 from isogloss.experiments.context import RunContext, RunResult, device
 from isogloss.experiments.encoder_runs import Encoder, Pretrain, Pretrained
 from isogloss.experiments.runs import FineTune, Measure, Run, tasks_of
-from isogloss.tasks import TASKS
+from isogloss.tasks import find_task
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
     PAIRED,
@@ -89,7 +89,7 @@ def _model(context: RunContext, run: Run) -> Any:
     """Load a fine-tuned model."""
     if not isinstance(run, FineTune):
         raise TypeError(f"a run of kind {run.name} has no head")
-    model = TASKS[run.task].head(context.store.model(run), seed=0, attention=fastest_attention())
+    model = run.solves.head(context.store.model(run), seed=0, attention=fastest_attention())
     return model.to(device()).eval()
 
 
@@ -148,7 +148,7 @@ class _Inputs:
 
     def evaluation(self, language: str) -> Evaluation:
         """Encode one language's examples."""
-        run, model, task = self.run, self.model, TASKS[self.model.task]
+        run, model, task = self.run, self.model, self.model.solves
         source = model.source_languages
         inputs = ORIGINAL_INPUTS if run.inputs in (None, PAIRED) else run.inputs
         examples = examples_of(inputs, language, source, self._read)
@@ -200,8 +200,12 @@ def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None
         return context.examples(run, language, run.split, run.examples)
 
     model = run.model
-    own = model.task if model is not None and model.task in tasks else tasks[0]
-    found = ParallelExamples(task=TASKS[own], read=read, name=f"{run.corpus} {run.split}", warn=warn)
+    own = (
+        model.solves
+        if model is not None and model.task in tasks
+        else find_task(tasks[0], context.sources.labels(run.corpus) or ())
+    )
+    found = ParallelExamples(task=own, read=read, name=f"{run.corpus} {run.split}", warn=warn)
     if model is None or run.inputs != PAIRED:
         return found
     source = model.source_languages

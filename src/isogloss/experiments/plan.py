@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import identity
+from isogloss.data.described import KNOWN
 from isogloss.data.sources import Sources
 from isogloss.experiments.asking import folder_for, recipe_text, request
 from isogloss.experiments.checking import located, read_recipe
+from isogloss.experiments.descriptions import known_as, with_descriptions
 from isogloss.experiments.encoder_measures import of_encoders, of_masked_lm, of_parallel, of_states
 from isogloss.experiments.encoder_plan import ORIGINAL, encoder_sources, planned_encoders
 from isogloss.experiments.encoder_runs import Encoder, Pretrained
@@ -75,11 +78,21 @@ def plan_recipe(
     """Read a recipe (a file, or the name of a packaged one) and expand it; every mistake is found here."""
     text, where = recipe_text(name)
     asked = request(text, changes=changes, scale=scale, data=data)
-    recipe = read_recipe(text, where=where, changes=changes, scale=scale)
+    folder, known = Path(name).parent, set[str]()
+
+    def know(corpus: str) -> str:
+        found = known_as(corpus, str(data or ""), folder)
+        known.add(found.partition("[")[0])
+        return found
+
+    prepare = partial(with_descriptions, know=know)
+    with located(where):
+        recipe = read_recipe(text, where=where, changes=changes, scale=scale, prepare=prepare)
     root = folder_for(name, out)
     if root.exists() and not root.is_dir():
         raise StorageError(f"{root}: this is a file; runs need a folder. Choose another --out.")
-    sources = Sources(str(data or ""), _places(recipe, where))
+    own = tuple(corpus for corpus in KNOWN.values() if corpus.name in known)
+    sources = Sources(str(data or ""), _places(recipe, where), own)
     built = planned_encoders(recipe, sources, where)
     return Planned(
         recipe=recipe,

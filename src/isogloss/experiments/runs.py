@@ -17,7 +17,7 @@ from isogloss.diagnostics import ON_BITEXT, Diagnostic
 from isogloss.experiments.encoder_runs import Adjust, Align, Encoder, Pretrain, Pretrained, SplitRead
 from isogloss.methods import AuxiliaryLoss, Method, Peft
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.tasks import TASKS
+from isogloss.tasks import OF_ANY_LABELS, TASKS, Task, find_task
 from isogloss.training.evaluation import ORIGINAL_INPUTS, codes_read
 from isogloss.translators import Translator
 
@@ -134,6 +134,8 @@ class FineTune:
     """Corpus with the labels."""
     task: str
     """Task of the corpus."""
+    labels: tuple[str, ...] | None = None
+    """The labels of the corpus, for a task of any labels; None for a task with labels of its own."""
     method: Method
     """How: source-only, target-only, bilingual …"""
     auxiliary: AuxiliaryLoss | None = None
@@ -169,6 +171,11 @@ class FineTune:
     def precision(self) -> str:
         """Precision asked for: auto, float32 or bfloat16."""
         return precision_of(self.optimization)
+
+    @property
+    def solves(self) -> Task:
+        """The task with its labels."""
+        return find_task(self.task, self.labels or ())
 
     @property
     def source_languages(self) -> tuple[str, ...]:
@@ -333,7 +340,7 @@ def in_order(runs: Iterable[Run]) -> list[Run]:
 
 def tasks_of(corpus: str) -> list[str]:
     """List the tasks a corpus has labels for; none for text and bitext."""
-    return [task for task in Sources().corpus(corpus).tasks if task in TASKS]
+    return [task for task in Sources().corpus(corpus).tasks if task in {*TASKS, *OF_ANY_LABELS}]
 
 
 def last_step(languages: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from isogloss.experiments.encoders import places, pretrained
 from isogloss.experiments.engine import make_planned
 from isogloss.experiments.plan import Planned
 from isogloss.experiments.recipe import Recipe
-from isogloss.experiments.runs import Run, Translate, translator_label
+from isogloss.experiments.runs import Run, Translate, tasks_of, translator_label
 from isogloss.experiments.store import Store
 from isogloss.experiments.translations import (
     RecipeTranslator,
@@ -28,7 +28,7 @@ from isogloss.experiments.translations import (
     translator_places,
     translators,
 )
-from isogloss.tasks import TASKS
+from isogloss.tasks import find_task
 from isogloss.tasks.tagging import Tagging
 from isogloss.translators import TranslateSetting
 
@@ -158,7 +158,7 @@ def translate_split(
         languages=languages,
         split=split,
         examples=wanted.examples,
-        tags=any(isinstance(TASKS.get(task), Tagging) for task in sources.corpus(wanted.corpus).tasks),
+        tags=any(isinstance(find_task(task), Tagging) for task in tasks_of(wanted.corpus)),
         where=WHERE,
     )
     run = direction.translator(sources).run(request, sources)

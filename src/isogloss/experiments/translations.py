@@ -38,8 +38,8 @@ from isogloss.experiments.runs import (
     last_step,
 )
 from isogloss.methods import TRANSLATION_TRAINING, Method, UsesTeacher
-from isogloss.tasks import TASKS
-from isogloss.tasks.pair_classification import PairClassification
+from isogloss.tasks import find_task
+from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.span_qa import SpanQA
 from isogloss.tasks.tagging import Tagging
 from isogloss.training.precision import check_precision
@@ -238,7 +238,7 @@ class RecipeTranslator:
 def needs_tags(task: str, method: Method) -> bool:
     """Return whether a method trains on the tags that translated words have."""
     teacher = isinstance(method, UsesTeacher) and method.needs_teacher(task)
-    return isinstance(TASKS[task], Tagging) and not teacher
+    return isinstance(find_task(task), Tagging) and not teacher
 
 
 def check_labels(task: str, method: Method | None, where: str) -> None:
@@ -246,8 +246,8 @@ def check_labels(task: str, method: Method | None, where: str) -> None:
 
     ``method`` is what trains on translations; None where they are what a model is tested on.
     """
-    kind = TASKS[task]
-    if isinstance(kind, PairClassification | SpanQA):
+    kind = find_task(task)
+    if isinstance(kind, TextClassification | SpanQA):
         return
     if method is None:
         raise ConfigError(

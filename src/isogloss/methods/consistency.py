@@ -24,7 +24,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Weight
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.tasks import Task
-from isogloss.tasks.pair_classification import PairClassification
+from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.task import Model
 from isogloss.training.fine_tuning import Examples, Trained, Training, fine_tune
 from isogloss.training.pairs import PairedBatch, paired_batches
@@ -86,9 +86,9 @@ def inconsistency(x: Float[Tensor, "pair label"], y: Float[Tensor, "pair label"]
 
 def check_task(task: Task) -> None:
     """Raise ConfigError for a task whose predictions a translation does not line up with."""
-    if not isinstance(task, PairClassification):
+    if not isinstance(task, TextClassification):
         raise ConfigError(
             f"consistency: task {task.name!r} predicts places in a text, and those of a translation do not "
             f"line up with them (xTune takes subword sampling for tagging and code-switching for questions "
-            f"instead). Take translate-train or x-mixup, or a task that labels pairs (nli, paraphrase)."
+            f"instead). Take translate-train or x-mixup, or a task with a label for each text or pair."
         )

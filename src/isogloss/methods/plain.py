@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Count, Whole
 from isogloss.data.examples import Per
-from isogloss.tasks import TASKS
+from isogloss.tasks import find_task
 from isogloss.training.fine_tuning import Trained, examples_alone, few_examples, fine_tune
 from isogloss.training.gradient_conflict import WATCHES, Conflict
 from isogloss.training.pairs import untagged, uses_teacher
@@ -170,7 +170,7 @@ class TranslateTrain:
 
     def needs_teacher(self, task: str) -> bool:
         """Return whether translations of a task are labelled by a source-only model."""
-        return self.labels == "teacher" and uses_teacher(TASKS[task])
+        return self.labels == "teacher" and uses_teacher(find_task(task))
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on all of them, one language a batch."""

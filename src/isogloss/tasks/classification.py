@@ -1,13 +1,14 @@
-"""Pair classification: one label for two texts, predicted from the first subword (the last, if causal).
+"""Classification: one label for a text, or for two, predicted from the first subword (the last, if causal).
 
-NLI: does a premise entail a hypothesis (XNLI)? Paraphrase: do two sentences mean the same (PAWS-X)?
+NLI: does a premise entail a hypothesis (XNLI)? Paraphrase: do two sentences mean the same (PAWS-X)? Topics,
+sentiments and intents have the labels of their corpus.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import DataError
-from isogloss.data.examples import SentencePair
+from isogloss.data.examples import LabelledText, SentencePair
 from isogloss.encoders import family_of
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import for_causal
@@ -29,9 +30,12 @@ if TYPE_CHECKING:
 HEAD: Final = "AutoModelForSequenceClassification"
 
 
+Labelled: TypeAlias = LabelledText | SentencePair
+
+
 @dataclass(frozen=True, kw_only=True)
-class PairClassification:
-    """A task on pairs of texts, scored by accuracy."""
+class TextClassification:
+    """A task on texts, scored by accuracy."""
 
     name: str
     labels: tuple[str, ...]
@@ -40,25 +44,27 @@ class PairClassification:
     limit: ClassVar[int] = LIMIT
     overlap: ClassVar[int] = OVERLAP
     evaluates_full_length: ClassVar[bool] = False
+    texts: ClassVar[tuple[str, ...]] = ("text",)
+    """The fields of an example that are read."""
 
     def encode(
         self,
-        examples: Sequence[SentencePair],
+        examples: Sequence[Labelled],
         tokenizer: "PreTrainedTokenizerFast",
         *,
         limit: int = LIMIT,
         overlap: int = OVERLAP,
     ) -> list[EncodedRow]:
-        """Encode each pair as one row, truncating the longer text until it fits; ``overlap`` is unused.
+        """Encode each example as one row, truncating the longer text until it fits; ``overlap`` is unused.
 
-        Pairs with an empty label are unlabelled. DataError for a label not in the inventory.
+        Examples with an empty label are unlabelled. DataError for a label not in the inventory.
         """
         del overlap
         if not examples:
             return []
         options = {"padding": False, "return_attention_mask": False, "verbose": False}
-        firsts, seconds = ([getattr(one, side) for one in examples] for side in ("first", "second"))
-        encoded = tokenizer(firsts, seconds, truncation="longest_first", max_length=limit, **options)
+        texts = ([getattr(one, side) for one in examples] for side in self.texts)
+        encoded = tokenizer(*texts, truncation="longest_first", max_length=limit, **options)
         segments = encoded.get("token_type_ids") or [()] * len(examples)
         causal = for_causal(tokenizer)
         ids = label_ids(self.labels)
@@ -82,14 +88,14 @@ class PairClassification:
         return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the raw outputs [label class], one row per pair."""
+        """Return the raw outputs [label class], one row per example."""
         if HEAD in family_of(model).own_heads:
             return own_scores(model, batch)
         scores: Tensor = forward(model, batch).logits
         return scores
 
     def loss(self, model: "PreTrainedModel", batch: Batch) -> Tensor:
-        """Return the mean cross entropy over the pairs."""
+        """Return the mean cross entropy over the examples."""
         return self.loss_of(self.scores(model, batch), batch)
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
@@ -97,44 +103,49 @@ class PairClassification:
         return cross_entropy(scores.float(), batch.gold)
 
     def decode(
-        self, examples: Sequence[SentencePair], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Labelled], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[str]:
-        """Return the best label of each pair."""
+        """Return the best label of each example."""
         if sorted(row.example for row in rows) != list(range(len(examples))):
             raise ValueError(
-                f"{len(rows)} rows for {len(examples)} pairs: decode all rows together, each once."
+                f"{len(rows)} rows for {len(examples)} examples: decode all rows together, each once."
             )
         best = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
         found = {row.example: self.labels[number] for row, number in zip(rows, best, strict=True)}
         return [found[number] for number in range(len(examples))]
 
-    def gold(self, examples: Sequence[SentencePair]) -> list[str]:
-        """Return the label of each pair."""
+    def gold(self, examples: Sequence[Labelled]) -> list[str]:
+        """Return the label of each example."""
         return [example.label for example in examples]
 
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> float:
-        """Return accuracy, in [0, 1]; DataError for unlabelled pairs."""
+        """Return accuracy, in [0, 1]; DataError for unlabelled ones."""
         self._check_labels(gold)
         return accuracy(gold, predicted)
 
     def contributions(self, gold: Sequence[str], predicted: Sequence[str]) -> ByMeasure:
-        """Return for each pair whether its label is correct; DataError for unlabelled pairs."""
+        """Return for each example whether its label is correct; DataError for unlabelled ones."""
         self._check_labels(gold)
         return {self.metric: label_contributions([(one,) for one in gold], [(one,) for one in predicted])}
 
-    def majority(
-        self, train_examples: Sequence[SentencePair], test_examples: Sequence[SentencePair]
-    ) -> float:
-        """Score the most frequent training label on every pair."""
+    def majority(self, train_examples: Sequence[Labelled], test_examples: Sequence[Labelled]) -> float:
+        """Score the most frequent training label on every example."""
         label = most_frequent(self.gold(train_examples), self.labels)
         return self.score(self.gold(test_examples), list(repeat(label, len(test_examples))))
 
     def _check_labels(self, gold: Sequence[str]) -> None:
         if "" in gold:
             raise DataError(
-                f"{self.name}: {gold.count('')} of {len(gold)} pairs have no label to compare with. "
+                f"{self.name}: {gold.count('')} of {len(gold)} examples have no label to compare with. "
                 f"Take a file with labels (XTREME's test files have none), or predict instead of scoring."
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairClassification(TextClassification):
+    """A task on pairs of texts, scored by accuracy."""
+
+    texts: ClassVar[tuple[str, ...]] = ("first", "second")
 
 
 NLI = PairClassification(name="nli", labels=("entailment", "neutral", "contradiction"))

@@ -25,9 +25,9 @@ from isogloss.data.examples import Example
 from isogloss.data.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.annotations import Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup, mixing
-from isogloss.tasks import TASKS, Task, all_measures
+from isogloss.tasks import TASKS, Task, all_measures, find_task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
-from isogloss.tasks.pair_classification import PairClassification
+from isogloss.tasks.classification import PairClassification
 from isogloss.tasks.span_qa import SpanQA
 from isogloss.tasks.task import Model
 from isogloss.training.batching import by_length
@@ -330,7 +330,7 @@ def check_inputs(inputs: str, task: str, where: str) -> None:
     """Raise ConfigError unless there are such inputs, and the task's examples have the parts they mix."""
     if inputs not in (ORIGINAL_INPUTS, TRANSLATED, PAIRED, *MIXED):
         raise unknown_name(where, "kind of inputs", inputs, (TRANSLATED, PAIRED, *MIXED))
-    kind, mixed = type(TASKS[task]), PARTS.get(inputs)
+    kind, mixed = type(find_task(task)), PARTS.get(inputs)
     if mixed not in (None, kind):
         fitting = [TRANSLATED, *(name for name, one in PARTS.items() if one is kind)]
         able = " and ".join(name for name, one in TASKS.items() if type(one) is mixed)

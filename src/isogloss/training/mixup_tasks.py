@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Share
-from isogloss.tasks import TASKS
-from isogloss.tasks.pair_classification import PairClassification
+from isogloss.tasks import TASKS, find_task
+from isogloss.tasks.classification import PairClassification, TextClassification
 from isogloss.tasks.span_qa import SpanQA
 from isogloss.tasks.tagging import Tagging
 
@@ -45,12 +45,17 @@ CLASSIFICATION = MixupTask(alpha=0.4, decay=1000, layer=1, one_answer=True)
 STRUCTURED = MixupTask(alpha=0.8, decay=1000, layer=4, pseudo_labels=True)
 QUESTIONS = MixupTask(alpha=0.2, decay=2000, layer=8, grows=True)
 
-KINDS: dict[type, MixupTask] = {PairClassification: CLASSIFICATION, Tagging: STRUCTURED, SpanQA: QUESTIONS}
+KINDS: dict[type, MixupTask] = {
+    TextClassification: CLASSIFICATION,
+    PairClassification: CLASSIFICATION,
+    Tagging: STRUCTURED,
+    SpanQA: QUESTIONS,
+}
 
 
 def mixup_task(task: str) -> MixupTask:
     """Return the paper's choices for a task; ConfigError for one that X-Mixup does not know."""
-    found = KINDS.get(type(TASKS[task]))
+    found = KINDS.get(type(find_task(task)))
     if found is None:
         known = sorted(name for name, one in TASKS.items() if type(one) in KINDS)
         raise ConfigError(

@@ -12,12 +12,13 @@ from functools import partial
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.examples import Example, Question, SentencePair
+from isogloss.data.examples import Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File
 from isogloss.data.pairs import Header
 from isogloss.data.questions import read_questions
 from isogloss.tasks import TASKS, Task
 from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.classification import TextClassification
 from isogloss.using.formats import (
     Answered,
     Entry,
@@ -40,9 +41,9 @@ TEXTS = (("text", "text_pair"), ("first", "second"))
 
 def probabilities_of(task: Task) -> Probabilities:
     """Return the function that computes a task's probabilities; ConfigError if there is none."""
-    found = KINDS[task.name].probabilities
+    found = kind_of(task).probabilities
     if found is None:
-        having = sorted(name for name, kind in KINDS.items() if kind.probabilities)
+        having = sorted(name for name, one in TASKS.items() if kind_of(one).probabilities)
         raise ConfigError(
             f"--scores: task {task.name} has no probability for each answer; these have: "
             f"{', '.join(having)}. Leave --scores away."
@@ -185,6 +186,51 @@ _PAIRS = Kind(
 )
 
 
+def _text(value: object, where: str, language: str = "") -> LabelledText:  # noqa: ARG001
+    if not isinstance(value, str):
+        raise DataError(f"{where}: expected a text, found {str(value)[:60]!r}.")
+    return LabelledText(id=where, text=value, label="")
+
+
+def _text_from_json(body: Mapping[str, object], where: str, language: str) -> LabelledText:
+    if "text" not in body:
+        raise keys_missing(body, where, "text")
+    return _text(body["text"], where, language)
+
+
+def _text_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
+    body = _pair_to_json(None, prediction)
+    return {"text": example.text if isinstance(example, LabelledText) else "", "label": body["label"]} | {
+        name: value for name, value in body.items() if name == "scores"
+    }
+
+
+def _read_lines(file: File, _: str) -> Iterator[Entry]:
+    for number, line in file.lines():
+        example = LabelledText(id=str(number), text=line, label="") if line.strip() else None
+        yield Entry(lines=(line,), example=example, about={"line": number})
+
+
+def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
+    for entry, prediction in entries:
+        yield "\t".join([*entry.lines, *_columns(prediction)])
+
+
+_TEXTS_ALONE = Kind(
+    formats=(
+        Format(name="jsonl", matches=is_object, read=partial(_read_objects, _text_from_json)),
+        Format(name="lines", matches=bool, read=_read_lines, write=_write_lines),
+    ),
+    example=_text,
+    from_json=_text_from_json,
+    to_json=_text_to_json,
+    answered=lambda example, answer: replace(example, label=answer),
+    auto_class="AutoModelForSequenceClassification",
+    pipeline="text-classification",
+    probabilities=_pair_probabilities,
+)
+
+
 def _read_squad(file: File, language: str) -> Iterator[Entry]:
     for example in read_questions(file, language=language, answers="ignored"):
         yield Entry(lines=(), example=example, about={"id": example.id})
@@ -227,11 +273,10 @@ _QUESTIONS = Kind(
 )
 
 
-def _kind(task: Task) -> Kind:
+def kind_of(task: Task) -> Kind:
+    """Return the form of a task's inputs and answers."""
+    if isinstance(task, TextClassification) and task.texts == ("text",):
+        return _TEXTS_ALONE
     if task.labels_are in ("word", "tree"):
         return words(task)
     return _PAIRS if task.labels_are == "example" else _QUESTIONS
-
-
-KINDS = {name: _kind(task) for name, task in TASKS.items()}
-"""The kind of each task, by name."""

@@ -14,17 +14,17 @@ from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import Example
 from isogloss.data.label_projection import texts_of
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.encoders import family_of, fastest_attention, load_tokenizer
+from isogloss.encoders import family_of, fastest_attention, load_encoder_config, load_tokenizer
 from isogloss.encoders.annotations import Network, Tokenizer
 from isogloss.encoders.language_context import check_languages
 from isogloss.encoders.mixup import Mixup, load_mixup
-from isogloss.tasks import TASKS, Task
+from isogloss.tasks import OF_ANY_LABELS, TASKS, Task, find_task
 from isogloss.training.evaluation import Evaluation, beside_translations, evaluation
 from isogloss.training.precision import check_precision, device
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import Provenance, Translations, folder_of, provenance_of
 from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
-from isogloss.using.kinds import KINDS, probabilities_of
+from isogloss.using.kinds import kind_of, probabilities_of
 from isogloss.using.predicting import pair_in_order, warn_of_unmixed
 from isogloss.using.scoring import EvaluateOptions, evaluate
 
@@ -58,7 +58,7 @@ class Model:
     @property
     def kind(self) -> Kind:
         """Forms of inputs and answers."""
-        kind = KINDS[self.task.name]
+        kind = kind_of(self.task)
         own = kind.auto_class in family_of(self.network).own_heads
         return replace(kind, auto_class="", pipeline="") if own else kind
 
@@ -253,9 +253,9 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
     check_precision(precision, "load_model")
     folder = folder_of(folder)
     provenance, weights = provenance_of(folder)
-    if provenance.task not in TASKS:
-        raise unknown_name(str(folder), "task", provenance.task, TASKS)
-    task = TASKS[provenance.task]
+    if provenance.task not in {*TASKS, *OF_ANY_LABELS}:
+        raise unknown_name(str(folder), "task", provenance.task, (*TASKS, *OF_ANY_LABELS))
+    task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
     return Model(network, load_tokenizer(str(weights)), task, provenance, precision, load_mixup(weights))
 

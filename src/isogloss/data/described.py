@@ -1,0 +1,294 @@
+"""A corpus that is described, not programmed: which files, which format, which columns hold what.
+
+A cell of a row (``tables``) becomes a word, a text or a label by the kind of corpus.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.languages import code_of_three_letters
+from isogloss.data.corpora import SPLITS, Source, Split, not_there, only, some
+from isogloss.data.examples import (
+    Example,
+    LabelledText,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.files import DiskFolder, File, Folder
+from isogloss.data.tables import Columns, FileFormat, Row, rows
+from isogloss.data.tag_projection import OUTSIDE, are_bio
+
+Kind = Literal["tagging", "text", "pair", "bitext", "raw"]
+SUFFIXES: Mapping[str, FileFormat] = {
+    ".txt": "conll", ".conll": "conll", ".tsv": "tsv", ".csv": "csv",
+    ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
+}  # fmt: skip
+"""The format of a file whose description names none."""
+
+
+class Form(NamedTuple):
+    """What a kind of corpus needs of a row, and the example it makes of it."""
+
+    columns: Mapping[FileFormat, Columns]
+    """Where cells stand if the description does not say."""
+    task: str
+    """The task of its labels; that of tagging depends on the labels."""
+
+
+_BY_NAME = ("tsv", "csv", "jsonl", "parquet")
+
+
+def _named(*names: str) -> dict[FileFormat, Columns]:
+    return {one: {name: name for name in names} for one in _BY_NAME}  # type: ignore[misc]
+
+
+FORMS: Mapping[Kind, Form] = {
+    "tagging": Form({"conll": {"word": 0, "label": -1}, **_named("words", "labels")}, ""),
+    "text": Form(_named("text", "label"), "text-classification"),
+    "pair": Form(_named("first", "second", "label"), "pair-classification"),
+    "bitext": Form(_named("first", "second"), "bitext"),
+    "raw": Form(_named("text"), "text"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribedCorpus:
+    """A corpus whose files, format and columns somebody described."""
+
+    name: str
+    kind: Kind
+    paths: Mapping[Split, str]
+    """Path of each split's file below the folder, with {language}."""
+    format: FileFormat
+    columns: Columns
+    separator: str | None = None
+    """What stands between the cells of CSV; none: a comma."""
+    labels: tuple[str, ...] = ()
+    """The inventory; none for bitext and raw text."""
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    """Labels by how files spell them, where that is not the label itself."""
+    languages: Mapping[str, str] = field(default_factory=dict)
+    """Languages by their code, and what stands for {language}."""
+    skip: tuple[str, ...] = ()
+    """Spellings of labels whose rows are left out."""
+    folder: str = ""
+    """Where the files lie: the folder of the description; else below the data folder."""
+    about: str = ""
+    url: str = ""
+    licence: str = ""
+    after_colon: ClassVar[str] = ""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The task of its labels, "bitext" or "text"."""
+        if self.kind != "tagging":
+            return (FORMS[self.kind].task,)
+        return ("span-tagging" if are_bio(self.labels) else "word-tagging",)
+
+    def path(self, language: str, split: Split) -> str:
+        """Return the path of a file that ``write`` makes."""
+        return f"{self.name}/{split}-{language}.jsonl"
+
+    def find(self, folder: Folder, language: str, split: Split) -> list[File]:
+        """Find the file of one split; DataError, naming what exists, for none."""
+        found = self._in(folder, language, split)
+        if not found:
+            raise self._missing(folder, language, split)
+        return found
+
+    def files(self, source: Source | None, language: str, split: Split) -> list[File]:
+        """Return the file of one split, beside the description or else below the data folder."""
+        own = DiskFolder(Path(self.folder))
+        found = self._in(own, language, split)
+        if not found and isinstance(source, DiskFolder):
+            found = self._in(source, language, split)
+        if not found:
+            raise self._missing(own, language, split)
+        return [replace(file, fingerprint=_with(file, self._described)) for file in found]
+
+    def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
+        spelled = self.spelled_language(language)
+        if not spelled:
+            raise DataError(
+                f"corpus {self.name!r} has no language {language!r}.{did_you_mean(language, self.languages)} "
+                f"It has: {some(self.languages)}. Choose one, or add it to the description."
+            )
+        path = self.paths.get(split, "")
+        return folder.find([path.replace("{language}", spelled)]) if path else []
+
+    def _missing(self, folder: Folder, language: str, split: Split) -> DataError:
+        looked = self.paths.get(split, "").replace("{language}", self.spelled_language(language))
+        there = {one: [code for code in self.languages if self._in(folder, code, one)] for one in SPLITS}
+        looked = f"Looked for {looked} (also .gz, .xz)." if looked else f"It names no {split} file."
+        return not_there(folder, self.name, language, split, there=there, looked=looked)
+
+    def spelled_language(self, language: str) -> str:
+        """Return what stands for {language}, by its code of two or of three letters; "" for none."""
+        return self.languages.get(language) or self.languages.get(code_of_three_letters(language), "")
+
+    def is_there(self, folder: Folder, language: str, split: Split) -> bool:
+        """Return whether a split has a file."""
+        return bool(self._in(folder, language, split))
+
+    @property
+    def _described(self) -> str:
+        """A digest of everything that changes what is read."""
+        silent = ("folder", "about", "url", "licence", "languages")
+        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in silent}
+        return sha256(json.dumps(told, sort_keys=True, default=dict).encode()).hexdigest()[:12]
+
+    def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
+        """Read one split; DataError with file and line at the first row that does not fit."""
+        empty = True
+        for file in self.files(source, language, split):
+            for example in self.examples(file):
+                empty = False
+                yield example
+        if empty:
+            raise DataError(f"{file.name}:1: the split is empty; expected at least one example.")
+
+    def examples(self, file: File) -> Iterator[Example]:
+        """Yield the examples of a file."""
+        for number, row in enumerate(rows(file, self.format, self.columns, self.separator or ",")):
+            found = _MAKE[self.kind](self, file, row, str(number))
+            if found is not None:
+                yield found
+
+    def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
+        """Yield JSON lines whose keys are the parts of an example."""
+        kind = _EXAMPLES[self.kind]
+        for example in only(kind, examples, self.name):
+            yield json.dumps(_parts(example), ensure_ascii=False)
+
+    def cell(self, file: File, row: Row, part: str) -> Any:
+        """Return the cell of a part of an example; DataError where the row has none."""
+        column = self.columns[part]
+        try:
+            return row.cells[column]
+        except KeyError:
+            there = ", ".join(map(str, row.cells))
+            raise file.broken(
+                row.line, f"no column {column!r} for {part}", f"one of {there}", "Correct the columns"
+            ) from None
+
+    def text(self, file: File, row: Row, part: str) -> str:
+        """Return a cell that must be a text."""
+        found: object = self.cell(file, row, part)
+        if isinstance(found, str) and found.strip():
+            return found
+        what = f"{part} is {str(found)[:60]!r}"
+        raise file.broken(row.line, what, "a text that is not blank", "Take it out")
+
+    def label(self, file: File, row: Row, found: Any) -> str:
+        """Return a label by its spelling, or by its number in the inventory."""
+        numbered = type(found) is int and not self.spelled
+        if numbered and 0 <= found < len(self.labels):
+            return self.labels[int(found)]
+        said = str(found).strip()
+        label = self.spelled.get(said, said)
+        if label not in self.labels:
+            raise file.broken(
+                row.line,
+                f"label {said!r}",
+                f"one of {some(self.spelled or self.labels)}",
+                "Correct it, or the labels of the description",
+            )
+        return label
+
+
+def _with(file: File, described: str) -> Callable[[], str]:
+    return lambda: f"{file.fingerprint()}-{described}"
+
+
+def _parts(example: Example) -> dict[str, Any]:
+    if isinstance(example, TaggedSentence):
+        return {"words": example.words, "labels": example.tags}
+    told = {one.name: getattr(example, one.name) for one in fields(example)}
+    return {name: value for name, value in told.items() if name in ("text", "first", "second", "label")}
+
+
+def _sentence(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TaggedSentence:
+    words, tags = ("word", "label") if corpus.format == "conll" else ("words", "labels")
+    texts, labels = corpus.cell(file, row, words), corpus.cell(file, row, tags)
+    lists = isinstance(texts, list | tuple) and isinstance(labels, list | tuple)
+    if not lists or len(texts) != len(labels):
+        what = "words and labels that are no lists of one length"
+        raise file.broken(row.line, what, "a label for each word")
+    return TaggedSentence(
+        id=name, words=tuple(map(str, texts)), tags=tuple(corpus.label(file, row, one) for one in labels)
+    )
+
+
+def _text(corpus: DescribedCorpus, file: File, row: Row, name: str) -> LabelledText | None:
+    found = corpus.cell(file, row, "label")
+    if str(found).strip() in corpus.skip:
+        return None
+    return LabelledText(id=name, text=corpus.text(file, row, "text"), label=corpus.label(file, row, found))
+
+
+def _pair(corpus: DescribedCorpus, file: File, row: Row, name: str) -> SentencePair | None:
+    found = corpus.cell(file, row, "label")
+    if str(found).strip() in corpus.skip:
+        return None
+    first, second = (corpus.text(file, row, part) for part in ("first", "second"))
+    return SentencePair(id=name, first=first, second=second, label=corpus.label(file, row, found))
+
+
+def _translation(corpus: DescribedCorpus, file: File, row: Row, name: str) -> Translation:
+    first, second = (corpus.text(file, row, part) for part in ("first", "second"))
+    return Translation(id=name, first=first, second=second)
+
+
+def _line(corpus: DescribedCorpus, file: File, row: Row, name: str) -> TextLine:
+    return TextLine(id=name, text=corpus.text(file, row, "text"))
+
+
+_MAKE: Mapping[Kind, Callable[[DescribedCorpus, File, Row, str], Example | None]] = {
+    "tagging": _sentence,
+    "text": _text,
+    "pair": _pair,
+    "bitext": _translation,
+    "raw": _line,
+}
+_EXAMPLES: Mapping[Kind, type[Any]] = {
+    "tagging": TaggedSentence,
+    "text": LabelledText,
+    "pair": SentencePair,
+    "bitext": Translation,
+    "raw": TextLine,
+}
+
+
+# Those of this process
+
+KNOWN: dict[str, DescribedCorpus] = {}
+"""Described corpora by name, beside the catalogue's."""
+
+
+def register(*corpora: DescribedCorpus) -> None:
+    """Make corpora known by name; ConfigError where another one has the name."""
+    for corpus in corpora:
+        other = KNOWN.setdefault(corpus.name, corpus)
+        if replace(other, folder=corpus.folder) != corpus:
+            raise ConfigError(f"two descriptions are named {corpus.name!r}. Give one of them another name.")
+        KNOWN[corpus.name] = corpus
+
+
+def inventory(seen: Iterable[str], given: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a tagging corpus from those seen in a file and those a description gives.
+
+    BIO tags are O, then B- and I- of each type, in the order of the given types, else sorted.
+    """
+    found = set(seen)
+    if not are_bio(found):
+        return tuple(given) or tuple(sorted(found))
+    types = [tag.partition("-")[2] or tag for tag in given if tag != OUTSIDE]
+    types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in found - {OUTSIDE}})
+    return (OUTSIDE, *(f"{mark}-{one}" for one in types for mark in "BI"))

@@ -1,0 +1,152 @@
+"""Rows of files in the formats that people keep labelled data in: CoNLL, TSV, CSV, JSON lines, parquet.
+
+Columns are named as in the file's header or keys, or numbered from 0 (from -1, backwards).
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.data.corpora import some
+from isogloss.data.files import File
+
+FileFormat = Literal["conll", "tsv", "csv", "jsonl", "parquet"]
+Column = int | str
+Columns = Mapping[str, Column]
+"""Where the parts of an example stand."""
+
+
+_COMMENT = re.compile("-DOCSTART-|# id |# .* = ")
+"""The beginning of a line of CoNLL that is no word: ``# _ _ O`` is one."""
+
+
+class Row(NamedTuple):
+    """A row of a file, or a sentence of rows: its cells by column, and the line it begins in."""
+
+    line: int
+    cells: Mapping[Column, Any]
+
+
+def rows(file: File, form: FileFormat, columns: Columns, separator: str = ",") -> Iterator[Row]:
+    """Yield the rows of a file; of CoNLL's the sentences, a list in each column.
+
+    ``separator`` is what stands between the cells of CSV.
+    """
+    if form == "csv":
+        yield from _headed(_csv(file, separator), file, columns)
+    else:
+        yield from _READ[form](file, columns)
+
+
+def _conll(file: File, columns: Columns) -> Iterator[Row]:
+    """Yield sentences: lines of columns parted by tabs or spaces, an empty line after each."""
+    begun, kept = 0, list[list[str]]()
+    for number, line in file.lines():
+        if not line.strip():
+            if kept:
+                yield _sentence_of(begun, kept, columns)
+            kept = []
+        elif not _COMMENT.match(line):
+            cells = line.split("\t") if "\t" in line else line.split()
+            if not all(_has(column, cells) for column in columns.values()) or len(cells) < len(columns):
+                raise file.broken(
+                    number, f"{line[:60]!r}", f"columns {', '.join(map(str, columns.values()))}"
+                )
+            begun = begun if kept else number
+            kept.append(cells)
+    if kept:
+        yield _sentence_of(begun, kept, columns)
+
+
+def _sentence_of(line: int, kept: Sequence[Sequence[str]], columns: Columns) -> Row:
+    return Row(line, {column: [cells[int(column)] for cells in kept] for column in columns.values()})
+
+
+def _tabbed(file: File, columns: Columns) -> Iterator[Row]:
+    lines = ((number, line.split("\t")) for number, line in file.lines() if line.strip())
+    return _headed(lines, file, columns)
+
+
+def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(file.read(), delimiter=separator, strict=True)
+    before = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield before, cells
+            before = reader.line_num + 1
+    except csv.Error as error:
+        raise file.broken(before, str(error), "cells as CSV writes them") from error
+
+
+def _headed(lines: Iterable[tuple[int, list[str]]], file: File, columns: Columns) -> Iterator[Row]:
+    """Yield rows of cells; where columns are named, the first row is a header."""
+    header: list[str] | None = None
+    named = any(isinstance(column, str) for column in columns.values())
+    for number, cells in lines:
+        if named and header is None:
+            header = [cell.strip() for cell in cells]
+            missing = [one for one in columns.values() if isinstance(one, str) and one not in header]
+            if missing:
+                near = did_you_mean(str(missing[0]), header)
+                raise file.broken(
+                    number,
+                    f"a header without {missing[0]!r}{near}",
+                    f"the columns that the description names; there are {some(header)}",
+                    "Correct the columns, or number them from 0 if there is no header",
+                )
+            continue
+        if header is not None and len(cells) != len(header):
+            advice = 'Correct the line; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
+            raise file.broken(number, f"{len(cells)} cells", f"{len(header)} as in the header", advice)
+        by_name = dict(zip(header or (), cells, strict=False))
+        yield Row(
+            number,
+            {c: by_name[c] if isinstance(c, str) else cells[c] for c in columns.values() if _has(c, cells)},
+        )
+
+
+def _has(column: Column, cells: Sequence[str]) -> bool:
+    return isinstance(column, str) or -len(cells) <= column < len(cells)
+
+
+def _objects(file: File, _: Columns) -> Iterator[Row]:
+    for number, line in file.lines():
+        if line.strip():
+            try:
+                body = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise file.broken(number, f"{line[:60]!r} ({error})", "a JSON object in each line") from error
+            if not isinstance(body, dict):
+                raise file.broken(number, f"{line[:60]!r}", "a JSON object in each line")
+            yield Row(number, body)
+
+
+def _parquet(file: File, _: Columns) -> Iterator[Row]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise ConfigError(
+            f"{file.name}: parquet is read with the package pyarrow, which is not installed. Install it "
+            f'(pip install "isogloss[hub]").'
+        ) from error
+    number = 0
+    try:
+        for batch in ParquetFile(file.name).iter_batches():
+            for body in batch.to_pylist():
+                number += 1
+                yield Row(number, body)
+    except (ArrowException, OSError) as error:
+        raise DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).") from error
+
+
+_READ: Mapping[FileFormat, Callable[[File, Columns], Iterator[Row]]] = {
+    "conll": _conll,
+    "tsv": _tabbed,
+    "jsonl": _objects,
+    "parquet": _parquet,
+}

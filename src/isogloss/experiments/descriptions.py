@@ -1,0 +1,332 @@
+"""Corpora that a TOML file describes: read, checked, their labels found, and known by name from then on."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice, product
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from isogloss.core.errors import ConfigError, DataError, unknown_name
+from isogloss.core.languages import canonical_language, is_language_code
+from isogloss.data.catalogue import CORPORA
+from isogloss.data.corpora import SPLITS, Source, Split, spelled_there
+from isogloss.data.described import (
+    FORMS,
+    SUFFIXES,
+    DescribedCorpus,
+    Kind,
+    inventory,
+    register,
+)
+from isogloss.data.examples import TaggedSentence
+from isogloss.data.files import DiskFolder
+from isogloss.data.hub import data_source
+from isogloss.data.label_projection import texts_of
+from isogloss.data.tables import Column, FileFormat
+from isogloss.data.tag_projection import are_bio, entities
+from isogloss.experiments.checking import checked, located
+
+SUFFIX = ".toml"
+
+PEEK = 100_000
+"""Examples whose labels are read where a description gives none; of tagging also to tell BIO."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """The fields of a description."""
+
+    kind: str
+    """tagging (a label for each word), text or pair (a label each), bitext, raw (text alone)."""
+    files: str | dict[str, str]
+    """Path of the files beside the description, or below the data folder: {language}, {split}; or one for
+    each of train, dev and test."""
+    name: str = ""
+    """Name in runs and reports; that of the file when left out."""
+    format: str = ""
+    """conll, tsv, csv, jsonl or parquet; by the suffix when left out."""
+    columns: dict[str, str | int] = field(default_factory=dict)
+    """Where parts stand: a name in the header, a key, or a number from 0 (-1: the last)."""
+    separator: str = ","
+    """What stands between the cells of csv: one character."""
+    labels: tuple[str, ...] | dict[str, str] = ()
+    """The inventory, or each spelling with its label; read from the training data when left out."""
+    splits: dict[str, str] = field(default_factory=dict)
+    """What stands for {split}, where that is not train, dev or test."""
+    languages: tuple[str, ...] | dict[str, str] = ()
+    """Languages, or each with what stands for {language}; any that has files when left out."""
+    skip: tuple[str, ...] = ()
+    """Spellings of labels whose rows are left out."""
+    about: str = ""
+    """What it is, who made it."""
+    url: str = ""
+    """Home page."""
+    licence: str = ""
+    """Licence of the files."""
+
+
+def described(path: Path, data: str = "") -> DescribedCorpus:
+    """Read a description; labels that it lacks are read from the training data."""
+    where = str(path)
+    try:
+        body = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: no such description of a corpus. Give the path of a TOML file."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: this is no TOML ({error}). Mend the line and run again.") from error
+    told = checked(Description, body, where)
+    name = told.name or path.stem
+    if told.kind not in FORMS:
+        raise unknown_name(f"{where}: kind", "kind of corpus", told.kind, FORMS)
+    if name in CORPORA or not name.replace("-", "").replace("_", "").isalnum():
+        raise ConfigError(
+            f"{where}: name: {name!r} is taken, or no name. Give letters, digits and hyphens (name = …)."
+        )
+    kind: Kind = told.kind  # type: ignore[assignment]
+    files = _files(told, where)
+    form = _format(told, files, where)
+    corpus = DescribedCorpus(
+        name=name,
+        kind=kind,
+        paths=files,
+        format=form,
+        columns=_columns(told, kind, form, where),
+        separator=None if told.separator == "," else told.separator,
+        labels=tuple(dict.fromkeys(told.labels.values() if isinstance(told.labels, dict) else told.labels)),
+        spelled=told.labels if isinstance(told.labels, dict) else {},
+        languages=_languages(told, files, path.parent, data, where),
+        skip=told.skip,
+        folder=str(path.parent),
+        about=told.about,
+        url=told.url,
+        licence=told.licence,
+    )
+    with located(where):
+        return _with_labels(corpus, data_source(data)) if kind in ("tagging", "text", "pair") else corpus
+
+
+def _files(told: Description, where: str) -> dict[Split, str]:
+    given = told.files if isinstance(told.files, dict) else dict.fromkeys(SPLITS, told.files)
+    for split in (*given, *told.splits):
+        if split not in SPLITS:
+            raise unknown_name(f"{where}: files", "split", split, SPLITS)
+    found: dict[Split, str] = {
+        split: given[split].replace("{split}", told.splits.get(split, split))
+        for split in SPLITS
+        if split in given and (not told.splits or split in told.splits or isinstance(told.files, dict))
+    }
+    for path in found.values():
+        if Path(path).is_absolute():
+            raise ConfigError(
+                f"{where}: files: {path!r} is a place on one machine. Give a path below the folder of the "
+                f"description, or below the data folder (--data)."
+            )
+    return found
+
+
+def _format(told: Description, files: Mapping[Split, str], where: str) -> FileFormat:
+    if told.format:
+        if told.format not in get_args(FileFormat):
+            raise unknown_name(f"{where}: format", "format", told.format, get_args(FileFormat))
+        return told.format  # type: ignore[return-value]
+    path = next(iter(files.values())).removesuffix(".gz").removesuffix(".xz")
+    if Path(path).suffix not in SUFFIXES:
+        raise ConfigError(
+            f"{where}: format: {path!r} has no suffix that tells it. "
+            f"Write one of {', '.join(get_args(FileFormat))}."
+        )
+    return SUFFIXES[Path(path).suffix]
+
+
+def _columns(told: Description, kind: Kind, form: FileFormat, where: str) -> dict[str, Column]:
+    """Return where each part of an example stands: as told, else where it usually stands in the format."""
+    usual = FORMS[kind].columns
+    if form not in usual:
+        raise unknown_name(f"{where}: format", f"format of {kind}", form, usual)
+    for part in told.columns:
+        if part not in usual[form]:
+            raise unknown_name(f"{where}: columns", "part of an example", part, usual[form])
+    columns: dict[str, Column] = {**usual[form], **told.columns}
+    if len(told.separator) != 1:
+        raise ConfigError(f"{where}: separator: found {told.separator!r}; expected one character.")
+    if form == "conll" and not all(isinstance(one, int) for one in columns.values()):
+        raise ConfigError(
+            f"{where}: columns: those of conll have no names. Number them from 0 (-1: the last)."
+        )
+    return columns
+
+
+def _languages(
+    told: Description, files: Mapping[Split, str], folder: Path, data: str, where: str
+) -> dict[str, str]:
+    """Return the languages that are told or, where none are, that have files."""
+    given = told.languages if isinstance(told.languages, dict) else {one: one for one in told.languages}
+    if not given:
+        found = [
+            one
+            for place in _places(folder, data_source(data))
+            for one in spelled_there(place, files.values())
+        ]
+        given = {spelled: spelled for spelled in found if is_language_code(canonical_language(spelled))}
+    if not given:
+        raise ConfigError(
+            f"{where}: files: none of {', '.join(files.values())} is there for any language. Correct it, "
+            f'give --data, or say what stands for {{language}} (languages = {{ sw = "swahili" }}).'
+        )
+    return {canonical_language(code): spelled for code, spelled in given.items()}
+
+
+def _with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorpus:
+    """Return the corpus with all labels; those of tagging are BIO where the files are."""
+    given = corpus.labels
+    if given and corpus.kind != "tagging":
+        return corpus
+    anything = replace(corpus, labels=_Any())
+    seen: dict[str, None] = {}
+    for example in islice(_training(anything, source), PEEK):
+        tags = example.tags if isinstance(example, TaggedSentence) else (example.label,)
+        seen |= dict.fromkeys(tags)
+    labels = inventory(seen, given) if corpus.kind == "tagging" else tuple(sorted(seen))
+    return replace(corpus, labels=labels)
+
+
+class _Any(tuple[str, ...]):
+    """An inventory of all labels there are."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def _places(folder: Path, source: Source | None) -> list[DiskFolder]:
+    return [DiskFolder(folder), *([source] if isinstance(source, DiskFolder) else [])]
+
+
+def _training(corpus: DescribedCorpus, source: Source | None) -> Iterator[Any]:
+    """Yield the training examples of every language; those of another split where no language has any."""
+    places = _places(Path(corpus.folder), source)
+    for split in SPLITS:
+        there = [
+            code for code in corpus.languages if any(corpus.is_there(place, code, split) for place in places)
+        ]
+        for code in there:
+            yield from corpus.read(source, code, split)
+        if there:
+            return
+    raise DataError(
+        f"no file of {corpus.name} was found to read its labels from. Write labels = [...], or give --data."
+    )
+
+
+# Names in recipes and commands
+
+CORPUS_FIELDS = ("corpus", "bitext", "text", "dev", "scored")
+"""Fields of a recipe that name corpora."""
+
+
+def with_descriptions(body: Any, know: Callable[[str], str]) -> Any:
+    """Return a recipe's body with each corpus by its name; ``know`` gives the name of a described one."""
+    if isinstance(body, list):
+        return [with_descriptions(one, know) for one in body]
+    if not isinstance(body, dict):
+        return body
+    return {
+        key: _named(value, know) if key in CORPUS_FIELDS else with_descriptions(value, know)
+        for key, value in body.items()
+    }
+
+
+def _named(value: Any, know: Callable[[str], str]) -> Any:
+    if isinstance(value, list):
+        return [_named(one, know) for one in value]
+    return "+".join(map(know, value.split("+"))) if isinstance(value, str) else value
+
+
+def known_as(name: str, data: str = "", folder: Path = Path()) -> str:
+    """Return the name of a corpus; of the path of a description, read it and make it known.
+
+    ``folder`` is where a relative path may begin, besides the folder one is in.
+    """
+    path, bracket, splits = name.partition("[")
+    if not path.endswith(SUFFIX):
+        return name
+    place = next((one for one in (folder / path, Path(path)) if one.is_file()), Path(path))
+    corpus = _read_once(str(place), place.stat().st_mtime_ns if place.is_file() else 0, data)
+    register(corpus)
+    return corpus.name + bracket + splits
+
+
+@lru_cache(maxsize=64)
+def _read_once(path: str, _changed: int, data: str) -> DescribedCorpus:
+    return described(Path(path), data)
+
+
+# What is in a described corpus
+
+
+def splits_of(corpus: DescribedCorpus, data: str = "") -> list[tuple[str, Split]]:
+    """List the languages and splits that have files."""
+    places = _places(Path(corpus.folder), data_source(data))
+    return [
+        (code, split)
+        for code, split in product(corpus.languages, SPLITS)
+        if any(corpus.is_there(place, code, split) for place in places)
+    ]
+
+
+class SplitFound(NamedTuple):
+    """What a split of a described corpus holds, and what is odd about it."""
+
+    language: str
+    split: Split
+    examples: int
+    labels: dict[str, int]
+    """How often each label is there; of entities, each type."""
+    repeated: int
+    """Examples whose text was there before."""
+    trained: int
+    """Examples of dev and test whose text is one of the training split."""
+    first: str
+    """The first text."""
+    error: str
+    """The first row that does not fit; the counts end there."""
+
+
+def looked_through(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitFound]:
+    """Read every split whole, and yield what it holds."""
+    source, training = data_source(data), dict[str, set[str]]()
+    for language, split in splits_of(corpus, data):
+        texts, labels, error = list[str](), Counter[str](), ""
+        try:
+            for example in corpus.read(source, language, split):
+                texts.append("\t".join(texts_of(example)))
+                labels.update(labels_of(example))
+        except DataError as problem:
+            error = str(problem)
+        seen = dict.fromkeys(texts)
+        trained = 0 if split == "train" else sum(text in training.get(language, ()) for text in texts)
+        if split == "train":
+            training[language] = set(seen)
+        yield SplitFound(
+            language=language,
+            split=split,
+            examples=len(texts),
+            labels=dict(labels.most_common()),
+            repeated=len(texts) - len(seen),
+            trained=trained,
+            first=next(iter(texts), ""),
+            error=error,
+        )
+
+
+def labels_of(example: Any) -> Sequence[str]:
+    """Return the labels of an example: its own, those of its words, or the types of its entities."""
+    if isinstance(example, TaggedSentence):
+        tags = example.tags
+        return [one.type for one in entities(tags)] if are_bio(tags) else tags
+    label = getattr(example, "label", None)
+    return () if label is None else (label,)

@@ -1,0 +1,38 @@
+"""isogloss corpus check: a described corpus read whole, in numbers, in JSON, and what does not fit in it."""
+
+import pytest
+
+GOOD = "label\ttext\nloc\ta b\nper\tc d\n"
+
+
+@pytest.fixture
+def description(tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"sw-{split}.tsv").write_text(GOOD, encoding="utf-8")
+    path = tmp_path / "topics.toml"
+    path.write_text('kind = "text"\nfiles = "{language}-{split}.tsv"\n', encoding="utf-8")
+    return path
+
+
+def test_a_corpus_that_fits_is_told_in_numbers(command, description):
+    ended = command("corpus", "check", description)
+    assert (ended.status, ended.err) == (0, "")
+    assert "topics: text, text-classification, read as tsv. Labels: loc, per." in ended.out
+    assert "loc 1, per 1" in ended.out
+    train, test = command("corpus", "check", description, "--json").lines
+    assert (train["language"], train["split"], train["examples"]) == ("sw", "train", 2)
+    assert (test["labels"], test["trained"], test["first"]) == ({"loc": 1, "per": 1}, 2, "a b")
+
+
+def test_rows_that_do_not_fit_are_named_and_end_it_badly(command, description):
+    (description.parent / "sw-test.tsv").write_text(GOOD + "lock\te\n", encoding="utf-8")
+    ended = command("corpus", "check", description)
+    assert ended.status != 0
+    assert "sw-test.tsv:4: label 'lock'; expected one of loc, per" in ended.err
+    assert "1 of 2 splits have a row that does not fit" in ended.err
+    assert command("corpus", "check", description.with_name("none.toml")).status != 0
+
+
+def test_a_quiet_check_says_nothing(command, description):
+    ended = command("corpus", "check", description, "--quiet")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")

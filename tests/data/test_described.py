@@ -1,0 +1,267 @@
+"""Described corpora: every format comes to the same examples; what does not fit is named with its line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data.described import inventory
+from isogloss.data.examples import LabelledText, SentencePair, TaggedSentence, TextLine, Translation
+from isogloss.data.files import File
+from isogloss.data.sources import Sources
+from isogloss.data.tables import rows
+from isogloss.experiments.descriptions import described, known_as, looked_through
+
+TEXTS = [("Hujambo dunia", "salamu"), ('He said "no", twice', "kauli"), ("Jua, mwezi; nyota", "anga")]
+
+
+def write(folder: Path, body: str, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_DOT_", ".")
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text, encoding="utf-8")
+    (folder / "own.toml").write_text(body, encoding="utf-8")
+    return folder / "own.toml"
+
+
+def parquet(path: Path, table: list[dict[str, object]]) -> None:
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    from pyarrow.parquet import write_table
+
+    write_table(pyarrow.Table.from_pylist(table), path)
+
+
+def read(path: Path, language: str = "sw", split: str = "train") -> list[object]:
+    return list(described(path).read(None, language, split))
+
+
+def quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'
+
+
+TSV = "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in TEXTS)
+CSV = "label,text\n" + "".join(f"{quoted(label)},{quoted(text)}\n" for text, label in TEXTS)
+SEMICOLONS = "".join(f"{quoted(text)};{label}\n" for text, label in TEXTS)
+JSONL = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "more"),
+    [
+        ("train-sw_DOT_tsv", TSV, ""),
+        ("train-sw_DOT_csv", CSV, ""),
+        ("train-sw_DOT_jsonl", JSONL, ""),
+        ("train-sw_DOT_csv", SEMICOLONS, 'separator = ";"\ncolumns = { text = 0, label = -1 }\n'),
+        ("train-sw_DOT_tsv", TSV.partition("\n")[2], "columns = { text = 0, label = 1 }\n"),
+        (
+            "train-sw_DOT_tsv",
+            TSV.replace("text\tlabel", "id\tsaid", 1),
+            'columns = { text = "id", label = "said" }\n',
+        ),
+    ],
+)
+def test_every_format_comes_to_the_same_examples(tmp_path, name, text, more):
+    suffix = name.rpartition("_DOT_")[2]
+    path = write(
+        tmp_path, f'kind = "text"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', **{name: text}
+    )
+    assert read(path) == [
+        LabelledText(id=str(number), text=said, label=label) for number, (said, label) in enumerate(TEXTS)
+    ]
+    assert described(path).labels == ("anga", "kauli", "salamu")
+
+
+def test_parquet_is_read_and_numbers_are_labels_in_their_order(tmp_path):
+    table = [{"text": text, "label": number} for number, (text, _) in enumerate(TEXTS)]
+    parquet(tmp_path / "train-sw.parquet", table)
+    path = write(tmp_path, 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["a", "b", "c"]\n')
+    assert [one.label for one in read(path)] == ["a", "b", "c"]
+    (tmp_path / "train-sw.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="no parquet file, or a damaged one"):
+        read(path)
+
+
+CONLL = "-DOCSTART- -X- O\n\n# sent_id = 1\nAnna B-PER\n# O\n\nLagos B-LOC\njana B-DATE\n\n"
+
+
+def test_words_and_tags_of_conll(tmp_path):
+    path = write(tmp_path, 'kind = "tagging"\nfiles = "{language}/{split}.txt"\n', sw__train_DOT_txt=CONLL)
+    corpus = described(path)
+    assert corpus.labels == ("O", "B-DATE", "I-DATE", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    assert corpus.tasks == ("span-tagging",)
+    assert read(path) == [
+        TaggedSentence(id="0", words=("Anna", "#"), tags=("B-PER", "O")),
+        TaggedSentence(id="1", words=("Lagos", "jana"), tags=("B-LOC", "B-DATE")),
+    ]
+
+
+def test_bio_is_made_from_the_types_that_are_given_in_their_order(tmp_path):
+    body = 'kind = "tagging"\nlabels = ["PER", "ORG", "LOC", "DATE"]\nfiles = "{language}/{split}.txt"\n'
+    corpus = described(write(tmp_path, body, sw__train_DOT_txt=CONLL))
+    types = ("PER", "ORG", "LOC", "DATE")
+    assert corpus.labels == ("O", *(f"{mark}-{one}" for one in types for mark in "BI"))
+
+
+@given(st.lists(st.sampled_from(["PER", "LOC", "X"]), unique=True, min_size=1))
+def test_an_inventory_has_every_tag_that_was_seen_once(types):
+    tags = [f"B-{one}" for one in types]
+    assert set(tags) < set(inventory(["O", *tags], ()))
+    assert len(set(inventory(tags, types))) == 1 + 2 * len(types)
+    assert inventory(types, ()) == tuple(sorted(types))
+    assert inventory(types, [*types, "UNSEEN"]) == (*types, "UNSEEN")
+
+
+def test_pairs_translations_and_raw_text(tmp_path):
+    pairs = "first\tsecond\tlabel\na b\tc\tyes\nd\te\t-\nf\tg\tno\n"
+    body = 'kind = "pair"\nfiles = "{split}-{language}.tsv"\nskip = ["-"]\n'
+    path = write(tmp_path, body, **{"train-sw_DOT_tsv": pairs})
+    assert read(path) == [
+        SentencePair(id="0", first="a b", second="c", label="yes"),
+        SentencePair(id="2", first="f", second="g", label="no"),
+    ]
+    body = 'kind = "bitext"\nfiles = "{language}.tsv"\nlanguages = ["en-sw"]\n'
+    body += "columns = { first = 0, second = 1 }\n"
+    path = write(tmp_path, body, **{"en-sw_DOT_tsv": "sun\tjua\n"})
+    assert read(path, "en-sw") == [Translation(id="0", first="sun", second="jua")]
+    path = write(tmp_path, 'kind = "raw"\nfiles = "{language}.jsonl"\n', sw_DOT_jsonl='{"text": "jua"}\n')
+    assert read(path) == [TextLine(id="0", text="jua")]
+
+
+def test_languages_and_splits_may_be_spelled_otherwise(tmp_path):
+    body = """
+kind = "text"
+files = "{language}/{split}.tsv"
+splits = { train = "train", dev = "valid" }
+languages = { sw = "swahili", en = "eng_Latn" }
+"""
+    path = write(tmp_path, body, swahili__valid_DOT_tsv=TSV, eng_Latn__train_DOT_tsv=TSV)
+    corpus = described(path)
+    assert [len(list(corpus.read(None, *where))) for where in (("sw", "dev"), ("en", "train"))] == [3, 3]
+    with pytest.raises(DataError, match="no test split of corpus 'own'"):
+        list(corpus.read(None, "sw", "test"))
+    with pytest.raises(DataError, match=r"corpus 'own' has no language 'ws'.* It has: sw, en"):
+        list(corpus.read(None, "ws", "train"))
+
+
+def test_a_language_is_found_by_its_code_of_three_letters(tmp_path):
+    path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\n', swa_DOT_tsv=TSV)
+    assert len(read(path, "sw")) == len(read(path, "swa")) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("kind = 3\nfiles = 'a'", "kind: found 3; expected a text"),
+        ("kind = 'texts'\nfiles = 'a'", "no kind of corpus 'texts'. Did you mean 'text'?"),
+        ("kind = 'text'", "files: this field is missing"),
+        ("kind = 'text'\nfiles = 'a.tsv'\nlable = []", "lable: no such field. Did you mean 'labels'?"),
+        ("kind = 'text'\nfiles = '/a.tsv'", "'/a.tsv' is a place on one machine"),
+        ("kind = 'text'\nfiles = '{language}.xml'", "'{language}.xml' has no suffix that tells it"),
+        ("kind = 'text'\nfiles = '{language}.conll'", "no format of text 'conll'"),
+        ("kind = 'text'\nfiles = '{language}.tsv'\ncolumns = { txt = 0 }", "Did you mean 'text'?"),
+        ("kind = 'text'\nfiles = '{language}.tsv'\nseparator = ''", "separator: found ''; expected one char"),
+        (
+            "kind = 'tagging'\nfiles = '{language}.txt'\ncolumns = { word = 'w' }",
+            "those of conll have no names",
+        ),
+        ("kind = 'text'\nfiles = '{language}.tsv'\nname = 'xnli'", "'xnli' is taken"),
+        ("kind = 'text'\nfiles = 'no-{language}.tsv'", "none of no-{language}.tsv"),
+        ("kind = [", "this is no TOML"),
+    ],
+)
+def test_mistakes_in_a_description_name_the_file_and_the_field(tmp_path, body, said):
+    path = write(tmp_path, body, sw_DOT_tsv=TSV, sw_DOT_txt=CONLL)
+    with pytest.raises(ConfigError) as error:
+        described(path)
+    assert str(path) in str(error.value)
+    assert said in str(error.value)
+
+
+def test_a_description_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"none\.toml: no such description of a corpus"):
+        known_as(str(tmp_path / "none.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("text\tlable\na\tb\n", r"sw\.tsv:1: a header without 'label'.*Did you mean 'lable'"),
+        ("text\tlabel\na\tb\tc\n", r"sw\.tsv:2: 3 cells; expected 2 as in the header"),
+        ("text\tlabel\n \tb\n", r"sw\.tsv:2: text is ' '; expected a text that is not blank"),
+        ("text\tlabel\na\tx\n", r"sw\.tsv:2: label 'x'; expected one of b"),
+        ("text\tlabel\n", r"sw\.tsv:1: the split is empty"),
+    ],
+)
+def test_a_broken_row_is_named_with_its_line(tmp_path, text, said):
+    path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\nlabels = ["b"]\n', sw_DOT_tsv=text)
+    with pytest.raises(DataError, match=said):
+        read(path)
+
+
+def test_broken_lines_of_other_formats(tmp_path):
+    for suffix, text, said in (
+        ("jsonl", '{"text": "a"}\n', r"\.jsonl:1: no column 'label' for label; expected one of text"),
+        ("jsonl", "[1]\n", r"\.jsonl:1: '\[1\]'; expected a JSON object in each line"),
+        ("jsonl", "{\n", r"\.jsonl:1: '{'"),
+        ("csv", 'text,label\n"a,b\n', r"\.csv:2: unexpected end of data"),
+    ):
+        body = f'kind = "text"\nfiles = "{{language}}.{suffix}"\nlabels = ["b"]\n'
+        with pytest.raises(DataError, match=said):
+            read(write(tmp_path, body, **{f"sw_DOT_{suffix}": text}))
+    body = 'kind = "tagging"\nfiles = "{language}.txt"\n'
+    with pytest.raises(DataError, match=r"sw\.txt:2: 'home'; expected columns 0, -1"):
+        read(write(tmp_path, body, sw_DOT_txt="Anna B-PER\nhome\n"))
+
+
+def test_csv_counts_lines_although_cells_have_some(tmp_path):
+    path = write(
+        tmp_path,
+        'kind = "text"\nfiles = "{language}.csv"\nlabels = ["b"]\n',
+        sw_DOT_csv='text,label\n"a\nb",b\nc,x\n',
+    )
+    with pytest.raises(DataError, match=r"sw\.csv:4: label 'x'"):
+        read(path)
+
+
+def test_what_is_written_is_read_as_json_lines(tmp_path):
+    path = write(tmp_path, 'kind = "text"\nfiles = "{language}.tsv"\n', sw_DOT_tsv=TSV)
+    corpus = described(path)
+    lines = list(corpus.write(read(path), "sw"))
+    (tmp_path / "again.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    file = File("again.jsonl", lambda: iter(f"{line}\n" for line in lines), lambda: "")
+    assert [row.cells for row in rows(file, "jsonl", {})] == [
+        {"text": text, "label": label} for text, label in TEXTS
+    ]
+
+
+def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_fingerprint(tmp_path):
+    path = write(tmp_path, 'name = "greetings"\nkind = "text"\nfiles = "{language}.tsv"\n', sw_DOT_tsv=TSV)
+    assert known_as(str(path)) == "greetings"
+    sources = Sources()
+    assert sources.labels("greetings") == ("anga", "kauli", "salamu")
+    assert len(sources.examples("greetings", "sw", "train")) == 3
+    before = sources.fingerprint("greetings", "sw", "train")
+    (tmp_path / "other").mkdir()
+    swapped = 'name = "swapped"\nkind = "text"\nfiles = "{language}.tsv"\n'
+    swapped += 'columns = { text = "label", label = "text" }\n'
+    known_as(str(write(tmp_path / "other", swapped, sw_DOT_tsv=TSV)))
+    assert before != sources.fingerprint("swapped", "sw", "train")
+    again = write(
+        tmp_path / "other", 'name = "greetings"\nkind = "pair"\nfiles = "{language}.tsv"\nlabels = ["x"]\n'
+    )
+    with pytest.raises(ConfigError, match="two descriptions are named 'greetings'"):
+        known_as(str(again))
+
+
+def test_it_is_looked_through_whole_and_what_is_odd_is_told(tmp_path):
+    files = {"train-sw_DOT_tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw_DOT_tsv": TSV + "x\tnone\n"}
+    path = write(tmp_path, 'kind = "text"\nfiles = "{split}-{language}.tsv"\n', **files)
+    train, test = looked_through(described(path))
+    assert (train.examples, train.repeated, train.trained, train.error) == (4, 1, 0, "")
+    assert train.labels == {"kauli": 2, "salamu": 1, "anga": 1}
+    assert (test.examples, test.trained) == (3, 3)
+    assert "test-sw.tsv:5: label 'none'" in test.error

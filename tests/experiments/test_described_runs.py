@@ -1,0 +1,153 @@
+"""Corpora that somebody described go through recipes, methods, measurements, models in use, and commands."""
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import isogloss
+from isogloss.core.errors import ConfigError
+from isogloss.data.languages import examples
+from isogloss.experiments.plan import plan_recipe
+from isogloss.experiments.runs import FineTune, Translate
+from isogloss.using import load_model
+
+TOPICS = 'kind = "text"\nfiles = "topics-{language}-{split}.tsv"\n'
+DATES = 'kind = "tagging"\nlabels = ["LOC", "ORG", "DATE"]\nfiles = "{language}/{split}.txt"\n'
+RECIPE = """
+title = "Our own labels"
+encoder = "shipped"
+
+[translate]
+name = "built-in"
+
+[grid]
+corpus = ["topics.toml", "dates.toml"]
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+dev_examples = 12
+optimization = { epochs = 1, batch_size = 8, checkpoint_every = 0, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+
+[[grid.method]]
+name = "bilingual"
+
+[[grid.method]]
+name = "few-shot"
+start = "source-only"
+shots = 4
+
+[[grid.method]]
+name = "translate-train"
+
+[[grid.method]]
+name = "x-mixup"
+
+[[measure]]
+name = "scores"
+split = "test"
+
+[[measure]]
+name = "interpolation"
+alphas = [0.0, 1.0]
+
+[[measure]]
+name = "cka"
+corpus = "topics.toml"
+split = "test"
+seeds = [0]
+methods = ["x-mixup"]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Sentences of built-in languages: what is named in them is their topic; persons are called dates."""
+    folder = tmp_path_factory.mktemp("described")
+    for language, split in ((one, split) for one in ("qaa", "qab") for split in ("train", "dev", "test")):
+        sentences = list(islice(examples("wikiann", language, split), 24))
+        topics = folder / f"topics-{language}-{split}.tsv"
+        rows = [f"{_topic(one.tags)}\t{' '.join(one.words)}" for one in sentences]
+        topics.write_text("\n".join(["label\ttext", *rows]) + "\n", encoding="utf-8")
+        (folder / language).mkdir(exist_ok=True)
+        lines = [
+            "".join(f"{w} {t.replace('PER', 'DATE')}\n" for w, t in zip(s.words, s.tags, strict=True))
+            for s in sentences
+        ]
+        (folder / language / f"{split}.txt").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "topics.toml").write_text(TOPICS, encoding="utf-8")
+    (folder / "dates.toml").write_text(DATES, encoding="utf-8")
+    (folder / "own.toml").write_text(RECIPE, encoding="utf-8")
+    return folder
+
+
+def _topic(tags) -> str:
+    return next((tag[2:].lower() for tag in tags if tag != "O"), "none")
+
+
+def of(kind, runs):
+    return [run for run in runs if isinstance(run, kind)]
+
+
+def test_the_plan_knows_tasks_labels_and_names(folder):
+    runs = plan_recipe(str(folder / "own.toml")).runs
+    models = of(FineTune, runs)
+    assert {(run.corpus, run.task) for run in models} == {
+        ("topics", "text-classification"),
+        ("dates", "span-tagging"),
+    }
+    assert {run.labels for run in models if run.corpus == "dates"} == {
+        ("O", "B-LOC", "I-LOC", "B-ORG", "I-ORG", "B-DATE", "I-DATE")
+    }
+    assert {run.labels for run in models if run.corpus == "topics"} == {("loc", "none", "org", "per")}
+    assert not any(str(folder) in repr(run) for run in runs)
+    assert {(run.corpus, run.languages, run.tags) for run in of(Translate, runs)} == {
+        ("topics", "qaa-qab", None),
+        ("topics", "qaa-qab-qaa", None),
+        ("dates", "qaa-qab", None),  # x-mixup, whose teacher labels it
+        ("dates", "qaa-qab", "links"),
+        ("dates", "qaa-qab-qaa", None),
+    }
+
+
+def test_what_does_not_fit_is_refused_in_the_plan(folder):
+    for change, said in (
+        ({"grid.corpus": "topic.toml"}, r"topic\.toml: no such description"),
+        ({"grid.task": "ner"}, "'topics' has no labels for 'ner', only for text-classification"),
+        ({"grid.corpus": "topics.toml+dates.toml"}, "parts have no task in common"),
+        ({"grid.targets": ["qac"]}, "corpus 'topics' has no language 'qac'"),
+    ):
+        with pytest.raises(isogloss.IsoglossError, match=said):
+            plan_recipe(str(folder / "own.toml"), changes=change)
+
+
+@pytest.mark.slow
+def test_a_recipe_runs_in_other_processes_and_its_models_are_used(folder, tmp_path):
+    result = isogloss.run(folder / "own.toml", out=tmp_path / "runs", jobs=2)
+    assert not result.outcome.failed
+    scores = result.frame("scores")
+    assert {(row.task, row.metric) for row in scores.itertuples()} == {
+        ("text-classification", "accuracy"),
+        ("span-tagging", "span_f1"),
+        ("span-tagging", "word_f1"),
+    }
+    folders = {
+        record.run["corpus"]: tmp_path / "runs" / record.id
+        for record in result.records
+        if record.kind == "fine-tune" and record.run["method"]["kind"] == "bilingual"
+    }
+    topics = load_model(folders["topics"])
+    assert topics.predict(["text of one line"])[0] in ("loc", "none", "org", "per")
+    assert set(load_model(folders["dates"]).predict([["a", "b"]])[0]) <= {
+        "O", "B-LOC", "I-LOC", "B-ORG", "I-ORG", "B-DATE", "I-DATE",
+    }  # fmt: skip
+    (row,) = topics.evaluate("topics", ["qab"])
+    known = scores[
+        (scores["corpus"] == "topics") & (scores["language"] == "qab") & (scores["method"] == "bilingual")
+    ]
+    assert row["score"] == known["score"].item()
+    with pytest.raises(ConfigError, match="corpus 'dates' holds span-tagging, not text-classification"):
+        topics.evaluate("dates", ["qab"])
